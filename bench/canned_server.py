@@ -19,6 +19,7 @@ from bench.measure import ROOT
 from bench.replies import LAYOUTS
 
 LATENCY = 0.1  # seconds
+_latency = LATENCY
 DIFFERENT = 200  # replies of each layout, given out in turn
 _PATH = re.compile(rb"POST /(\d+)/v1/chat/completions ")
 _LENGTH = re.compile(rb"\r\ncontent-length:[ ]*(\d+)", re.IGNORECASE)
@@ -81,7 +82,7 @@ class Connection(asyncio.Protocol):
         path = _PATH.match(self._received)
         assert path is not None, self._received[:80]
         self._received = self._received[end:]
-        asyncio.get_running_loop().call_later(LATENCY, self._answer, next(self._replies[int(path[1])]))
+        asyncio.get_running_loop().call_later(_latency, self._answer, next(self._replies[int(path[1])]))
 
     def _answer(self, reply: bytes) -> None:
         if not self._transport.is_closing():
@@ -101,10 +102,13 @@ async def _serve() -> None:
 
 
 @contextlib.contextmanager
-def canned() -> Iterator[str]:
-    """The server in a process of its own; yields its address."""
+def canned(latency: float = LATENCY) -> Iterator[str]:
+    """The server, which answers after so many seconds, in a process of its own; yields its address."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "bench.canned_server"], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, "-m", "bench.canned_server", str(latency)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     )
     try:
         assert process.stdout is not None
@@ -115,4 +119,5 @@ def canned() -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    _latency = float(sys.argv[1]) if len(sys.argv) > 1 else LATENCY
     asyncio.run(_serve())

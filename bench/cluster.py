@@ -3,7 +3,7 @@
 `python -m bench cluster`: CPU per reply of the process of the command (the head), and calls a second, for one
 process, for workers and for partitions; a model of the throughput of more workers, fitted to the CPU times; and the
 same calls by plain Ray Data actors, one in flight each, as `ray.data.llm` makes them for an HTTP endpoint.
-`--conversations N` makes so many in partitions and watches every process's memory. `--kills`: see `cluster_kills`.
+`--conversations N`: see `cluster_memory`. `--kills`: see `cluster_kills`.
 
 CPU is counted as the difference between a long and a short run, so that starts do not count.
 """
@@ -13,17 +13,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.canned_server import canned
+from bench.cluster_memory import make_many
 from bench.measure import ROOT
 
 SHORT, LONG, IN_FLIGHT, PORT = 500, 2_500, 256, 6421
@@ -80,9 +82,7 @@ def _workers() -> dict[int, float]:
     return found
 
 
-def make(
-    run: Path, url: str, count: int, *more: str, watch: list[dict[str, int]] | None = None
-) -> dict[str, float]:
+def make(run: Path, url: str, count: int, *more: str) -> dict[str, float]:
     """Make conversations; return the CPU seconds of the command's process (`head`) and of all workers
     (`others`), and the seconds from the first to the last answer (`span`)."""
     shutil.rmtree(run, ignore_errors=True)
@@ -102,8 +102,6 @@ def make(
     def look() -> None:
         while not done.wait(0.25):
             others.update(_workers())
-            if watch is not None:
-                watch.append({str(pid): _rss(pid) for pid in (process.pid, *others)})
 
     looking = threading.Thread(target=look)
     looking.start()
@@ -121,12 +119,6 @@ def make(
     own = usage.ru_utime + usage.ru_stime
     others = {} if "--partitions" in more else others
     return {"head": own, "others": sum(others.values()), "span": times[-1] - times[0]}
-
-
-def _rss(pid: int) -> int:
-    with contextlib.suppress(OSError):
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 10**6
-    return 0
 
 
 def _answer_times(run: Path) -> tuple[float, float]:
@@ -166,56 +158,100 @@ print("RATE", {count} / (time.time() - began))
     return float(lines[0].split()[1]) if lines else float("nan")
 
 
+class Point(NamedTuple):
+    """One measurement: microseconds of CPU a reply of the head and of all workers, and replies a second."""
+
+    workers: int
+    head: float
+    others: float
+    rate: float
+
+
+class Model(NamedTuple):
+    """CPU a reply in microseconds: of the head without messages, of a frame of messages, of the workers.
+
+    Messages wait 5 ms for others, so a worker sends and gets at most 200 frames a second, and a reply costs the
+    head `head` + `frame` * min(1, 200 * workers / rate).
+    """
+
+    head: float
+    frame: float
+    others: float
+
+    @classmethod
+    def fit(cls, points: Sequence[Point]) -> Model:
+        """Fit the model to points, by least squares with no negative part."""
+        shares = [_frames(one.workers, one.rate) for one in points]
+        heads = [one.head for one in points]
+        mean, middle = sum(shares) / len(shares), sum(heads) / len(heads)
+        spread = sum((share - mean) ** 2 for share in shares)
+        slope = sum((s - mean) * (h - middle) for s, h in zip(shares, heads, strict=True))
+        frame = min(max(0.0, slope / spread if spread else 0.0), middle)
+        return cls(middle - frame * mean, frame, sum(one.others for one in points) / len(points))
+
+    def head_cpu(self, workers: int, rate: float) -> float:
+        """Return the head's CPU a reply."""
+        return self.head + self.frame * _frames(workers, rate)
+
+    def rate(self, workers: int) -> float:
+        """Return the replies a second of so many workers, each with a core, and a head with one."""
+        most = rate = workers * 1e6 / self.others
+        for _ in range(100):
+            rate = min(most, 1e6 / self.head_cpu(workers, rate))
+        return rate
+
+
+def _frames(workers: int, rate: float) -> float:
+    return min(1.0, 200 * workers / rate)
+
+
+# Workers, seconds an answer, calls in flight.
+_POINTS = ((1, 0.1, 256), (2, 0.1, 256), (4, 0.1, 256), (2, 0.5, 256), (4, 0.02, 64))
+
+
 def cluster(folder: Path) -> None:
     """Workers and partitions against one process: CPU per reply, throughput, and what more workers would do."""
-    with (
-        tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as scratch,
-        canned() as url,
-        ray_cluster(Path(scratch)) as address,
-    ):
-        one, _, rate = _per_reply(folder, url)
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True))
+        urls = {latency: stack.enter_context(canned(latency)) for latency in {one[1] for one in _POINTS}}
+        address = stack.enter_context(ray_cluster(Path(scratch)))
+        one, _, rate = _per_reply(folder, urls[0.1])
         print(f"  one process: {one:.0f} µs a reply, {rate:.0f}/s", flush=True)
-        head, others, rate2 = _per_reply(folder, url, "--on", address, "--workers", "2")
-        print(
-            f"  2 workers:   head {head:.0f} µs, workers {others:.0f} µs a reply, {rate2:.0f}/s ({rate2 / rate:.2f} of one process)",
-            flush=True,
-        )
-        head4, others4, rate4 = _per_reply(folder, url, "--on", address, "--workers", "4")
-        print(
-            f"  4 workers:   head {head4:.0f} µs, workers {others4:.0f} µs a reply, {rate4:.0f}/s",
-            flush=True,
-        )
-        parts, _, rate_p = _per_reply(folder, url, "--partitions", "2")
+        points = []
+        for workers, latency, calls in _POINTS:
+            more = ("--on", address, "--workers", str(workers), "--set", f"limits.in_flight={calls}")
+            point = Point(workers, *_per_reply(folder, urls[latency], *more))
+            points.append(point)
+            print(
+                f"  {workers} workers, {latency} s an answer: head {point.head:.0f} µs ({point.head / one:.2f} of one process), "
+                f"workers {point.others:.0f} µs a reply, {point.rate:.0f}/s",
+                flush=True,
+            )
+        _predict(Model.fit(points), points, one)
+        parts, _, rate_p = _per_reply(folder, urls[0.1], "--partitions", "2")
         print(
             f"  2 partitions: {parts:.0f} µs a reply by all processes, {rate_p:.0f}/s ({rate_p / rate:.2f} of one process)",
             flush=True,
         )
-        head, others = min(head, head4), min(others, others4)
-        for count in (8, 32, 128):
-            limit = min(1e6 / head, count * 1e6 / others)
-            print(
-                f"  predicted for {count} workers, a core each and one for the head: {limit:,.0f}/s "
-                f"({'the head' if limit < count * 1e6 / others else 'the workers'} at its most); "
-                f"with {max(1, round(count * head / others))} partitions {count * 1e6 / others:,.0f}/s"
-            )
-        data = _ray_data(address, url, 200, 4)
+        data = _ray_data(address, urls[0.1], 200, 4)
         print(f"  plain Ray Data, 4 actors, one call in flight each, 0.1 s a call: {data:.1f}/s")
 
 
-def partitions_memory(folder: Path, count: int, partitions: int) -> None:
-    """Many conversations in partitions: time, and the memory of every process at 10, 50 and 100% of it."""
-    with canned() as url:
-        seen: list[dict[str, int]] = []
-        began = time.time()
-        made = make(folder / "large", url, count, "--partitions", str(partitions), watch=seen)
+def _predict(model: Model, points: Sequence[Point], one: float) -> None:
+    """Print the model, how far it is from the points, and what it says of more workers."""
+    away = [abs(model.head_cpu(p.workers, p.rate) / p.head - 1) for p in points]
+    print(
+        f"  model: head {model.head:.0f} µs and {model.frame:.0f} µs a frame, workers {model.others:.0f} µs a reply; "
+        f"head within {max(away):.0%} of every point"
+    )
+    for count in (8, 32, 128):
+        rate = model.rate(count)
+        bound = "the workers" if rate >= count * 1e6 / model.others * 0.999 else "the head"
+        parts = math.ceil(count * model.head_cpu(count, rate) / model.others)
         print(
-            f"  {count:,} conversations, {partitions} partitions: {time.time() - began:.0f} s, answers in {made['span']:.0f} s"
+            f"  {count} workers, a core each and one for the head: {rate:,.0f}/s, {rate * one / 1e6:.1f} times one process; "
+            f"{bound} at its most; enough for all workers: {parts} partitions"
         )
-        for share in (0.1, 0.5, 1.0):
-            moment = seen[min(len(seen) - 1, int(len(seen) * share))]
-            print(f"  memory at {share:.0%}: {', '.join(f'{mb} MB' for mb in moment.values() if mb)}")
-        peak = max(mb for moment in seen for mb in moment.values())
-        print(f"  the most of any process: {peak} MB")
 
 
 def main(arguments: list[str]) -> None:
@@ -227,18 +263,20 @@ def main(arguments: list[str]) -> None:
     )
     parser.add_argument("--workers", type=int, default=20, help="worker nodes to kill")
     parser.add_argument("--heads", type=int, default=10, help="heads to kill")
+    parser.add_argument("--selfplay", type=int, default=0, help="with --kills: so many in self-play, too")
+    parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(arguments)
     if asked.kills:
         from bench.cluster_kills import kill_nodes
 
         count = asked.conversations or (asked.workers + asked.heads + 1) * 60
-        kill_nodes(asked.workers, asked.heads, count, asked.seed)
+        kill_nodes(asked.workers, asked.heads, count, asked.selfplay, asked.seed)
         return
     folder = Path(tempfile.mkdtemp(prefix="edgen-bench-"))
     try:
         if asked.conversations:
-            partitions_memory(folder, asked.conversations, 4)
+            make_many(folder, asked.conversations, asked.partitions)
         else:
             cluster(folder)
     finally:

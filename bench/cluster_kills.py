@@ -1,4 +1,7 @@
-"""`python -m bench cluster --kills [--workers N] [--heads N] [--conversations N]`: a campaign against a real cluster.
+"""`python -m bench cluster --kills`: a campaign against a real cluster, on one-shot conversations and self-play.
+
+`--workers` and `--heads` say how many are killed, `--conversations` and `--selfplay` how much is made meanwhile:
+`--kills --workers 20 --heads 10 --conversations 20000 --selfplay 2000` is the size that takes an hour or more.
 
 Nodes are processes of `ray start` on this machine: a head node without cores, and two worker nodes. Worker nodes
 are killed with all their processes (SIGKILL) at random moments, and new ones are added; one is frozen and resumed;
@@ -21,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.cluster.conftest import Node
 from tests.execution.service import equation, files, job_text, serve
@@ -29,6 +32,19 @@ from tests.execution.slotted import SlottedServer
 
 IN_FLIGHT, PORT = 16, 6423
 LATENCY, SLOW = 0.3, 5.0  # seconds a call, and while a node starts
+SELFPLAY = {
+    "protocol": "selfplay", "prompt": None, "prompts": {"teacher": "selfplay_teacher", "student": "selfplay_student"},
+    "selfplay": {"max_turns": 6},
+}  # fmt: skip
+
+
+class Job(NamedTuple):
+    """Conversations, and the worker nodes and heads that are killed while they are made."""
+
+    workers: int
+    heads: int
+    count: int
+    selfplay: bool
 
 
 class _Campaign:
@@ -118,15 +134,17 @@ def _signal_family(node: Node, number: int) -> None:
             os.kill(pid, number)
 
 
-async def _attack(one: _Campaign, scratch: Path, workers: int, heads: int, rng: random.Random) -> None:
-    """Kill what the options say, then let the run end."""
+async def _attack(
+    one: _Campaign, scratch: Path, workers: int, heads: int, gap: int, rng: random.Random
+) -> None:
+    """Kill what the options say, about `gap` calls after one another, then let the run end."""
     nodes = [Node(scratch, address=one.address, cores=1) for _ in range(2)]
     acts = ["worker"] * workers + ["head"] * heads + ["freeze"]
     rng.shuffle(acts)
     one.start()
     try:
         for number, act in enumerate(acts):
-            if not await one.answers(rng.randint(10, 40)):
+            if not await one.answers(rng.randint(gap // 2, gap * 3 // 2)):
                 await one.finish()
                 one.begin()
                 one.start()
@@ -160,43 +178,56 @@ async def _attack(one: _Campaign, scratch: Path, workers: int, heads: int, rng: 
             node.end()
 
 
-async def _campaign(workers: int, heads: int, count: int, seed: int) -> None:
+async def _campaign(folder: Path, scratch: Path, job: Job, rng: random.Random) -> None:
+    async with serve(SlottedServer(slots=200, latency=LATENCY)) as server:
+        path = folder / "job.yaml"
+        shape: dict[str, Any] = SELFPLAY if job.selfplay else {}
+        path.write_text(
+            job_text(server.url, conversations=job.count, limits={"in_flight": IN_FLIGHT}, **shape)
+        )
+        server.latency = 0.0
+        local = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "edgen", "generate", str(path), "-o", str(folder / "local"), "--json"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        assert await local.wait() == 0
+        calls, server.latency, server.most = server.asked.total(), LATENCY, 0
+        server.asked.clear()
+        head = await asyncio.to_thread(Node, scratch, port=PORT, cores=0)
+        try:
+            from ray.util import get_node_ip_address
+
+            one = _Campaign(folder, server, f"{get_node_ip_address()}:{PORT}", path)
+            gap = max(20, calls // (job.workers + job.heads + 2))
+            await _attack(one, scratch, job.workers, job.heads, gap, rng)
+        finally:
+            head.end()
+        most = (job.workers + job.heads + 1) * IN_FLIGHT
+        print(
+            f"  same bytes in {one.runs} runs of {calls:,} calls; {one.repeated} calls repeated, at most {most} in flight on "
+            f"what was killed; at most {server.most} calls at once (cap {IN_FLIGHT}); the equation held at {one.looks} looks",
+            flush=True,
+        )
+        assert one.repeated <= most
+        assert server.most <= IN_FLIGHT
+
+
+def kill_nodes(workers: int, heads: int, count: int, selfplay: int, seed: int) -> None:
+    """Kill so many worker nodes and heads while so many conversations are made, a fifth of them in self-play."""
     os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
-    from ray.util import get_node_ip_address
-
-    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as scratch:
-        folder = Path(scratch) / "bench"
-        folder.mkdir()
-        async with serve(SlottedServer(slots=200, latency=LATENCY)) as server:
-            job = folder / "job.yaml"
-            job.write_text(job_text(server.url, conversations=count, limits={"in_flight": IN_FLIGHT}))
-            local = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "edgen", "generate", str(job), "-o", str(folder / "local"), "--json"),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            assert await local.wait() == 0
-            server.asked.clear()
-            server.most = 0
-            head = await asyncio.to_thread(Node, Path(scratch), port=PORT, cores=0)
-            try:
-                one = _Campaign(folder, server, f"{get_node_ip_address()}:{PORT}", job)
-                await _attack(one, Path(scratch), workers, heads, random.Random(seed))
-            finally:
-                head.end()
-            most = (workers + heads + 1) * IN_FLIGHT
-            print(
-                f"  same bytes in {one.runs} runs; {one.repeated} calls repeated, at most {most} in flight on what was killed; "
-                f"at most {server.most} calls at once (cap {IN_FLIGHT}); the equation held at {one.looks} looks"
-            )
-            assert one.repeated <= most
-            assert server.most <= IN_FLIGHT
-
-
-def kill_nodes(workers: int, heads: int, count: int, seed: int) -> None:
-    """Kill so many worker nodes and heads while so many conversations are made."""
-    print(
-        f"  {workers} worker nodes and {heads} heads killed, one node frozen; {count:,} conversations",
-        flush=True,
-    )
-    asyncio.run(_campaign(workers, heads, count, seed))
+    share = 5 if selfplay else workers + heads + 1
+    jobs = [Job(workers - workers // share, heads - heads // share, count, selfplay=False)]
+    if selfplay:
+        jobs.append(Job(workers // share, heads // share, selfplay, selfplay=True))
+    rng = random.Random(seed)
+    for job in jobs:
+        print(
+            f"  {job.count:,} {'self-play' if job.selfplay else 'one-shot'} conversations: {job.workers} worker nodes and "
+            f"{job.heads} heads killed, one node frozen",
+            flush=True,
+        )
+        with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as scratch:
+            folder = Path(scratch) / "bench"
+            folder.mkdir()
+            asyncio.run(_campaign(folder, Path(scratch), job, rng))

@@ -14,7 +14,7 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import msgspec
 
@@ -51,7 +51,8 @@ class Processes:
 
     def __init__(self, work: Sequence[Work], on: str = HERE) -> None:
         require_place(on)
-        self._running = _OnRay(work, on) if work and on != HERE else _OnThisMachine(work)
+        given = [pickle.dumps(one) for one in work]
+        self._running = _on_ray(on, given) if work and on != HERE else _OnThisMachine(given)
 
     def __enter__(self) -> Processes:
         return self
@@ -63,7 +64,15 @@ class Processes:
 
     def results(self) -> list[Any]:
         """Wait for all results. Raises the error that ended a piece of work."""
-        return [one.get() for one in self._running.results()]
+        return [msgspec.msgpack.decode(said, type=_Result).get() for said in self._running.results()]
+
+
+class _Running(Protocol):
+    """Processes at work."""
+
+    def results(self) -> list[bytes]: ...
+
+    def end(self) -> None: ...
 
 
 def require_place(on: str) -> None:
@@ -75,9 +84,9 @@ def require_place(on: str) -> None:
 class _OnThisMachine:
     """Processes of this machine: `python -m edgen.runtime.processes`."""
 
-    def __init__(self, work: Sequence[Work]) -> None:
+    def __init__(self, given: Sequence[bytes]) -> None:
         self._processes: list[subprocess.Popen[bytes]] = []
-        for one in work:
+        for one in given:
             process = subprocess.Popen(
                 [sys.executable, "-m", "edgen.runtime.processes"],
                 stdin=subprocess.PIPE,
@@ -88,19 +97,18 @@ class _OnThisMachine:
             assert process.stdin is not None
             send(process.stdin, one)  # and stays open while this process lives
 
-    def results(self) -> list[_Result]:
-        """Return what each printed."""
+    def results(self) -> list[bytes]:
+        """Return the result that each printed."""
         return [self._result(process) for process in self._processes]
 
-    def _result(self, process: subprocess.Popen[bytes]) -> _Result:
+    def _result(self, process: subprocess.Popen[bytes]) -> bytes:
         assert process.stdout is not None
         said = process.stdout.read()
         process.wait()
         if process.returncode:
-            return _Result(
-                error=f"A process was killed ({process.returncode}). Run the command again.", code=2
-            )
-        return msgspec.msgpack.decode(said, type=_Result)
+            lost = f"A process was killed ({process.returncode}). Run the command again."
+            return msgspec.msgpack.encode(_Result(error=lost, code=2))
+        return said
 
     def end(self) -> None:
         """Kill those at work."""
@@ -112,31 +120,10 @@ class _OnThisMachine:
                     pipe.close()
 
 
-class _OnRay:
-    """Tasks of a Ray cluster, a core each."""
+def _on_ray(on: str, given: Sequence[bytes]) -> _Running:
+    from edgen.execution.cluster.tasks import RayTasks
 
-    def __init__(self, work: Sequence[Work], on: str) -> None:
-        from edgen.execution.cluster.connect import Connection
-
-        self._connection = Connection(on.removeprefix("ray").removeprefix("://"))
-        self._connection.__enter__()
-        import ray
-
-        remote: Any = ray.remote(num_cpus=self._connection.share, scheduling_strategy="SPREAD")(_run)
-        self._waiting = [remote.remote(pickle.dumps(one)) for one in work]
-
-    def results(self) -> list[_Result]:
-        """Return what each returned."""
-        import ray
-
-        try:
-            return [msgspec.msgpack.decode(said, type=_Result) for said in ray.get(self._waiting)]
-        except ray.exceptions.RayError as error:
-            return [_Result(error=f"A worker was lost: {str(error).splitlines()[0]}", code=5)]
-
-    def end(self) -> None:
-        """Leave the cluster, which ends the tasks."""
-        self._connection.__exit__()
+    return RayTasks(on.removeprefix("ray").removeprefix("://"), _run, given)
 
 
 def _run(pickled: bytes) -> bytes:
@@ -150,9 +137,8 @@ def _run(pickled: bytes) -> bytes:
     return msgspec.msgpack.encode(result)
 
 
-def send(pipe: IO[bytes], value: Any) -> None:
-    """Write a value for `receive` in another process."""
-    data = pickle.dumps(value)
+def send(pipe: IO[bytes], data: bytes) -> None:
+    """Write a pickle for `receive` in another process."""
     pipe.write(len(data).to_bytes(_HEAD, "big") + data)
     pipe.flush()
 

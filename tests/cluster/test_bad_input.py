@@ -7,14 +7,17 @@ import json
 import os
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
 from tests import ROOT
+from tests.cluster.conftest import Node
 from tests.execution.service import Ended, edgen, files, job_text, serve, write
 from tests.execution.slotted import SlottedServer
 
@@ -141,15 +144,44 @@ async def test_another_version_of_ray(tmp_path: Path) -> None:
             head.wait(60)
 
 
-def test_no_message_depends_on_a_clock() -> None:
-    """Nodes whose clocks differ by an hour work together: leases and silence are measured by monotonic clocks, each
-    on its own node, and no message carries a time."""
-    from edgen.execution.cluster import messages
+_SKEWED = """
+import os, sys, time
+_real = time.time
+time.time = lambda: _real() + 3600.0
+with open({told!r}, "a") as file:
+    file.write(f"{{os.getpid()}}\\n")
+"""
 
-    names = {name for one in vars(messages).values() for name in getattr(one, "__struct_fields__", ())}
-    people = {"times"}  # when people answered, as the mailbox noted it: data, which nothing is measured by
-    assert not {name for name in names - people if "time" in name or name.endswith("_at")}
-    for source in Path(messages.__file__).parent.glob("*.py"):
-        text = source.read_text()
-        assert "time.time" not in text, source
-        assert "datetime" not in text, source
+
+async def test_a_node_whose_clock_is_an_hour_ahead(tmp_path: Path) -> None:
+    """Every Python process of the node, worker and Ray's own, has a clock that is an hour ahead of the head's."""
+    from ray.util import get_node_ip_address
+
+    skew = tmp_path / "skew"
+    skew.mkdir()
+    told = skew / "told"
+    (skew / "sitecustomize.py").write_text(_SKEWED.format(told=str(told)))
+    async with serve(SlottedServer(slots=50, latency=0.05)) as server:
+        job = write(tmp_path / "job.yaml", job_text(server.url, conversations=40, limits={"in_flight": 8}))
+        assert (await edgen("generate", job, "-o", tmp_path / "local")).code == 0
+        with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
+            head = await asyncio.to_thread(Node, Path(folder), port=6395, cores=0)
+            address = f"{get_node_ip_address()}:6395"
+            os.environ["PYTHONPATH"] = str(skew)
+            try:
+                node = await asyncio.to_thread(Node, Path(folder), address=address, cores=1)
+            finally:
+                del os.environ["PYTHONPATH"]
+            try:
+                began = time.time()
+                made = await make(job, tmp_path / "run", f"ray://{address}")
+                assert made.code == 0, made.err
+                (worker,) = json.loads(made.out)["workers"]
+                assert worker.rpartition("/")[2] in told.read_text().split(), "the worker's clock was right"
+                assert files(tmp_path / "run") == files(tmp_path / "local")
+                with sqlite3.connect(tmp_path / "run/run.db") as ledger:
+                    times = [one for (one,) in ledger.execute("SELECT answered_at FROM replies")]
+                assert began <= min(times) <= max(times) <= time.time()
+            finally:
+                node.end()
+                head.end()

@@ -8,8 +8,9 @@ The walk of one conversation:
 4. The head permits a worker this one attempt; workers make no call by themselves.
 5. If the worker heard from the head within `LEASE` seconds, it makes the attempt and sends the raw reply.
 6. The head settles the call, stores the reply, and waits until it is on its disk. Only now does it count.
-7. The head answers the worker's request, and the generator continues; steps 2 to 7 repeat.
-8. The worker sends the outcome with the finished record; the head stores it and takes the next unit.
+7. Meanwhile the worker's generator continues, and the worker sends the next request, or the outcome with the
+   finished record. The head takes it after step 6; steps 3 to 7 repeat.
+8. The head stores the outcome, and takes the next unit.
 9. A worker that dies, or is silent for `PATIENCE` seconds, is replaced. Its calls fail and are retried; its
    units start again elsewhere, from the stored replies.
 10. A head that dies takes the workers with it. The same command resumes from the ledger, as for a local run.

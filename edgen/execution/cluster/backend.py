@@ -115,7 +115,8 @@ class _RemoteBackend:
         sent = pickle.dumps(request) if way is None else b""
         permit = Permit(number, self._name, self._server, home.unit, way or "schema", sent)
         reply = await pool.call(home.link, permit)
-        home.link.got[home.unit] = reply
+        if not sent:
+            home.link.got[home.unit] = reply
         return reply
 
     async def models(self) -> list[str] | None:

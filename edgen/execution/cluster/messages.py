@@ -62,7 +62,8 @@ class Take(msgspec.Struct, frozen=True, array_like=True, tag="take"):
 
 class Permit(msgspec.Struct, frozen=True, array_like=True, tag="permit"):
     """Make one attempt at the server of a backend: with the open request of a unit, in this form
-    (`client.form_support`), or with a pickled request, which takes the scene of the unit's."""
+    (`client.form_support`), whose reply the unit takes at once; or with a pickled request, which takes the
+    scene of the unit's."""
 
     number: int
     backend: str
@@ -70,12 +71,6 @@ class Permit(msgspec.Struct, frozen=True, array_like=True, tag="permit"):
     unit: Unit | None
     way: str = "schema"
     request: bytes = b""
-
-
-class Stored(msgspec.Struct, frozen=True, array_like=True, tag="stored"):
-    """The reply to a unit's request is on the head's disk: the last one that this worker got for it."""
-
-    unit: Unit
 
 
 class Answered(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
@@ -99,7 +94,7 @@ class Beat(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
     """A sign of life, in both directions."""
 
 
-ToWorker = Equip | Take | Permit | Stored | Answered | Question | Beat
+ToWorker = Equip | Take | Permit | Answered | Question | Beat
 
 
 # -- from a worker

@@ -72,7 +72,7 @@ class Box:
 
 class WorkerLink:
     """One worker: its actor, its connection, and who waits for its messages. `got`: by unit, the reply that
-    the worker holds. `local`: its node's servers, by node-local backend; None until it has
+    the worker took. `local`: its node's servers, by node-local backend; None until it has
     begun."""
 
     def __init__(self, actor: Any, number: int) -> None:

@@ -13,7 +13,7 @@ from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.cluster.backend import Calls, Home
 from edgen.execution.cluster.connect import Connection, require_ray
-from edgen.execution.cluster.messages import Answered, Asked, Ended, Failure, Stored, Take, Unit
+from edgen.execution.cluster.messages import Answered, Asked, Ended, Failure, Take, Unit
 from edgen.execution.cluster.pool import Box, Pool, WorkerLink, WorkerLostError
 from edgen.execution.cluster.shipping import pack
 from edgen.execution.cluster.worker import Equipment, Known
@@ -168,7 +168,8 @@ class ClusterScheduler(OnlineScheduler):
                 link.send(Answered(unit, None, Failure.of(failure)))
                 continue
             stand.last = (request, reply)
-            link.send(Stored(unit) if link.got.pop(unit, None) is reply else Answered(unit, reply))
+            if link.got.pop(unit, None) is not reply:
+                link.send(Answered(unit, reply))
         if message is None:
             return False
         work.counts.replayed += message.replayed

@@ -33,7 +33,6 @@ from edgen.execution.cluster.messages import (
     Hello,
     Permit,
     Question,
-    Stored,
     Take,
     Told,
     Unit,
@@ -86,7 +85,6 @@ class Worker:
         self._backends: dict[str, Backend] = {}
         self._local: dict[str, str] = {}
         self._asked: dict[Unit, Request] = {}
-        self._replies: dict[Unit, Reply] = {}  # not yet stored
         self._answers: dict[Unit, asyncio.Future[Reply | Failure]] = {}
         self._running: set[asyncio.Task[None]] = set()
 
@@ -180,10 +178,7 @@ class Worker:
                     self._keep(self._call(message))
                 case Question():
                     self._keep(self._tell(message))
-                case Stored(unit):
-                    self._answer(unit, self._replies.pop(unit))
                 case Answered(unit, answer, failure):
-                    self._replies.pop(unit, None)
                     self._answer(unit, answer or failure)
                 case Take():
                     self._keep(self._run(message))
@@ -228,9 +223,10 @@ class Worker:
         except CallError as failure:
             self._wire.send(Called(permit.number, None, Failure.of(failure)))
             return
-        if permit.unit is not None:
-            self._replies[permit.unit] = reply
         self._wire.send(Called(permit.number, reply))
+        # The head takes what follows only after the reply is on its disk.
+        if permit.unit is not None and not permit.request:
+            self._answer(permit.unit, reply)
 
     def _server(self, asked: Permit | Question) -> tuple[str, Backend]:
         """Return the type of a backend, and one of its servers."""
