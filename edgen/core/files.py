@@ -273,7 +273,8 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> int:
 
 @contextlib.contextmanager
 def explain_read_errors(source: str, error: type[FileError], hint: Callable[[], str] = str) -> Iterator[None]:
-    """Raise `error` for a file that cannot be opened or read; the text of `hint` follows where it is missing."""
+    """Raise `error` for a file that cannot be opened or read. `hint` makes what follows where the file is
+    missing."""
     try:
         yield
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Names for export formats that build on edgen's own tables, completions, pairs or replies.
+"""Names for export formats that build on edgen's own tables and pairs.
 
     from edgen.plugin.formats import Repeats, rows_from
 
@@ -16,17 +16,10 @@ Tables of conversations
     COLUMNS, Columns, ScenarioColumns, make_table, read_row: columns that every table has, and those of the
         space.
     LayerFacts, columns_of, cells_of, texts_of, texts_in: columns of annotation layers.
-Completions that are good or bad
-    Completion, completions, rows_of_turns. RULE: the text that says how they are distinguished.
 Pairs
-    Pair, Label, Compared, OracleSignal, RolloutSignal: pairs.jsonl. evidence_of, signal_behind: what a
-        label rests on.
-    Preferred, TurnPair, read_preferred, read_turn, rows_of_pairs: pairs as messages.
-    messages_of, say_the_same, is_near_end: one side; two sides; whether they part near the end of a
-        conversation.
-Replies of the trained role
-    Reply, replies, responses, rows_of_replies. DESCRIBED: the text on the columns that edgen's reward
-        needs.
+    Pair, Label, Side, Compared, OracleSignal, RolloutSignal: pairs.jsonl. turns_left: how far a
+        pair is from the end. Evidence, evidence_of, signal_behind: what a label rests on. digest_of: of
+        messages.
 Texts of writers
     RunFolder: the folder of a run. protocol_of: the protocol of its job.
     WrittenTexts, read_written: texts that were written for its turns.
@@ -48,19 +41,19 @@ from edgen.core.pair import Label as Label
 from edgen.core.pair import OracleSignal as OracleSignal
 from edgen.core.pair import Pair as Pair
 from edgen.core.pair import RolloutSignal as RolloutSignal
+from edgen.core.pair import Side as Side
+from edgen.core.pair import turns_left as turns_left
 from edgen.core.sheets import disarm as disarm
 from edgen.export.chat import Message as Message
+from edgen.export.chat import digest_of as digest_of
 from edgen.export.chat import without_trailing_user as without_trailing_user
-from edgen.export.completions import RULE as RULE
-from edgen.export.completions import Completion as Completion
-from edgen.export.completions import completions as completions
-from edgen.export.completions import rows_of_turns as rows_of_turns
 from edgen.export.conversation_rows import COLUMNS as COLUMNS
 from edgen.export.conversation_rows import Columns as Columns
 from edgen.export.conversation_rows import Repeats as Repeats
 from edgen.export.conversation_rows import ScenarioColumns as ScenarioColumns
 from edgen.export.conversation_rows import make_table as make_table
 from edgen.export.conversation_rows import read_row as read_row
+from edgen.export.evidence import Evidence as Evidence
 from edgen.export.evidence import evidence_of as evidence_of
 from edgen.export.evidence import signal_behind as signal_behind
 from edgen.export.files import JsonLines as JsonLines
@@ -86,19 +79,6 @@ from edgen.export.layer_columns import columns_of as columns_of
 from edgen.export.layer_columns import texts_in as texts_in
 from edgen.export.layer_columns import texts_of as texts_of
 from edgen.export.options import flag_of as flag_of
-from edgen.export.pair_rows import Preferred as Preferred
-from edgen.export.pair_rows import TurnPair as TurnPair
-from edgen.export.pair_rows import is_near_end as is_near_end
-from edgen.export.pair_rows import messages_of as messages_of
-from edgen.export.pair_rows import read_preferred as read_preferred
-from edgen.export.pair_rows import read_turn as read_turn
-from edgen.export.pair_rows import rows_of_pairs as rows_of_pairs
-from edgen.export.pair_rows import say_the_same as say_the_same
-from edgen.export.replies import DESCRIBED as DESCRIBED
-from edgen.export.replies import Reply as Reply
-from edgen.export.replies import replies as replies
-from edgen.export.replies import responses as responses
-from edgen.export.replies import rows_of_replies as rows_of_replies
 from edgen.export.tokens import MOST as MOST
 from edgen.export.tokens import PAD as PAD
 from edgen.export.tokens import ChatTokenizer as ChatTokenizer

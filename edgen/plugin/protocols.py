@@ -22,7 +22,8 @@ Prompts that quote what models or people wrote
     fence_text, fence_turns: a text, or turns, in a fence. make_mark: the fence's mark. guarded_lines: lines
         that cannot pass for the fence. CONTINUED: the sign of a line that goes on. transcript_of: turns as
         lines.
-    TaskId: what a request is about, for the ledger. Share: a number from 0 to 1, as a setting.
+    Candidate: a conversation that is compared. TaskId: what a request is about, for the ledger. Share: a
+        number from 0 to 1, as a setting.
     append_message, in_one_message: messages of a chat. too_little: a rejection for too few turns.
 What a person sees who plays a role
     View, Offer: the view of a request (`Question.view`, `Session.view`). said_in: speaker and
@@ -38,6 +39,7 @@ Values for a space
 from __future__ import annotations
 
 from edgen.config.backends import Share as Share
+from edgen.core.pair import Candidate as Candidate
 from edgen.core.person_requests import Offer as Offer
 from edgen.core.person_requests import View as View
 from edgen.core.values import TaskId as TaskId

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.config import Pairs
-from edgen.core.pair import UNKNOWN_SIDE, Candidate, Compare, Order, SideName, Verdict
+from edgen.core.pair import UNKNOWN_SIDE, Compare, Order, SideName, Verdict
 from edgen.plugin import (
     Address,
     AnswerKind,
@@ -45,6 +45,7 @@ from edgen.plugin import (
 from edgen.plugin.forms import form, one_of
 from edgen.plugin.protocols import (
     DEFAULT_VARIABLES,
+    Candidate,
     Offer,
     Protocol,
     TaskId,

@@ -92,9 +92,9 @@ class Supervised(NamedTuple):
 
 
 async def supervise(parts: Sequence[Supervised], control: Control) -> None:
-    """Do the work of all parts side by side. A signal, the deadline or a ledger that is gone stops it cleanly,
-    a second signal at once; what ends one of them before its work is done stops the others cleanly, and is
-    raised."""
+    """Do the work of all parts side by side. A signal, the deadline or a ledger that is gone stops it
+    cleanly, a second signal at once; what ends one of them before its work is done stops the others cleanly,
+    and is raised."""
     monitors = [Monitor(part.session, part.title, control.events) for part in parts]
     sessions = [part.session for part in parts]
     async with contextlib.AsyncExitStack() as stack:

@@ -53,10 +53,10 @@ class Used(NamedTuple):
     tokens: int
     pico: int
 
-    def plus(self, other: Used) -> Used:
+    def __add__(self, other: Used) -> Used:  # type: ignore[override]
         return Used(self.tokens + other.tokens, self.pico + other.pico)
 
-    def minus(self, other: Used) -> Used:
+    def __sub__(self, other: Used) -> Used:
         return Used(self.tokens - other.tokens, self.pico - other.pico)
 
     @property
@@ -159,7 +159,7 @@ class BudgetBook:
                 "SELECT tokens, pico, base_tokens, base_pico FROM leases WHERE owner = ?", (owner,)
             ).fetchone()
             held, base = (Used(*row[:2]), Used(*row[2:])) if row else (ZERO, base)
-            values = (owner, day, *held.plus(grant), *base)
+            values = (owner, day, *(held + grant), *base)
             connection.execute(
                 "INSERT OR REPLACE INTO leases VALUES (?,?,?,?,?,?,?)", (*values, _checksum(*values))
             )
@@ -174,9 +174,9 @@ class BudgetBook:
             ).fetchone()
             if row is None:
                 return
-            used = now_at.minus(Used(*row[1:]) if base is None else base).positive
+            used = (now_at - (Used(*row[1:]) if base is None else base)).positive
             before = connection.execute("SELECT tokens, pico FROM spent WHERE day = ?", row[:1]).fetchone()
-            values = (row[0], *used.plus(Used(*(before or ZERO))))
+            values = (row[0], *(used + Used(*(before or ZERO))))
             connection.execute("INSERT OR REPLACE INTO spent VALUES (?,?,?,?)", (*values, _checksum(*values)))
             connection.execute("DELETE FROM leases WHERE owner = ?", (owner,))
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from edgen.core.values import END_MARKER, ROLES, Role, Turn
 from edgen.export.chat import Chat
-from edgen.export.completions import OF_COMPLETIONS
 from edgen.export.formats.openrlhf import join_messages
+from edgen.export.formats.shared.completions import OF_COMPLETIONS
 from edgen.export.options import ExportOptions, Opening, Storage
 from edgen.export.rows import LeftOut, Row
 from edgen.export.write import export

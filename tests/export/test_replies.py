@@ -11,8 +11,8 @@ import pytest
 
 from edgen.core.values import END_MARKER, Turn
 from edgen.export.chat import make_chat
+from edgen.export.formats.shared.replies import Reply, replies
 from edgen.export.options import ExportOptions
-from edgen.export.replies import Reply, replies
 from edgen.export.rows import LeftOut, Row
 from edgen.export.write import export
 from tests.export.runs import FORMATS, HALF, SPACE, MemoryRun, chat, lesson, turns

@@ -38,7 +38,7 @@ class Clock:
 
 def spend(purse: Purse, total: Used, cost: int, most: int) -> Used | None:
     """One call's cost under a reservation of `most`; None where it is not covered."""
-    return total.plus(Used(0, cost)) if purse.covers(total, Used(0, most)) else None
+    return total + Used(0, cost) if purse.covers(total, Used(0, most)) else None
 
 
 def test_a_day_is_never_exceeded_and_the_rest_comes_back(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.pair import Candidate
 from edgen.domains.education.adherence_asker import Sheet
 from edgen.domains.education.keywords import KEYWORDS, MEASURES, Adherence, VerdictCount, Verdicts, verdicts
 from edgen.evaluation.sample import cut
 from edgen.plugin import RunReader
+from edgen.plugin.protocols import Candidate
 from edgen.plugin.statistics import agreement
 from edgen.store.ledger import LedgerReader
 

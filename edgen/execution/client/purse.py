@@ -34,18 +34,18 @@ class Purse:
         if (today := self.book.day(self._clock())) != self.day:
             self.close(total)
             self.day, self._base, self._granted = today, total, ZERO
-            self._lowest = total.minus(running).positive
+            self._lowest = (total - running).positive
             self._refused_until = 0.0
         return self._enlarge(total, more)
 
     def release(self, day: str | None, amount: Used) -> None:
         """Leave to an earlier day what was reserved in it and is not used: the total falls by this amount."""
         if day != self.day:
-            self._base = self._base.minus(amount.positive)
+            self._base = self._base - amount.positive
 
     def _enlarge(self, total: Used, more: Used) -> bool:
         """Return whether the lease covers a call, enlarged if needed and possible."""
-        need = total.plus(more).minus(self._base.plus(self._granted)).positive
+        need = (total + more - (self._base + self._granted)).positive
         if need == ZERO:
             return True
         now = self._clock()
@@ -55,12 +55,12 @@ class Purse:
         if (granted := self.book.lease(self._owner, self.day, need, lowest)) is None:
             self._refused_until = now + _AGAIN
             return False
-        self._granted = self._granted.plus(granted)
+        self._granted = self._granted + granted
         return True
 
     def may_cover(self, total: Used, more: Used) -> bool:
         """Return whether a call may be covered once the owner's total is `total` or less."""
-        if self._granted.plus(self._base).covers(total.plus(more)):
+        if (self._granted + self._base).covers(total + more):
             return True
         # Nothing was spent up to `total` yet, so the base stays.
         is_today = self.book.day(self._clock()) == self.day

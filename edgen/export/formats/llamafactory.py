@@ -14,19 +14,11 @@ from typing import Any
 
 import msgspec
 
+from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
+from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.export.formats.sharegpt import begins_with_user, in_its_words
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import (
-    RULE,
-    Completion,
-    DataTable,
-    JsonLines,
-    Patterns,
-    TurnPair,
-    rows_of_turns,
-    tried,
-    write_new,
-)
+from edgen.plugin.formats import DataTable, JsonLines, Patterns, tried, write_new
 
 PREFERENCE = "preference"
 KTO = "kto"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
+from edgen.export.formats.shared.pair_rows import is_near_end, messages_of, say_the_same
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     Compared,
@@ -15,9 +16,6 @@ from edgen.plugin.formats import (
     Pair,
     ScenarioColumns,
     evidence_of,
-    is_near_end,
-    messages_of,
-    say_the_same,
     signal_behind,
     tried,
 )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from edgen.export.formats.shared.replies import Reply, rows_of_replies
 from edgen.plugin import Format
-from edgen.plugin.formats import Reply, rows_of_replies, tried
+from edgen.plugin.formats import tried
 
 VERIFIER = "general-quality_ref"
 

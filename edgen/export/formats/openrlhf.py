@@ -7,8 +7,10 @@ texts in the layout of OpenRLHF's usual input template ("User: ...\\nAssistant: 
 
 from __future__ import annotations
 
+from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
+from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import RULE, Completion, DataTable, Message, TurnPair, rows_of_turns, tried
+from edgen.plugin.formats import DataTable, Message, tried
 
 PAIRS = "pairs"
 SCORED = "scored"

@@ -11,16 +11,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from edgen.export.formats.shared.pair_rows import Preferred, TurnPair, read_turn, rows_of_pairs
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     MOST,
     PAD,
     ChatTokenizer,
-    Preferred,
     RolloutSignal,
-    TurnPair,
-    read_turn,
-    rows_of_pairs,
     signal_behind,
     tried,
     without_trailing_user,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from edgen.export.formats.shared.replies import responses
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import Repeats, responses, tried
+from edgen.plugin.formats import Repeats, tried
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:

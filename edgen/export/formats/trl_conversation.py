@@ -5,8 +5,9 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 
 from __future__ import annotations
 
+from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, rows_of_pairs
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import Preferred, read_preferred, rows_of_pairs, tried
+from edgen.plugin.formats import tried
 
 
 def _row(found: Preferred) -> Row:

@@ -5,8 +5,9 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 
 from __future__ import annotations
 
+from edgen.export.formats.shared.pair_rows import TurnPair, read_turn, rows_of_pairs
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import TurnPair, read_turn, rows_of_pairs, tried
+from edgen.plugin.formats import tried
 
 
 def _row(pair: TurnPair) -> Row:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from edgen.export.formats.shared.completions import RULE, Completion, completions
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import RULE, SPLITS, Completion, JsonLines, Staging, completions, rows_from, tried
+from edgen.plugin.formats import SPLITS, JsonLines, Staging, rows_from, tried
 
 
 def _row(found: Completion) -> Row:

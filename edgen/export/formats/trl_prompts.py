@@ -5,8 +5,9 @@ https://huggingface.co/docs/trl/dataset_formats#prompt-only
 
 from __future__ import annotations
 
+from edgen.export.formats.shared.replies import Reply, replies
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import Reply, replies, rows_from, tried
+from edgen.plugin.formats import rows_from, tried
 
 
 def _row(found: Reply) -> Row:

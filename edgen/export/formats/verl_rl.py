@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from edgen.export.formats.shared.replies import DESCRIBED, Reply, rows_of_replies
 from edgen.plugin import Format
-from edgen.plugin.formats import DESCRIBED, ParquetFiles, Reply, rows_of_replies, tried
+from edgen.plugin.formats import ParquetFiles, tried
 
 
 def _value(reply: Reply) -> dict[str, Any]:

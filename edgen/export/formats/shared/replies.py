@@ -14,12 +14,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.core.values import Role, Scenario, Turn
-from edgen.export.chat import Chat, Message
-from edgen.export.conversation_rows import Repeats
-from edgen.export.format import Rows, rows_from
-from edgen.export.rows import Item, LeftOut, Row, SplitName
-from edgen.store.run_reader import AcceptedConversation, RunReader
+from edgen.plugin import Chat, Item, LeftOut, Row, RunReader, Scenario, Turn
+from edgen.plugin.families import Role
+from edgen.plugin.formats import AcceptedConversation, Message, Repeats, Rows, SplitName, rows_from
 
 # The result of `describe`, for cards.
 DESCRIBED = (

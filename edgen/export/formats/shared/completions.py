@@ -14,14 +14,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import fmean
 
-from edgen.core.pair import Side
-from edgen.core.values import Scenario
-from edgen.export.chat import Chat, Message, digest_of
-from edgen.export.evidence import Evidence
-from edgen.export.format import Rows
-from edgen.export.pair_rows import TurnPair, read_turn, rows_of_pairs
-from edgen.export.rows import Item, LeftOut, Row, SplitName
-from edgen.store.run_reader import RunReader
+from edgen.export.formats.shared.pair_rows import TurnPair, read_turn, rows_of_pairs
+from edgen.plugin import Chat, Item, LeftOut, Row, RunReader, Scenario
+from edgen.plugin.formats import Evidence, Message, Rows, Side, SplitName, digest_of
 
 # Minimum distance of a completion from the middle: 2p - 1, where p is the probability that one is preferred
 # to the other.

@@ -8,16 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UNSET
 
-from edgen.core.pair import Candidate, Label, Pair, turns_left
-from edgen.core.values import Scenario
-from edgen.export.chat import Chat, Message
-from edgen.export.evidence import Evidence, evidence_of
-from edgen.export.format import Rows, T, rows_from
-from edgen.export.rows import Item, LeftOut, SplitName
-from edgen.store.run_reader import Compared, RunReader
+from edgen.plugin import Chat, Item, LeftOut, RunReader, Scenario
+from edgen.plugin.formats import (
+    Compared,
+    Evidence,
+    Label,
+    Message,
+    Pair,
+    Rows,
+    SplitName,
+    evidence_of,
+    rows_from,
+    turns_left,
+)
+
+if TYPE_CHECKING:
+    from edgen.plugin.protocols import Candidate
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
