@@ -71,13 +71,16 @@ On = Annotated[
 Workers = Annotated[
     int | None,
     option(
-        "With --on: worker processes.  [default: the job's, else one a core]", "--workers", metavar="N", ge=1
+        "Worker processes that share the work. With --on.  [default: the job's, else one a core]",
+        "--workers",
+        metavar="N",
+        ge=1,
     ),
 ]
 Processes = Annotated[
     int,
     option(
-        "Processes that share the work, of this machine or, with --on, of a cluster.",
+        "Worker processes that share the work. Of this machine; with --on, of a cluster.",
         "--workers",
         metavar="N",
         ge=1,
