@@ -22,7 +22,7 @@ SCHEMA = json.loads((resources.folder("validators") / "conversation.schema.json"
 # Kinds that are about more than one record, about bytes that are no record, or a family's own; and those about a run.
 BEYOND_ONE_RECORD = {
     "unreadable", "mixed", "duplicate_id", "vocabulary", "manifest", "stray", "layout",
-    "missing", "ledger", "linked", "damaged", "no_digest", "no_seal", "unreadable_file",
+    "missing", "ledger", "linked", "damaged", "no_digest", "no_tally", "unreadable_file",
 }  # fmt: skip
 ASSERTIONS = {
     "type", "required", "additionalProperties", "enum", "contains", "minItems", "uniqueItems",

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from bench.flips.damages import choose_damage
 from bench.flips.reading import Result, dump, import_all, must, read
-from bench.flips.rows import apply_change, break_seals, find_silent_changes, list_changes
+from bench.flips.rows import apply_change, find_silent_changes, list_changes
 from bench.flips.runs import KINDS, SELFPLAY, Kind, Reading
 from bench.measure import ROOT
 
@@ -64,14 +64,14 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--rows", action="store_true", help="change fields and rows of ledgers instead")
     parser.add_argument(
-        "--unsealed",
+        "--commands",
         action="store_true",
-        help="with --rows: of ledgers whose writer was killed; and run the commands on --flips changes of each table, too",
+        help="with --rows: run the commands on --flips changes of each table, too",
     )
     given = parser.parse_args(arguments)
     os.chdir(ROOT)
-    if given.rows and given.unsealed:
-        return sum(_change_unsealed(kind, given) for kind in KINDS if kind.name in given.kinds)
+    if given.rows and given.commands:
+        return sum(_try_commands(kind, given) for kind in KINDS if kind.name in given.kinds)
     if given.rows:
         return sum(_change_rows(kind) for kind in KINDS if kind.name in given.kinds)
     wrong = 0
@@ -91,15 +91,13 @@ def _change_rows(kind: Kind) -> int:
     return len(silent)
 
 
-def _change_unsealed(kind: Kind, given: argparse.Namespace) -> int:
-    """Change rows of ledgers without a seal, and run commands on them. Print and return the trials that were silent or a
-    bug."""
+def _try_commands(kind: Kind, given: argparse.Namespace) -> int:
+    """Change rows of a run's ledgers, and run commands on them. Print and return the trials that were silent or a bug."""
     import_all()
     by_command: defaultdict[str, Counter[str]] = defaultdict(Counter)
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         run = kind.make(Path(folder), must)
-        break_seals(run)
         count, silent = find_silent_changes(run)
         print(
             f"  {kind.name}: {count} changes, {len(silent)} not named: {Counter(one.table for one in silent)}"

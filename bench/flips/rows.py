@@ -66,13 +66,6 @@ def apply_change(change: Change, run: Path) -> bool:
             return False
 
 
-def break_seals(run: Path) -> None:
-    """Remove the seal of each ledger, as a process that was killed between two writes leaves none."""
-    for ledger in run.rglob("*.db"):
-        with contextlib.closing(sqlite3.connect(ledger)) as connection, connection:
-            connection.execute("DELETE FROM meta WHERE name IN ('seal', 'crc32 of seal')")
-
-
 def _changes(ledger: Path, run: Path) -> Iterator[Change]:
     name = ledger.relative_to(run).as_posix()
     with contextlib.closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as connection:

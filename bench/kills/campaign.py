@@ -4,8 +4,8 @@ python -m bench kills [--kills N] [--seconds S] [--seed S] [--only CASE…] [--f
 
 First every step of every command is hit by SIGKILL, and the resumed command twice more; then steps and moments are drawn. With
 --each N, the sweep hits every N-th step, beginning at one that the seed chooses, so that N processes with seeds 0 to N - 1
-share it. With --faults the disk fails from each step on instead. After each: the run's equation holds, no ledger is damaged, sealed or
-not, and nothing but a sentence is said. At the end of each trial, one undisturbed start: the bytes of a run that was left alone, no file more or fewer, the
+share it. With --faults the disk fails from each step on instead. After each: the run's equation holds, no ledger is damaged,
+and nothing but a sentence is said. At the end of each trial, one undisturbed start: the bytes of a run that was left alone, no file more or fewer, the
 same answers, none asked for again once it was stored.
 """
 

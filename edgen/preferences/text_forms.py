@@ -19,7 +19,7 @@ codes: Any = import_module("re._constants")
 _parser: Any = import_module("re._parser")
 _NAME = re.compile("<([A-Z_]+)>")
 # Letters that regular expressions equate with others regardless of case, beyond the effect of `lower`.
-_ALIKE = str.maketrans("İıᲀᲁᲂᲃᲄᲅᲆᲇᲈ", "iiвдосттъѣꙋ")
+_ALIKE = str.maketrans("İıΣςᲀᲁᲂᲃᲄᲅᲆᲇᲈ", "iiσσвдосттъѣꙋ")
 Words = frozenset[str]  # of which one stands in every text that a form matches
 
 

@@ -18,7 +18,7 @@ from edgen.core.files import read_regular
 from edgen.core.kept_files import DIGESTS, find_damage, has_digest
 from edgen.execution.finish import find_stale_files
 from edgen.store.layers import read_layer
-from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage, has_acknowledgement, is_sealed
+from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage, has_acknowledgement, has_tally
 from edgen.store.pairs_file import pair_sets, read_pairs, use_pair_set
 from edgen.store.people import has_people
 from edgen.store.run_folder import RunFolder
@@ -33,10 +33,9 @@ _LARGE = 1 << 26  # bytes of a ledger that takes seconds to look through
 _LARGEST = 1 << 30  # bytes of a comparison
 
 
-_NO_SEAL = (
-    "this ledger has no seal: a command still works on it, or was killed between two writes, or an older edgen wrote it. "
-    "Every stored answer was checked; removed conversations, and changed notes about sessions and calls, would not be "
-    "noticed. The next command that works on it seals it"
+_NO_TALLY = (
+    "an older edgen wrote this ledger, without a count of its rows. Every stored answer was checked; removed conversations, "
+    "and changed notes about sessions and calls, would not be noticed. The next command that works on it counts them"
 )
 
 Reader = tuple[Path, str, Callable[[Path], object]]
@@ -129,8 +128,8 @@ def _ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Itera
                     yield _Found(path, "linked", "it is a hard link: another name leads to the same file")
                 for sentence in sentences:
                     yield _Found(path, "ledger", sentence.removeprefix(f"{path}: "))
-                if path.exists() and not sentences and not is_sealed(path):
-                    yield _Found(path, "no_seal", _NO_SEAL)
+                if path.exists() and not sentences and not has_tally(path):
+                    yield _Found(path, "no_tally", _NO_TALLY)
             yield from told
 
 

@@ -54,7 +54,7 @@ KINDS: dict[str, tuple[Severity, str]] = {
     "missing": ("warning", "files of a run that were there and are missing"),
     "linked": ("warning", "ledgers with a second name"),
     "no_digest": ("warning", "files of a run without a digest"),
-    "no_seal": ("warning", "ledgers without a seal"),
+    "no_tally": ("warning", "ledgers without a count of their rows"),
     "stray": ("warning", "files that a manifest does not list, and that were not checked"),
     "stray_quote": ("warning", "turns with quotation marks that belong to no quotation"),
     "alternation": ("warning", "turns by the same role as the one before"),

@@ -12,10 +12,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import grpc
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from tests.late import Late
+
+grpc: Any = Late("grpc")
+x509: Any = Late("cryptography.x509")
+hashes: Any = Late("cryptography.hazmat.primitives.hashes")
+serialization: Any = Late("cryptography.hazmat.primitives.serialization")
+ec: Any = Late("cryptography.hazmat.primitives.asymmetric.ec")
 
 GENERATE = "google.ai.generativelanguage.v1beta.GenerativeService"
 MODELS = "google.ai.generativelanguage.v1beta.ModelService"
@@ -63,7 +66,8 @@ class GrpcServer:
         self.metadata.append({item.key: item.value for item in context.invocation_metadata()})
         step = _SCRIPT[request.contents[-1].parts[0].text]
         if isinstance(step, tuple):
-            await context.abort(*step)
+            status, said = step
+            await context.abort(grpc.StatusCode[status], said)
         if step == "hang":
             await asyncio.sleep(3600)
         if step in ("PerMinute", "PerDay"):
@@ -92,17 +96,17 @@ _SCRIPT: dict[str, Any] = {
     "minute": "PerMinute",
     "day": "PerDay",
     "hang": "hang",
-    "key": (grpc.StatusCode.UNAUTHENTICATED, "invalid credentials"),
-    "invalid key": (grpc.StatusCode.INVALID_ARGUMENT, "API key not valid. Please pass a valid API key."),
-    "denied": (grpc.StatusCode.PERMISSION_DENIED, "denied"),
-    "model": (grpc.StatusCode.NOT_FOUND, "no such model"),
+    "key": ("UNAUTHENTICATED", "invalid credentials"),
+    "invalid key": ("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
+    "denied": ("PERMISSION_DENIED", "denied"),
+    "model": ("NOT_FOUND", "no such model"),
     "big": (
-        grpc.StatusCode.INVALID_ARGUMENT,
+        "INVALID_ARGUMENT",
         "The input token count (9) exceeds the maximum number of tokens allowed (8).",
     ),
-    "bad": (grpc.StatusCode.INVALID_ARGUMENT, "bad value"),
-    "full": (grpc.StatusCode.UNAVAILABLE, "The model is overloaded."),
-    "broken": (grpc.StatusCode.INTERNAL, "internal"),
+    "bad": ("INVALID_ARGUMENT", "bad value"),
+    "full": ("UNAVAILABLE", "The model is overloaded."),
+    "broken": ("INTERNAL", "internal"),
 }
 
 

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import Reply, Usage
 from edgen.providers import make
 from edgen.providers.vertex.config import VertexConfig
+from tests.late import Late
 from tests.providers.fakes import TRUSTING, request
+
+serialization: Any = Late("cryptography.hazmat.primitives.serialization")
+rsa: Any = Late("cryptography.hazmat.primitives.asymmetric.rsa")
 
 PATH = "/v1/projects/my-project/locations/global/publishers/google/models/m:generateContent"
 

@@ -40,7 +40,6 @@ from edgen.store.ledger.facts import (
 from edgen.store.ledger.given_times import times_of, with_times
 from edgen.store.ledger.logprobs import TABLE, add_table, store_beside, with_beside
 from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedger
-from edgen.store.ledger.notes import note_beginning
 from edgen.store.ledger.opening import check, connect, empty_error
 from edgen.store.ledger.outstanding import OPEN, STRIKE, Batch, OutstandingCall, OutstandingCalls, abandon
 from edgen.store.ledger.reader import (
@@ -57,7 +56,6 @@ from edgen.store.ledger.reader import (
     summary_at,
 )
 from edgen.store.ledger.schema import wall_time
-from edgen.store.ledger.seal import IdleSeal, is_sealed, open_seal, put_seal
 from edgen.store.ledger.status import (
     Counts,
     RunPlan,
@@ -71,6 +69,7 @@ from edgen.store.ledger.status import (
     read_status,
     sum_charges,
 )
+from edgen.store.ledger.tally import RowCounter, connect_counted, count_repaired_tables, has_tally, open_tally
 from edgen.store.ledger.writer import (
     ACKNOWLEDGED,
     COUNT,
@@ -136,18 +135,23 @@ class Ledger:
             if logprobs or people:
                 add_table(self._book)
             self._keeps_beside = self._book.has_table(TABLE)
+            RowCounter(self._book)
         except BaseException:
             connection.close()
             raise
         self._last_answered = -1 if last is None else last  # scenario
         self.lost_replies = max(0, acknowledged - self._stored_replies)
         self.damaged_outcomes = 0
-        self._seal = IdleSeal(path)
 
     async def __aenter__(self) -> Ledger:
-        for problem in open_seal(self._book):
+        try:
+            problems = open_tally(self._book)
+        except BaseException:
+            self._book.close()
+            raise
+        for problem in problems:
             log.warning("%s", problem)
-        self.writer = Writer(self.path, self._before_commit, self._seal)
+        self.writer = Writer(self.path, connect_counted, self._before_commit)
         try:
             self.out = OutstandingCalls(self._book, self.writer)
         except BaseException as problem:
@@ -160,7 +164,6 @@ class Ledger:
     ) -> None:
         try:
             await self.writer.close()
-            put_seal(self._book)
         except Exception:
             if error is None:
                 raise
@@ -291,27 +294,28 @@ class Ledger:
         A dead process's outstanding calls are charged to its session. Damaged outcomes, records and facts are
         removed, so that they are made again from the replies. Lost replies are counted.
         """
-        self._seal.pause(self._book)
-        abandon(self._book)
+        gone = list(self._book.find_unsound())
+        self.damaged_outcomes = len(gone) or self.damaged_outcomes
+        with self._book.transaction("BEGIN IMMEDIATE"):
+            abandon(self._book)
+            if self.lost_replies:
+                total = read_lost(self._book) + self.lost_replies
+                for statement in put_fact(LOST, str(total)):
+                    self._book.write(*statement)
+            drop_damaged_facts(self._book)
+            for unit in gone:
+                # A text that is not UTF-8 can only be compared by its bytes.
+                as_text = ("CAST(? AS TEXT)" if isinstance(value, str) else "?" for value in unit)
+                values = [v.encode("utf-8", "surrogateescape") if isinstance(v, str) else v for v in unit]
+                where = "scenario = {} AND task = {}".format(*as_text)
+                for table in ("outcomes", "records"):
+                    self._book.write(f"DELETE FROM {table} WHERE {where}", values)  # noqa: S608 - ours
+            count_repaired_tables(self._book)
         if self.lost_replies:
-            self._note_loss()
-        drop_damaged_facts(self._book)
-        if gone := list(self._book.find_unsound()):
-            self.damaged_outcomes = len(gone)
-            with self._book.transaction("BEGIN IMMEDIATE"):
-                for unit in gone:
-                    # A text that is not UTF-8 can only be compared by its bytes.
-                    as_text = ("CAST(? AS TEXT)" if isinstance(value, str) else "?" for value in unit)
-                    values = [v.encode("utf-8", "surrogateescape") if isinstance(v, str) else v for v in unit]
-                    where = "scenario = {} AND task = {}".format(*as_text)
-                    for table in ("outcomes", "records"):
-                        self._book.write(f"DELETE FROM {table} WHERE {where}", values)  # noqa: S608 - ours
+            self._note_present_replies()
 
-    def _note_loss(self) -> None:
-        """Add the lost replies to earlier losses, and note the present number as the new reference."""
-        total = read_lost(self._book) + self.lost_replies
-        for sql, values in put_fact(LOST, str(total)):
-            self._book.write(sql, values)
+    def _note_present_replies(self) -> None:
+        """Make the present number of replies the new reference."""
         note = Acknowledgement(self.path)
         note.note(self._stored_replies)
         note.close()
@@ -319,17 +323,12 @@ class Ledger:
 
     def begin_session(self, pid: int, host: str, edgen: str) -> int:
         """Note that a process works on the run; return the session's number."""
-        self._seal.pause(self._book)
         with self._book.transaction("BEGIN IMMEDIATE"):
             cursor = self._book.write(
                 "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
                 (wall_time(), pid, host, edgen),
             )
-            session = int(cursor.lastrowid or 0)
-            for sql, values in note_beginning(self._book, session):
-                self._book.write(sql, values)
-        self._seal.resume()
-        return session
+        return int(cursor.lastrowid or 0)
 
     def note_session(
         self, session: int, *, replayed: int, retried: int, state: str = "running", message: str | None = None
@@ -378,6 +377,6 @@ def _settled(outcome: Outcome, fingerprint: str, record: bytes | None) -> list[S
 __all__ = [
     "ACKNOWLEDGED", "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome", "Outcomes",
     "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Selection", "Session", "SourceLedger", "SplitRule",
-    "TokenCounts", "batches_at", "charged_at", "find_ledger_damage", "has_acknowledgement", "is_sealed", "latest_reply", "lost_replies_sentence", "out_at", "read_selection", "run_status",
+    "TokenCounts", "batches_at", "charged_at", "find_ledger_damage", "has_acknowledgement", "has_tally", "latest_reply", "lost_replies_sentence", "out_at", "read_selection", "run_status",
     "summary_at",
 ]  # fmt: skip

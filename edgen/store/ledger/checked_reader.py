@@ -284,10 +284,10 @@ class CheckedReader:
             when_free(self.connection, self.path, lambda: self.connection.execute(begin))
         try:
             yield
-            self.write("COMMIT")
+            with self.explain_errors():
+                self.connection.commit()
         except BaseException:
-            if self.connection.in_transaction:
-                self.connection.execute("ROLLBACK")
+            self.connection.rollback()
             raise
 
     def _take(self, values: tuple[Any, ...], row: type[Row]) -> Row:

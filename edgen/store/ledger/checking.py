@@ -20,8 +20,8 @@ from edgen.store.ledger.checked_reader import (
 from edgen.store.ledger.facts import find_damaged_facts
 from edgen.store.ledger.logprobs import find_unsound_beside
 from edgen.store.ledger.opening import check
-from edgen.store.ledger.seal import find_unsealed
 from edgen.store.ledger.status import read_status
+from edgen.store.ledger.tally import find_changed_tables
 from edgen.store.ledger.writer import COUNT, lost_replies_sentence, read_acknowledged
 
 _MOST = 5  # rows of a kind that are listed
@@ -47,7 +47,7 @@ def find_ledger_damage(path: Path) -> Iterator[str]:
                 str(book.damaged_outcome(scenario, task)) for scenario, task in book.find_unsound()
             )
             yield from _few(_unsound_beside(book))
-            yield from find_unsealed(book)
+            yield from find_changed_tables(book)
     except DamagedError as problem:
         yield str(problem)
     except EdgenError as problem:

@@ -38,8 +38,8 @@ from edgen.store.ledger.opening import (
 )
 from edgen.store.ledger.outstanding import Batch, read_batches
 from edgen.store.ledger.schema import wall_time
-from edgen.store.ledger.seal import put_seal
 from edgen.store.ledger.status import RunPlan, RunStatus, Session, read_sessions, read_status
+from edgen.store.ledger.tally import open_tally
 
 Drop = Callable[[dict[str, Any]], None]
 
@@ -324,7 +324,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
                 _INTO_SESSIONS,
                 (now, now, *here, 0, 0, 0, 0, 0, 0, 0, None, state, message(status), *self._lost),
             )
-            put_seal(book)
+            open_tally(book)
             return read_status(book)
 
     def _tell(self, kind: str, source: SourceLedger, ours: str, theirs: str) -> None:

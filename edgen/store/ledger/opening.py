@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -37,11 +37,32 @@ _GUARDS = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap
 log = logging.getLogger("edgen")
 
 
+class Counter(Protocol):
+    """A listener to the ends of a connection's transactions."""
+
+    def settle(self, connection: Connection) -> None:
+        """Make its own changes, before the others are stored."""
+
+    def forget(self) -> None:
+        """Drop them: the transaction is undone."""
+
+
 class Connection(sqlite3.Connection):
     """A connection whose statements end when a signal comes. `raised`: the exception of the signal's
-    handler."""
+    handler. `counter` hears of `commit` and `rollback`."""
 
     raised: list[BaseException]
+    counter: Counter | None = None
+
+    def commit(self) -> None:
+        if self.counter is not None:
+            self.counter.settle(self)
+        super().commit()
+
+    def rollback(self) -> None:
+        if self.counter is not None:
+            self.counter.forget()
+        super().rollback()
 
 
 def connect(path: Path, *, create: bool = False, read_only: bool = False, still: bool = False) -> Connection:

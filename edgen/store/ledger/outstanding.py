@@ -16,7 +16,6 @@ import msgspec
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address
 from edgen.store.ledger.checked_reader import Amount, CheckedReader, Moment, Natural, Task
-from edgen.store.ledger.notes import forget_preparing, note_batch
 from edgen.store.ledger.schema import PICO, total, total_pico, wall_time
 from edgen.store.ledger.writer import Statement, Writer
 
@@ -151,7 +150,7 @@ class OutstandingCalls:
         more. `lost`: tokens and US dollars to charge, since the provider may have worked for them."""
         cleared = [(_CLEAR, (batch.number,))] if clear else []
         row = msgspec.structs.astuple(batch)
-        await self._writer.put((_BATCH, row), *note_batch(row), *cleared, *_charge(*lost))
+        await self._writer.put((_BATCH, row), *cleared, *_charge(*lost))
 
     async def begin(self, *, fingerprint: str, backend: str, token: str, round_: int) -> Batch:
         """Create a new batch in preparation."""
@@ -214,22 +213,20 @@ def read_batches(book: CheckedReader, *states: State) -> list[Batch]:
 
 
 def abandon(book: CheckedReader) -> None:
-    """Settle a dead session's outstanding work at the start of a new one. Single calls are charged at their
-    maximum, since the service may have worked on them; a batch with an incomplete file is ignored."""
-    with book.transaction("BEGIN IMMEDIATE"):
-        tokens, usd = book.one(
-            f"SELECT {total('tokens')}, {total_pico('usd')} / {PICO:g} FROM outstanding WHERE batch IS NULL",  # noqa: S608
-            tuple[Natural, Amount],
-        )
-        for statement in _charge(tokens, usd):
-            book.write(*statement)
-        book.write(
-            "DELETE FROM outstanding WHERE batch IS NULL "
-            "OR batch IN (SELECT id FROM batches WHERE state IN ('preparing', 'read', 'dropped'))"
-        )
-        for sql, values in forget_preparing():
-            book.write(sql, values)
-        book.write("DELETE FROM batches WHERE state = 'preparing'")
+    """Settle a dead session's outstanding work at the start of a new one, in the present transaction. Single
+    calls are charged at their maximum, since the service may have worked on them; a batch with an incomplete
+    file is ignored."""
+    tokens, usd = book.one(
+        f"SELECT {total('tokens')}, {total_pico('usd')} / {PICO:g} FROM outstanding WHERE batch IS NULL",  # noqa: S608
+        tuple[Natural, Amount],
+    )
+    for statement in _charge(tokens, usd):
+        book.write(*statement)
+    book.write(
+        "DELETE FROM outstanding WHERE batch IS NULL "
+        "OR batch IN (SELECT id FROM batches WHERE state IN ('preparing', 'read', 'dropped'))"
+    )
+    book.write("DELETE FROM batches WHERE state = 'preparing'")
 
 
 def _charge(tokens: int, usd: float) -> list[Statement]:

@@ -131,6 +131,14 @@ def expected() -> tuple[Tables, Tables]:
 
 
 @functools.cache
+def columns_of(table: str) -> dict[str, str]:
+    """Return the columns of a table with their declared types."""
+    with contextlib.closing(_made()) as connection:
+        connection.execute(LOGPROBS)
+        return {row[1]: row[2] for row in connection.execute(f"PRAGMA table_info({table})")}
+
+
+@functools.cache
 def image() -> bytes:
     """Return an empty ledger as file content, written whole, so that no process ever sees one without
     tables."""

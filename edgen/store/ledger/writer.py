@@ -23,13 +23,13 @@ import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from zlib import crc32
 
 from edgen.core import system
 from edgen.core.errors import EdgenError
 from edgen.core.files import read_regular
-from edgen.store.ledger.opening import Connection, connect, describe_sqlite_error, when_free
+from edgen.store.ledger.opening import Connection, describe_sqlite_error, when_free
 
 ACKNOWLEDGED = "-acked"  # suffix of the note next to a ledger
 COUNT = "SELECT IFNULL(MAX(rowid), 0) FROM replies"  # rows are never deleted from replies
@@ -113,38 +113,23 @@ Item = tuple[tuple[Statement, ...], asyncio.Future[None] | None]  # statements o
 log = logging.getLogger("edgen")
 
 
-class Rest(Protocol):
-    """Work of a writer that has nothing to write."""
-
-    after: float
-    """Seconds without a write."""
-
-    @property
-    def allowed(self) -> bool:
-        """True if `put` may be called."""
-
-    def put(self, connection: Connection) -> None:
-        """Do it, in the writer's thread."""
-
-    def break_(self) -> tuple[Statement, ...]:
-        """Return the statements that the next transaction begins with."""
-
-
 class Writer:
     """A queue of rows with durable group commits. Create and use it on the event loop's thread.
 
     `enough`: this many waiting callers trigger a commit at once. `before_commit` is called in the writer's
-    thread before each commit, for example to simulate a slow disk. `rest`: its work while it has nothing to
-    write.
+    thread before each commit, for example to simulate a slow disk. `connect` opens the ledger in that thread.
     """
 
     def __init__(
-        self, path: Path, before_commit: Callable[[], None] = lambda: None, rest: Rest | None = None
+        self,
+        path: Path,
+        connect: Callable[[Path], Connection],
+        before_commit: Callable[[], None] = lambda: None,
     ) -> None:
         self.enough = GROUP
         self._path = path
+        self._connect = connect
         self._before_commit = before_commit
-        self._rest = rest
         self._asked = 0  # waiting callers, counted in the loop's thread,
         self._taken = 0  # those whose rows are in a group, counted in the writer's
         self._full = threading.Event()
@@ -192,10 +177,10 @@ class Writer:
         group: list[Item] = []
         more = True
         try:
-            connection = connect(self._path)
+            connection = self._connect(self._path)
             connection.execute("PRAGMA synchronous = FULL")
             while more:
-                group, more = self._gather(connection)
+                group, more = self._gather()
                 if group:
                     self._commit(connection, group)
                     acknowledged.note(connection.execute(COUNT).fetchone()[0])
@@ -211,18 +196,9 @@ class Writer:
             if connection is not None:
                 connection.close()
 
-    def _wait(self, connection: Connection) -> Item | None:
-        """Return the first item of the next group; None at the end."""
-        if self._rest is not None and self._rest.allowed:
-            try:
-                return self._queue.get(timeout=self._rest.after)
-            except queue.Empty:
-                self._rest.put(connection)
-        return self._queue.get()
-
-    def _gather(self, connection: Connection) -> tuple[list[Item], bool]:
+    def _gather(self) -> tuple[list[Item], bool]:
         """Return the next group, and whether more may follow."""
-        item = self._wait(connection)
+        item = self._queue.get()
         if item is None:
             return [], False
         group = [item]
@@ -253,14 +229,11 @@ class Writer:
             connection, self._path, lambda: connection.execute("BEGIN IMMEDIATE"), lambda: self._patience
         )
         try:
-            for sql, row in () if self._rest is None else self._rest.break_():
-                connection.execute(sql, row)
             for sql, batch in sorted(by_sql.items(), key=lambda kind: kind[0].startswith("DELETE")):
                 connection.executemany(sql, batch)
-            connection.execute("COMMIT")
+            connection.commit()
         except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            connection.rollback()
             raise
 
     def _answer(self, group: list[Item], error: EdgenError | None) -> None:

@@ -78,7 +78,7 @@ async def test_the_end_of_a_round_that_is_gone_is_noted_again_and_a_changed_one_
 
 async def test_a_fact_of_an_older_edgen_is_read_as_it_is(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("DELETE FROM meta WHERE name LIKE 'crc32 of %' OR name = 'seal'")
+        connection.execute("DELETE FROM meta WHERE name LIKE 'crc32 of %' OR name = 'tally'")
     change(path, "UPDATE meta SET value = '{}' WHERE name = 'job'")
     assert summary_at(path).facts["job"] == "{}"
     assert not [*find_ledger_damage(path)]

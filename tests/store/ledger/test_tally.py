@@ -1,4 +1,4 @@
-"""No single change of a ledger at rest is silent, in any field or row of any table."""
+"""No single change of a ledger is silent, in any field or row of any table, at rest or after a kill."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ from edgen.store.ledger import (
     RunPlan,
     find_ledger_damage,
     has_acknowledgement,
-    is_sealed,
+    has_tally,
     wall_time,
 )
+from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.merge import MergedLedger, SourceLedger
+from edgen.store.ledger.tally import connect_counted
 
 
 async def work(path: Path, *, first: int = 0) -> None:
@@ -61,10 +63,15 @@ def change(path: Path, sql: str) -> None:
         assert db.execute(sql).rowcount
 
 
-async def test_no_change_of_a_field_or_a_row_is_silent(tmp_path: Path) -> None:
+@pytest.mark.parametrize("killed", [False, True])
+def test_no_change_of_a_field_or_a_row_is_silent(tmp_path: Path, killed: bool) -> None:
     path = tmp_path / "run.db"
-    await work(path)
-    await work(path, first=10)
+    asyncio.run(work(path))
+    asyncio.run(work(path, first=10))
+    if killed:
+        kill(path)
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert [*find_ledger_damage(path)] == []
     with contextlib.closing(sqlite3.connect(path)) as db:
         names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -128,7 +135,8 @@ def test_a_killed_ledger_and_one_of_an_older_edgen_are_sound(tmp_path: Path) -> 
     kill(path)
     assert [*find_ledger_damage(path)] == []
     asyncio.run(work(path, first=10))
-    change(path, "DELETE FROM meta WHERE name LIKE '%seal' OR name LIKE '%sessions' OR name LIKE '%batch%'")
+    change(path, "DELETE FROM meta WHERE name LIKE '%tally'")
+    assert not has_tally(path)
     change(path, "UPDATE sessions SET host = 'other'")
     assert [*find_ledger_damage(path)] == []
     asyncio.run(work(path, first=20))
@@ -140,13 +148,13 @@ def remove_answer(path: Path, scenario: int) -> None:
         change(path, f"DELETE FROM {table} WHERE scenario = {scenario}")
 
 
-async def die(path: Path, rest: float = 0.0) -> None:
-    """Work, wait for a while, and end as a killed process does."""
+async def die(path: Path) -> None:
+    """Work, and end as a killed process does, with a call under way."""
     async with Ledger(path) as ledger:
         ledger.take_over()
         ledger.begin_session(2, "host", "0")
         await store_one(ledger, 50)
-        await asyncio.sleep(rest)
+        await ledger.out.hold(Address(51, 0), b"k" * 32, 100, 0.5)
         os._exit(9)
 
 
@@ -158,59 +166,42 @@ async def store_one(ledger: Ledger, scenario: int) -> None:
     await ledger.flush()
 
 
-def kill(path: Path, rest: float = 0.0) -> None:
+def kill(path: Path) -> None:
     """Have a process work on a ledger that is killed."""
     if (child := os.fork()) == 0:
-        asyncio.run(die(path, rest))
+        asyncio.run(die(path))
     assert os.waitpid(child, 0)[1] == 9 << 8
 
 
-def test_a_process_that_is_killed_while_it_waits_leaves_a_seal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("edgen.store.ledger.seal.IDLE", 0.1)
+async def test_the_tally_is_right_while_sessions_work(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
-    asyncio.run(work(path))
-    kill(path, rest=1.0)
-    assert is_sealed(path)
-    assert [*find_ledger_damage(path)] == []
-    change(path, "UPDATE batches SET remote_id = 'c'")
-    assert "the notes about its batches" in " ".join(find_ledger_damage(path))
-    with caplog.at_level(logging.WARNING, "edgen"):
-        asyncio.run(work(path, first=20))
-    assert "the notes about its batches" in caplog.text
-
-
-async def test_work_after_a_rest_removes_the_seal_and_another_rest_puts_it_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("edgen.store.ledger.seal.IDLE", 0.1)
-    path = tmp_path / "run.db"
-
-    async def rest() -> None:
-        async with asyncio.timeout(20):
-            while not is_sealed(path):
-                await asyncio.sleep(0.02)
-        assert [*find_ledger_damage(path)] == []
-
     async with Ledger(path) as ledger:
-        ledger.take_over()
-        ledger.begin_session(2, "host", "0")
-        await store_one(ledger, 1)
-        await rest()
-        writing = asyncio.gather(*(store_one(ledger, scenario) for scenario in range(2, 40)))
-        await asyncio.sleep(0.01)
-        assert [*find_ledger_damage(path)] == []
-        await writing
-        await rest()
-        ledger.take_over()  # another session on the same ledger, by another connection
-        assert not is_sealed(path)
-        await asyncio.sleep(0.5)
-        assert not is_sealed(path)
-        ledger.begin_session(3, "host", "0")
-        await store_one(ledger, 41)
-        await rest()
-    assert is_sealed(path)
+        for session in range(1, 4):
+            ledger.take_over()  # another session on the same ledger, by another connection
+            assert [*find_ledger_damage(path)] == []
+            assert ledger.begin_session(2, "host", "0") == session
+            writing = asyncio.gather(*(store_one(ledger, 10 * session + each) for each in range(9)))
+            await asyncio.sleep(0.01)
+            assert [*find_ledger_damage(path)] == []
+            await writing
+            held = await ledger.out.hold(Address(99, 0), b"k" * 32, 100, 0.1)
+            assert [*find_ledger_damage(path)] == []
+            if session > 1:
+                ledger.out.strike(held, 100, 0.1)
+                await ledger.flush()
+            assert [*find_ledger_damage(path)] == []
+
+
+async def test_a_transaction_that_is_undone_counts_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    await work(path)
+    with contextlib.closing(CheckedReader(connect_counted(path), path)) as book:
+        with contextlib.suppress(ZeroDivisionError), book.transaction("BEGIN IMMEDIATE"):
+            book.write("DELETE FROM outstanding")
+            book.write("UPDATE outcomes SET fingerprint = 'g'")
+            raise ZeroDivisionError
+        with book.transaction("BEGIN IMMEDIATE"):
+            book.write("INSERT OR REPLACE INTO outcomes SELECT * FROM outcomes WHERE scenario = 1")
     assert [*find_ledger_damage(path)] == []
 
 
@@ -226,7 +217,6 @@ def test_rows_removed_from_a_killed_ledger_are_reported(tmp_path: Path, sql: str
     path = tmp_path / "run.db"
     asyncio.run(work(path))
     kill(path)
-    assert not is_sealed(path)
     change(path, sql)
     assert about in " ".join(find_ledger_damage(path))
 
@@ -247,7 +237,7 @@ def test_answers_removed_before_a_session_are_reported_once(
     assert [*find_ledger_damage(path)] == []
 
 
-async def test_a_merged_ledger_is_sealed(tmp_path: Path) -> None:
+async def test_a_merged_ledger_has_a_tally(tmp_path: Path) -> None:
     path, merged = tmp_path / "run.db", tmp_path / "merged.db"
     async with Ledger(path) as ledger:
         ledger.begin_session(1, "host", "0")
@@ -263,7 +253,7 @@ async def test_a_merged_ledger_is_sealed(tmp_path: Path) -> None:
 async def test_a_checksum_that_is_left_of_a_fact_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     await work(path)
-    for name in ("seal", "crc32 of seal"):
+    for name in ("tally", "crc32 of tally"):
         copy = tmp_path / f"{name}.db"
         copy.write_bytes(path.read_bytes())
         change(copy, f"DELETE FROM meta WHERE name = '{name}'")
@@ -302,7 +292,6 @@ def test_changed_sessions_of_a_killed_ledger_are_reported_and_the_next_session_s
     path = tmp_path / "run.db"
     asyncio.run(work(path))
     kill(path)
-    assert not is_sealed(path)
     assert [*find_ledger_damage(path)] == []
     change(path, sql)
     (problem,) = find_ledger_damage(path)
@@ -328,3 +317,12 @@ def test_changed_batches_of_a_killed_ledger_are_reported(tmp_path: Path, sql: st
     kill(path)
     change(path, sql)
     assert "the notes about its batches" in " ".join(find_ledger_damage(path))
+
+
+async def test_a_changed_tally_is_reported_and_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    await work(path)
+    change(path, "UPDATE meta SET value = '{}' WHERE name = 'tally'")
+    assert "the note 'tally' in this ledger is damaged" in " ".join(find_ledger_damage(path))
+    await work(path, first=20)
+    assert [*find_ledger_damage(path)] == []

@@ -1,0 +1,282 @@
+"""The tally of a ledger: the number of rows of each table and the sum of their checksums.
+
+Each transaction that changes rows changes the tally with them, so it is right at every moment, also after a
+kill. A row that something else changed, removed or added is found. In a connection that writes, temporary
+triggers collect the rows that its statements add and remove; the tables in the file stay as they are. A
+ledger of an older edgen has no tally until its next session.
+
+Replies, records and log probabilities have checksums of their own and are only counted. The last session
+changes with each reply, so it is read once in each transaction instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+from zlib import crc32
+
+import msgspec
+
+from edgen.core.errors import DamagedError
+from edgen.store.ledger.checked_reader import CheckedReader, Natural, open_to_read
+from edgen.store.ledger.facts import CHECKSUM, put_fact, read_fact
+from edgen.store.ledger.opening import Connection, connect, decode_fact
+from edgen.store.ledger.schema import columns_of
+
+_TALLY = "tally"  # the fact's name
+_NOT_OWN = f"name NOT IN ('{_TALLY}', '{CHECKSUM}{_TALLY}')"
+_VALUE = "SELECT value FROM meta WHERE name = ?"
+_CHANGE = "UPDATE meta SET value = ? WHERE name = ?"
+_AGAIN = (
+    "Start the command that made this ledger again (`edgen generate`, or `edgen pairs` for a judge's): it makes them again "
+    "from the stored answers, without a call."
+)
+_COPY = "Restore the ledger from a copy: nothing else in the run says it."
+_PROBLEMS = {
+    "replies": "stored answers are missing, or there are more than edgen wrote. Missing ones are asked for and paid for again, "
+    "unless the ledger is restored from a copy.",
+    "records": f"records of conversations are missing, or there are more than edgen wrote. {_AGAIN}",
+    "logprobs": "log probabilities or times of stored answers are missing, or there are more than edgen wrote. "
+    f"{_COPY}",
+    "outcomes": f"what was made of the answers is missing or changed. {_AGAIN}",
+    "sessions": "the notes about its sessions (times, calls, tokens, costs, how each ended) are missing or changed; totals and "
+    f"budgets of this run are not reliable. {_COPY}",
+    "batches": f"the notes about its batches are missing or changed. {_COPY}",
+    "outstanding": f"the notes about calls under way are missing or changed; budgets of this run are not reliable. {_COPY}",
+    "returned": f"the notes about failed requests of batches are missing or changed. {_COPY}",
+    "meta": f"facts about the run are missing or changed. {_COPY}",
+}  # fmt: skip
+_MADE_AGAIN = ("outcomes", "records", "logprobs", "meta")  # by the next session, those of replies with them
+_LASTING = tuple(name for name in _PROBLEMS if name not in _MADE_AGAIN)
+_COUNTED = frozenset({"replies", "records", "logprobs"})  # their rows have checksums
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class _Table(msgspec.Struct, frozen=True, array_like=True):
+    """The number of rows of a table, and the sum of their checksums."""
+
+    rows: int = 0
+    checksum: int = 0
+
+    def plus(self, other: _Table) -> _Table:
+        return _Table(self.rows + other.rows, self.checksum + other.checksum)
+
+    def minus(self, other: _Table) -> _Table:
+        return _Table(self.rows - other.rows, self.checksum - other.checksum)
+
+
+class _Tally(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The tables as edgen left them. `last`: the last session's number, and its row, which `tables` contains.
+    `damaged`: tables that were found changed and were used nevertheless."""
+
+    tables: dict[str, _Table]
+    last: tuple[Natural, _Table] = (0, _Table())
+    damaged: Annotated[tuple[str, ...], msgspec.Meta(max_length=len(_PROBLEMS))] = ()
+
+
+class RowCounter:
+    """The rows that a connection adds to a ledger and removes from it. Each of its transactions ends with
+    `settle`, or with `forget` if it is undone.
+
+    The triggers call only methods of lists: SQLite drops what the handler of a signal raises, and such a
+    handler runs at the beginning of any function that is written in Python.
+    """
+
+    def __init__(self, book: CheckedReader) -> None:
+        self._path = book.path  # not the connection: it refers to this
+        self._rows: dict[str, tuple[int, list[Any], list[Any]]] = {}  # columns, values added, and removed
+        self._tally: _Tally | None = None
+        self._noted = ""
+        # A row that is replaced counts as removed.
+        sql = ["PRAGMA temp_store = MEMORY; PRAGMA recursive_triggers = ON"]
+        for table in _PROBLEMS:
+            if table == "sessions" or not book.has_table(table):
+                continue
+            self._rows[table] = (len(_columns(table)), [], [])
+            book.connection.create_function(f"{table}_added", 1, self._rows[table][1].append)
+            book.connection.create_function(f"{table}_removed", 1, self._rows[table][2].append)
+            plus = _calls(f"{table}_added", table, "NEW")
+            minus = _calls(f"{table}_removed", table, "OLD")
+            for change, row, calls in (
+                ("INSERT", "NEW", plus),
+                ("DELETE", "OLD", minus),
+                ("UPDATE", "NEW", f"{minus}, {plus}"),
+            ):
+                when = f"WHEN {row}.{_NOT_OWN}" if table == "meta" else ""
+                sql.append(
+                    f"CREATE TEMP TRIGGER {table}_{change} AFTER {change} ON main.{table} {when} BEGIN SELECT {calls}; END"
+                )
+        with book.explain_errors():
+            book.connection.executescript("; ".join(sql))
+        book.connection.counter = self
+
+    def settle(self, connection: Connection) -> None:
+        """Change the tally by the rows of this transaction."""
+        book = CheckedReader(connection, self._path)
+        # A damaged tally stays: `validate` reports it, and the next session makes a new one.
+        with contextlib.suppress(DamagedError):
+            if (tally := self._read(book)) is not None:
+                self._tally = self._changed(book, tally)
+                self._noted = msgspec.json.encode(self._tally).decode()
+                for _, (name, value) in put_fact(_TALLY, self._noted):  # an update writes fewer pages
+                    connection.execute(_CHANGE, (value, name))
+        self.forget()
+
+    def _read(self, book: CheckedReader) -> _Tally | None:
+        """Return the tally, which is mostly the one that this connection wrote."""
+        row = book.connection.execute(_VALUE, (_TALLY,)).fetchone()
+        return self._tally if row is not None and row[0] == self._noted else _read(book)
+
+    def _changed(self, book: CheckedReader, tally: _Tally) -> _Tally:
+        tables = dict(tally.tables)
+        for name, (columns, added, removed) in self._rows.items():
+            if added or removed:
+                tables[name] = tables[name].plus(_sum(added, columns)).minus(_sum(removed, columns))
+        number, row = _read_last(book)
+        if number < tally.last[0]:  # something else removed it
+            number, row = tally.last
+        elif number == tally.last[0]:
+            tables["sessions"] = tables["sessions"].minus(tally.last[1])
+        tables["sessions"] = tables["sessions"].plus(row)
+        return _Tally(tables, (number, row), tally.damaged)
+
+    def forget(self) -> None:
+        """Drop what was collected."""
+        for _, added, removed in self._rows.values():
+            added.clear()
+            removed.clear()
+
+
+def connect_counted(path: Path) -> Connection:
+    """Connect to the ledger at `path` to write to it."""
+    connection = connect(path)
+    RowCounter(CheckedReader(connection, path))
+    return connection
+
+
+def has_tally(path: Path) -> bool:
+    """Return whether the ledger at `path` has a tally."""
+    with open_to_read(path) as book:
+        return _read(book) is not None
+
+
+def find_changed_tables(book: CheckedReader) -> Iterator[str]:
+    """Yield a sentence for each table that differs from the tally."""
+    with book.transaction():
+        tally = _read(book)
+        changed = [] if tally is None else [*tally.damaged, *_changed(book, tally, _PROBLEMS)]
+        if book.one(f"SELECT COUNT(*) FROM meta WHERE NOT {_NOT_OWN}", tuple[Natural])[0] == 1:  # noqa: S608 - ours
+            changed.append("meta")
+    return (f"{book.path}: {_PROBLEMS[name]}" for name in dict.fromkeys(changed) if name in _PROBLEMS)
+
+
+def open_tally(book: CheckedReader) -> list[str]:
+    """Count the rows of a ledger without a tally. Else return a sentence for each table that differs from it
+    and that no session makes again; these stay noted, but for replies, which a session asks for again."""
+    with book.transaction("BEGIN IMMEDIATE"):
+        try:
+            tally = _read(book)
+        except DamagedError:  # `validate` reported it
+            tally = None
+        if tally is None:
+            _write(book, _Tally(dict.fromkeys(_PROBLEMS, _Table())))
+            count_tables(book, _PROBLEMS)
+            return []
+        changed = _changed(book, tally, _LASTING)
+        damaged = dict.fromkeys([*tally.damaged, *(name for name in changed if name != "replies")])
+        if changed:
+            _write(book, msgspec.structs.replace(tally, damaged=tuple(damaged)))
+            count_tables(book, changed)
+    return [f"{book.path}: {_PROBLEMS[name]}" for name in changed]
+
+
+def count_repaired_tables(book: CheckedReader) -> None:
+    """Count the tables whose damaged rows were removed, in the present transaction."""
+    count_tables(book, _MADE_AGAIN)
+
+
+def count_tables(book: CheckedReader, names: Iterable[str]) -> None:
+    """Have the tally say what these tables hold, in the present transaction."""
+    if book.connection.counter is not None:
+        book.connection.counter.settle(book.connection)
+    tally = _read(book)
+    assert tally is not None, "opening made it"
+    last = _read_last(book) if "sessions" in names else tally.last
+    tables = tally.tables | {name: _count(book, name) for name in names}
+    _write(book, _Tally(tables, last, tally.damaged))
+
+
+def _read(book: CheckedReader) -> _Tally | None:
+    return decode_fact(read_fact(book, _TALLY), _Tally, book.path, "its tally")
+
+
+def _write(book: CheckedReader, tally: _Tally) -> None:
+    for sql, values in put_fact(_TALLY, msgspec.json.encode(tally).decode()):
+        book.write(sql, values)
+
+
+def _changed(book: CheckedReader, tally: _Tally, names: Iterable[str]) -> list[str]:
+    return [name for name in names if _count(book, name) != tally.tables.get(name)]
+
+
+def _count(book: CheckedReader, table: str) -> _Table:
+    """Return the number and the checksums of the rows of a table."""
+    if not book.has_table(table):
+        return _Table()
+    where = f"WHERE {_NOT_OWN}" if table == "meta" else ""
+    with book.explain_errors():
+        if table in _COUNTED:
+            return _Table(*book.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone())  # noqa: S608 - ours
+        rows = checksum = 0
+        for row in book.connection.execute(f"{_select(table)} {where}"):
+            rows, checksum = rows + 1, checksum + crc32(_encode(row))
+    return _Table(rows, checksum)
+
+
+def _sum(values: list[Any], columns: int) -> _Table:
+    """Return the number and the checksums of rows, whose values stand one after another; no columns: one
+    value for each row that is only counted."""
+    if not columns:
+        return _Table(len(values))
+    rows = range(0, len(values), columns)
+    return _Table(len(rows), sum(crc32(_encode(values[at : at + columns])) for at in rows))
+
+
+def _read_last(book: CheckedReader) -> tuple[int, _Table]:
+    """Return the number of the last session, and its row."""
+    with book.explain_errors():
+        row = book.connection.execute(f"{_select('sessions')} ORDER BY id DESC LIMIT 1").fetchone()
+    return (0, _Table()) if row is None else (row[0], _Table(1, crc32(_encode(row))))
+
+
+@functools.cache
+def _columns(table: str) -> dict[str, str]:
+    """Return the columns of a table that the tally covers, with their types."""
+    if table in _COUNTED:
+        return {}
+    columns = columns_of(table)
+    # The checksum of an outcome covers its other columns.
+    return {name: columns[name] for name in ("fingerprint", "checksum")} if table == "outcomes" else columns
+
+
+@functools.cache
+def _select(table: str) -> str:
+    return f"SELECT {', '.join(_values(table, table))} FROM {table}"  # noqa: S608 - ours
+
+
+def _calls(function: str, table: str, row: str) -> str:
+    return ", ".join(f"{function}({value})" for value in _values(table, row) or ["0"])
+
+
+def _values(table: str, row: str) -> list[str]:
+    """Return SQL for the values of a row. A text becomes bytes, which may be any, and differs from a blob. In
+    a row that is there already, each column may have one."""
+    return [
+        f"CASE typeof({row}.{name}) WHEN 'text' THEN CAST('t' || {row}.{name} AS BLOB) ELSE {row}.{name} END"
+        if kind in ("TEXT", "") or row != "NEW"
+        else f"{row}.{name}"
+        for name, kind in _columns(table).items()
+    ]
