@@ -28,8 +28,8 @@ Part = Literal["conversations", "labels"]
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The evidence of a preference. `judge` and `model` are a judge's; `compare` is a judge's or people's;
-    `by` is None if a source has only ties. `simulated` are the simulated parts. `rollouts`: number per response, if the preference
-    uses them."""
+    `by` is None if a source has only ties. `simulated` are the simulated parts. `rollouts`: number per
+    response, if the preference uses them."""
 
     by: Source | None
     judge: str | None

@@ -27,8 +27,8 @@ Choice = Literal["a", "b", "tie"]
 
 
 class VotePair(NamedTuple):
-    """A pair to vote on: two ids, by their places in the run, and the digest of the texts. `responses`: of one
-    conversation, the two responses that are compared."""
+    """A pair to vote on: two ids, by their places in the run, and the digest of the texts. `responses`: of
+    one conversation, the two responses that are compared."""
 
     a: str
     b: str

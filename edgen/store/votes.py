@@ -6,7 +6,8 @@
 `a` and `b` are ids of conversations of one scenario, in either order; `choice` is "a", "b" or "tie".
 `"texts"` may give the pairs' digest of the texts shown: a vote on texts that have changed since is ignored.
 If a rater votes on a pair again, the later line counts. Two responses to one turn are a pair of one
-conversation: `a` and `b` are equal, "a" is the response with the smaller number, and `"texts"` names the pair.
+conversation: `a` and `b` are equal, "a" is the response with the smaller number, and `"texts"` names the
+pair.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def ordered_vote(a: str, b: str, vote: HumanVote) -> tuple[tuple[str, str], Huma
 
 def rater_of(pair: tuple[str, str], vote: HumanVote) -> tuple[str, str]:
     """Return the key under which the votes on two ids are kept, a later one in place of an earlier one. One
-    conversation may hold several pairs of responses, which the digest of the texts tells apart."""
+    conversation may hold several pairs of responses, which differ in the digest of their texts."""
     return vote.rater, (vote.texts or "") if pair[0] == pair[1] else ""
 
 

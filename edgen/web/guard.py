@@ -52,8 +52,8 @@ _MOST_VISITORS = 10_000  # whose rates are remembered
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Who = Literal["owner", "person", "visitor", "anyone"]
-"""Visitors who may ask for a route: the owner; an invited person, about the own task; either; or also somebody
-unknown, who sees the page of a refusal."""
+"""Visitors who may ask for a route: the owner; an invited person, about the own task; either; or also
+somebody unknown, who sees the page of a refusal."""
 
 
 class Route(NamedTuple):
@@ -220,7 +220,8 @@ class Guard:
 
 
 def problem_page(message: str, status: int, home: str = "/") -> web.Response:
-    """Return a page that says in a sentence why nothing else is shown. `home`: where it leads; empty: nowhere."""
+    """Return a page that says in a sentence why nothing else is shown. `home`: where it leads; empty:
+    nowhere."""
     text = render("problem.html.j2", message=message, home=home)
     return web.Response(text=text, content_type="text/html", status=status)
 

@@ -1,6 +1,6 @@
 """Times of people's answers, in the columns of a reply's time and latency.
 
-The rows of people's answers have no network attempt. All their times are kept beside the reply (`logprobs`);
+The rows of people's answers have no network attempt. All their times are kept with the reply (`logprobs`);
 ledgers by earlier versions have these two alone.
 """
 
