@@ -102,15 +102,19 @@ def _measure(source: Path, cache: Path, bound: int) -> None:
         print(f"  index: {time.perf_counter() - began:.1f} s", flush=True)
         pages = [*_pages(path, _ask(port, cookie, path)[1], port, cookie)]
         times: dict[str, list[float]] = {}
-        cpu: list[float] = []
+        ran: dict[str, list[float]] = {}
         for page in pages:
-            ran = _cpu(pid)
+            before = _cpu(pid)
             status, _, took = _ask(port, cookie, page.path)
-            cpu.append(_cpu(pid) - ran)
+            ran.setdefault(page.kind, []).append(_cpu(pid) - before)
             assert status == 200, page
             times.setdefault(page.kind, []).append(took)
         for kind, each in sorted(times.items()):
-            print(f"  {kind}: p50 {statistics.median(each):.0f} ms, p95 {_p95(each):.0f} ms of {len(each)}")
+            print(
+                f"  {kind}: p50 {statistics.median(each):.0f} ms, p95 {_p95(each):.0f} ms, CPU p95 {_p95(ran[kind]):.0f} ms "
+                f"of {len(each)}"
+            )
+        cpu = [one for each in ran.values() for one in each]
         every = [one for each in times.values() for one in each]
         print(
             f"  all pages: p50 {statistics.median(every):.0f} ms, p95 {_p95(every):.0f} ms (under {bound}), worst "
@@ -125,7 +129,7 @@ def _p95(values: list[float]) -> float:
 
 def _pages(path: str, listed: str, port: int, cookie: str) -> Iterator[_Page]:
     """Yield pages of every kind, in random order."""
-    draw = random.Random(7)
+    draw, slug = random.Random(7), path.rpartition("/")[2]
     facets = re.findall(r'<a href="\?(is=[^"]+)"', listed)
     orders = re.findall(r'<option value="(-?[\w.]+)"', listed)
     total = int(re.findall(r'<p role="status">([\d,]+)', listed)[0].replace(",", ""))
@@ -137,6 +141,12 @@ def _pages(path: str, listed: str, port: int, cookie: str) -> Iterator[_Page]:
         )
     kinds: Mapping[str, list[str]] = {
         "runs": ["/"],
+        "people": [path.replace("/run/", "/people/")],
+        "requests": [f"{path.replace('/run/', '/requests/')}/{one}" for one in ids],
+        "side by side": [
+            f"/beside?left={slug}:{draw.choice(ids)}&right={slug}&right_id={draw.choice(ids)}"
+            for _ in range(40)
+        ],
         "conversation": [f"{path}/{one}" for one in ids],
         "first page": [path],
         "deep page": [f"{path}?page={draw.randrange(total // 50)}" for _ in range(40)],

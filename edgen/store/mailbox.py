@@ -220,8 +220,8 @@ DROP TABLE old_ends;
             )
 
     def answer(self, key: str, text: str, person: str, now: float) -> bool:
-        """Store the answer to a request; return False if it was answered before, or waits no more. No time of
-        it is before an earlier one, also if clocks go back."""
+        """Store the answer to a request; return False if it was answered before, or waits no more. Its
+        time is never before that of an earlier step, also if a clock was set back."""
         with self._writing() as book:
             done = book.execute(
                 "UPDATE requests SET answer = ?, person = ?, done = max(?, coalesce(typed, seen, put))"

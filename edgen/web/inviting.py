@@ -33,8 +33,12 @@ def set_up(paths: Sequence[Path], options: PeopleOptions) -> dict[str, str]:
     """
     if not options.sets_up:
         return {}
-    if len(paths) != 1 or not RunFolder(paths[0]).exists:
+    if len(paths) != 1:
         raise UsageError("--vote, --label and --invite are about one run: name its folder alone.")
+    if not RunFolder(paths[0]).exists:
+        raise UsageError(
+            f"{paths[0]}: there is no run here. Name the folder of one, as `edgen status` lists them."
+        )
     if options.vote == (options.label is not None):
         raise UsageError("Name one task: --vote, or --label SET. The options of tasks go with it.")
     run = IndexedRun(paths[0])

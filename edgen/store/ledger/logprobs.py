@@ -1,4 +1,4 @@
-"""Rows that belong to replies: the tokens of one with log probabilities, or the times of a person's answer.
+"""Further facts of replies: the tokens of one with log probabilities, or the times of a person's answer.
 
 One row per reply, compressed JSON, written in the group of the reply and read with it. A row's checksum
 covers the reply's text, too. A row with a wrong checksum is ignored: the reply then has no tokens or times.
