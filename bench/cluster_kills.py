@@ -26,7 +26,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.cluster.conftest import Node
+from tests.cluster.conftest import Node, family
 from tests.execution.service import equation, files, job_text, serve
 from tests.execution.slotted import SlottedServer
 
@@ -110,26 +110,14 @@ class _Campaign:
 def _kill_node(node: Node) -> None:
     """Kill a node with all its processes, as a power failure does."""
     with contextlib.suppress(ProcessLookupError):
-        for pid in _family(node.process.pid):
+        for pid in family(node.process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
     node.process.wait()
 
 
-def _family(root: int) -> list[int]:
-    """Return a process and all that descend from it."""
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-    found = [root]
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found
-
-
 def _signal_family(node: Node, number: int) -> None:
-    for pid in _family(node.process.pid):
+    for pid in family(node.process.pid):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
 

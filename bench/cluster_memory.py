@@ -11,6 +11,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import defaultdict
@@ -56,10 +57,11 @@ def _run(name: str, *arguments: str | Path) -> tuple[float, int]:
     """Run a command of edgen, and print the memory of its processes. Return its seconds, and the most of any
     process but Ray's own."""
     began = time.monotonic()
+    told = tempfile.TemporaryFile()  # noqa: SIM115 - read after the process
     process = subprocess.Popen(
         [sys.executable, "-m", "edgen", *map(str, arguments)],
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=told,
         cwd=ROOT,
     )
     seen: list[Memory] = []
@@ -74,7 +76,8 @@ def _run(name: str, *arguments: str | Path) -> tuple[float, int]:
     out = process.communicate()[0]
     done.set()
     looking.join()
-    assert process.returncode == 0, (name, process.returncode, out[-500:])
+    told.seek(0)
+    assert process.returncode == 0, (name, process.returncode, out[-500:], told.read()[-2000:])
     seconds = time.monotonic() - began
     print(f"  {name}: {seconds:.0f} s", flush=True)
     whole = [one for one in seen if one] or [{}]

@@ -83,9 +83,8 @@ async def make_partitions(
         parts = [folder / str(number) for number in range(plan.partitions)]
         limits = _share(source.job.limits, plan.partitions, folder)
         job = msgspec.structs.replace(source.job, limits=limits, partitions=None)
-        async with _address(job.on if options.on is None else options.on) as address:
-            workers = options.workers or job.workers
-            each = None if workers is None else max(1, workers // len(parts))
+        on = job.on if options.on is None else options.on
+        async with _place(on, options.workers or job.workers, len(parts)) as (address, each):
             own = replace(options, on=address, workers=each, partitions=None)
             given = [
                 Given(source._replace(job=job), replace(own, output=path, part=plan.part(number)), control)
@@ -153,15 +152,16 @@ def _share(limits: Limits, count: int, folder: Path) -> Limits:
 
 
 @contextlib.asynccontextmanager
-async def _address(on: str | None) -> AsyncIterator[str]:
-    """Yield the cluster that all partitions use; one on this machine is started for them."""
-    if on != "ray":
-        yield on or "here"
+async def _place(on: str | None, workers: int | None, parts: int) -> AsyncIterator[tuple[str, int | None]]:
+    """Yield the cluster that all partitions use, `here` for none, and the workers of each: their share of
+    `workers`, None for one a core. `ray`: a cluster of this machine is started for them."""
+    if on is None or not on.startswith("ray"):
+        yield on or "here", None
         return
     from edgen.execution.cluster.connect import Connection
 
-    with Connection("") as connection:
-        yield f"ray://{connection.address}"
+    with Connection(on.removeprefix("ray").removeprefix("://"), max(workers or 1, parts)) as connection:
+        yield f"ray://{connection.address}", max(1, (workers or connection.cores) // parts)
 
 
 class _Processes:

@@ -18,7 +18,7 @@ from edgen.evaluation.measuring import Quality, judged_measure
 from edgen.evaluation.measuring import measure as measure_data_set
 from edgen.evaluation.parts import Parts
 from edgen.runtime.control import Control
-from edgen.runtime.processes import require_place
+from edgen.runtime.processes import HERE, require_place
 from edgen.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def measure(
     """
     if on is not None:
         require_place(on)
+        if on != HERE and workers == 1:
+            raise UsageError(f"--on {on}: say how many processes share the work, as in --workers 4.")
     chosen = choose_measures(only)
     _check_judge(paths, chosen, judge, prompt, overrides)
     judged = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -44,6 +45,21 @@ class Node:
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
+def family(root: int) -> list[int]:
+    """A process and all that descend from it."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    found = [root]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
+STARTED: list[Node] = []
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[str]:
     """The address of a cluster with three cores."""
@@ -55,6 +71,7 @@ def cluster() -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
         head = Node(Path(folder))
+        STARTED.append(head)
         yield f"{get_node_ip_address()}:6399"
         head.end()
         time.sleep(0.1)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cluster.conftest import STARTED, family
 from tests.execution.service import Ended, Service, edgen, equation, files, job_text, serve, write
 from tests.execution.slotted import SlottedServer
 
@@ -21,41 +22,14 @@ IN_FLIGHT = 8
 COUNT = 120
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
-    """The address of a cluster with two cores."""
-    os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
-    from ray.util import get_node_ip_address
-
-    ray, address = Path(sys.executable).with_name("ray"), f"{get_node_ip_address()}:6399"
-    head = subprocess.Popen(
-        [ray, "start", "--head", "--port=6399", "--num-cpus=3", "--include-dashboard=false", "--block",
-         "--disable-usage-stats", "--object-store-memory=100000000"],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert head.stdout is not None
-    for line in head.stdout:
-        if "Ray runtime started" in line:
-            break
-    yield address
-    head.terminate()  # which ends all that it has started
-    head.communicate(timeout=60)
-
-
-def processes() -> list[tuple[int, str]]:
-    """All processes with their command lines."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            found.append((int(folder.name), (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
-        except OSError:
-            continue
-    return found
-
-
 def workers() -> list[int]:
-    """The processes of edgen's workers."""
-    return [pid for pid, said in processes() if said.startswith("ray::Worker")]
+    """The processes of edgen's workers on the cluster of these tests."""
+    found = []
+    for pid in family(STARTED[0].process.pid):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::Worker"):
+                found.append(pid)
+    return found
 
 
 class Head:

@@ -49,7 +49,11 @@ async def test_parts_of_the_measures_give_the_same_bytes(tmp_path: Path) -> None
 
 
 async def test_bad_places_and_numbers(tmp_path: Path) -> None:
-    for options, said in ((("--workers", "0"), "workers"), (("--on", "slurm"), "write ray for a cluster")):
+    for options, said in (
+        (("--workers", "0"), "workers"),
+        (("--on", "slurm"), "write ray for a cluster"),
+        (("--on", "ray"), "--workers 4"),
+    ):
         refused = await edgen("stats", tmp_path, *options)
         assert refused.code == 2
         assert said in refused.err

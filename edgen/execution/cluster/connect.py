@@ -20,8 +20,8 @@ _SECOND = (
 
 
 class Connection(contextlib.AbstractContextManager["Connection"]):
-    """A connection to the cluster at an address, empty for a new one on this machine. Connections of one
-    process share one.
+    """A connection to the cluster at an address, empty for a new one on this machine, with room for so many
+    `workers`, a core each by name. Connections of one process share one.
 
     cores: of the cluster. host: the address of this node for the others. share: of a core that each worker
     claims. address: of the cluster, for other processes.
@@ -32,15 +32,15 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
 
     _open: ClassVar[int] = 0
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, address: str, workers: int = 1) -> None:
+        self._address, self._workers = address, workers
         self.cores, self.host, self.share, self.address = 1, "127.0.0.1", 1.0, address
 
     def __enter__(self) -> Connection:
         if Connection._open:
             self.share = _SECOND
         else:
-            _connect(self._address)
+            _connect(self._address, self._workers)
         Connection._open += 1
         import ray
 
@@ -85,7 +85,7 @@ def _knock(address: str) -> None:
         raise ProviderError(f"No Ray cluster answers at {address} ({reason}). {_START}") from None
 
 
-def _connect(address: str) -> None:
+def _connect(address: str, workers: int) -> None:
     require_ray()
     import ray
 
@@ -94,7 +94,12 @@ def _connect(address: str) -> None:
     # Ray prints news of workers on stdout, even without `log_to_driver`; stdout is for results.
     vars(ray._private.worker)["_worker_logs_enabled"] = False
     try:
-        local: dict[str, Any] = {} if address else {"object_store_memory": _STORE, "include_dashboard": False}
+        own = {
+            "object_store_memory": _STORE,
+            "include_dashboard": False,
+            "num_cpus": max(workers, os.cpu_count() or 1),
+        }
+        local: dict[str, Any] = {} if address else own
         ray.init(
             address=address or "local",
             **local,

@@ -62,7 +62,7 @@ class Cluster:
         if pool is not None:
             pool.equip(packed, work.fingerprint)
             return pool
-        connection = self._stack.enter_context(Connection(self._address))
+        connection = self._stack.enter_context(Connection(self._address, self._count or 1))
         equipment = Equipment(
             settings=tasks.call_settings,
             roles=tuple(work.clients),

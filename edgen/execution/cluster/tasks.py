@@ -16,7 +16,7 @@ class RayTasks:
 
     def __init__(self, address: str, run: Callable[[bytes], bytes], given: Sequence[bytes]) -> None:
         self._stack = contextlib.ExitStack()
-        connection = self._stack.enter_context(Connection(address))
+        connection = self._stack.enter_context(Connection(address, len(given)))
         import ray
 
         remote: Any = ray.remote(num_cpus=connection.share, scheduling_strategy="SPREAD")(run)
