@@ -19,9 +19,8 @@ Conversations
     five_list_scenario: a scenario of it. AllowedCells: cells of a space without those that it rules out.
     FindFile: the path of a file that a job names. ended: who ended the conversation.
 Prompts that quote what models or people wrote
-    fence_text, fence_turns: a text, or turns, in a fence. make_mark: the fence's mark. guarded_lines: lines
-        that cannot pass for the fence. CONTINUED: the sign of a line that goes on. transcript_of: turns as
-        lines.
+    fence_turns, fence_texts: the variables of one conversation, or of several texts, in a fence. CONTINUED:
+        the sign of a line that goes on. transcript_of: turns as lines.
     Candidate: a conversation that is compared. TaskId: what a request is about, for the ledger. Share: a
         number from 0 to 1, as a setting.
     append_message, in_one_message: messages of a chat. too_little: a rejection for too few turns.
@@ -52,10 +51,8 @@ from edgen.protocols.base import transcript_of as transcript_of
 from edgen.protocols.base import unread as unread
 from edgen.protocols.fence import CONTINUED as CONTINUED
 from edgen.protocols.fence import FENCED as FENCED
-from edgen.protocols.fence import fence_text as fence_text
+from edgen.protocols.fence import fence_texts as fence_texts
 from edgen.protocols.fence import fence_turns as fence_turns
-from edgen.protocols.fence import guarded_lines as guarded_lines
-from edgen.protocols.fence import make_mark as make_mark
 from edgen.protocols.parts import CONVERSATION_VARIABLES as CONVERSATION_VARIABLES
 from edgen.protocols.parts import TURN_VARIABLES as TURN_VARIABLES
 from edgen.protocols.parts import Labels as Labels

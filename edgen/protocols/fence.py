@@ -9,7 +9,7 @@ seed and of the whole content: the writer of a turn cannot know it, and none of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
 from edgen.core.values import TaskId, Turn
@@ -20,9 +20,18 @@ FENCED = ("guarded", "fence")  # what a template of one conversation may use
 
 def fence_turns(seed: int, scenario: int, task: TaskId, turns: Iterable[Turn]) -> dict[str, str]:
     """Return the variables FENCED of a template that shows one conversation."""
-    guarded = guarded_lines(turns)
-    fence = make_mark(seed, scenario, task, [guarded])
-    return {"guarded": fence_text("Conversation", guarded, fence), "fence": fence}
+    return fence_texts(seed, scenario, task, {"guarded": ("Conversation", turns)})
+
+
+def fence_texts(
+    seed: int, scenario: int, task: TaskId, shown: Mapping[str, tuple[str, Iterable[Turn]]]
+) -> dict[str, str]:
+    """Return the variables of a template that shows several texts, and `fence`, their common mark. `shown`:
+    by variable, words for a text, and its turns or entries."""
+    guarded = {name: guarded_lines(turns) for name, (_, turns) in shown.items()}
+    fence = make_mark(seed, scenario, task, [*guarded.values()])
+    texts = {name: fence_text(shown[name][0], lines, fence) for name, lines in guarded.items()}
+    return {**texts, "fence": fence}
 
 
 def guarded_lines(turns: Iterable[Turn]) -> str:

@@ -30,7 +30,7 @@ from edgen.plugin import (
     ask,
 )
 from edgen.plugin.forms import Form, form_of, listed, one_of
-from edgen.plugin.protocols import Offer, Protocol, View, ended, fence_text, guarded_lines, make_mark, said_in
+from edgen.plugin.protocols import Offer, Protocol, View, ended, fence_turns, said_in
 from edgen.reading.answers.unit_labels import Choice, Labels, read_unit_labels
 
 TEMPLATE = "label_turns"
@@ -143,16 +143,13 @@ def labels_form(choices: Sequence[Choice]) -> Form:
 def labelling_variables(shown: Sequence[Turn | Unit], address: Address, seed: int) -> dict[str, Any]:
     """Return the variables of a labeller's template."""
     units = [one for one in shown if isinstance(one, Unit)]
-    guarded = guarded_lines(_numbered(shown))
-    fence = make_mark(seed, address.scenario, f"{address.task}/{address.step}", [guarded])
     by_set: dict[tuple[str, bool], tuple[LabelSet, list[int]]] = {}
     for number, unit in enumerate(units, start=1):
         by_set.setdefault((unit.labels.name, unit.turn is None), (unit.labels, []))[1].append(number)
     alternatives = [str(number) for number, unit in enumerate(units, start=1) if unit.alternative]
     form = {str(number): ["…"] if unit.labels.several else "…" for number, unit in enumerate(units, start=1)}
     return {
-        "fence": fence,
-        "guarded": fence_text("Conversation", guarded, fence),
+        **fence_turns(seed, address.scenario, f"{address.task}/{address.step}", _numbered(shown)),
         "sets": [
             _set_shown(labels, numbers, whole=whole) for (_, whole), (labels, numbers) in by_set.items()
         ],

@@ -13,7 +13,7 @@ orders have the same.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -51,10 +51,8 @@ from edgen.plugin.protocols import (
     TaskId,
     View,
     describe_space,
-    fence_text,
-    guarded_lines,
+    fence_texts,
     has_five_dimensions,
-    make_mark,
     said_in,
     transcript_of,
     unread,
@@ -165,9 +163,8 @@ def oracle(
     shown = _select_turns(comparison, compare)
     if isinstance(shown, Rejection):
         return shown
-    known = _known(comparison, shown, compare, rules)
-    messages = _messages(known, shown, prompt, compare)
-    views = _views(known, shown, prompt, compare) if rules.by_people("judge") else {}
+    messages = _messages(comparison, shown, prompt, compare, rules)
+    views = _views(comparison, shown, prompt, compare, rules) if rules.by_people("judge") else {}
     verdicts = []
     for vote in range(votes):
         for step, order in enumerate(ORDERS):
@@ -263,26 +260,34 @@ def _select_turns(comparison: Comparison, compare: Compare) -> _ShownTurns | Rej
     return a.turns[:prefix], a.turns[prefix : prefix + 1], b.turns[prefix : prefix + 1]
 
 
-def _known(comparison: Comparison, shown: _ShownTurns, compare: Compare, rules: Rules) -> dict[str, Any]:
+def _known(comparison: Comparison, shown: _ShownTurns, compare: Compare) -> dict[str, Any]:
     """Return the variables of the judge's template that are the same in each order."""
-    guarded = [guarded_lines(turns) for turns in shown]
-    fence = make_mark(rules.seed, comparison.scenario.index, comparison.task, guarded)
     return {
         **describe_space(comparison.space, comparison.scenario),
         "next_speaker": shown[1][0].role,
         **scenario_variables(comparison.scenario),
         "compare": compare,
-        "fence": fence,
-        "guarded": fence_text("Interaction", guarded[0], fence),
     }
 
 
+def _fenced(
+    comparison: Comparison, shown: _ShownTurns, compare: Compare, rules: Rules, first: int, second: int
+) -> dict[str, str]:
+    """Return the guarded texts of the judge's template, and their mark, which is the same in each order."""
+    noun = "Interaction" if compare == "conversation" else "Response"
+    texts = {
+        "guarded": ("Interaction", shown[0]),
+        "guarded_1": (f"{noun} 1", shown[first]),
+        "guarded_2": (f"{noun} 2", shown[second]),
+    }
+    return fence_texts(rules.seed, comparison.scenario.index, comparison.task, texts)
+
+
 def _messages(
-    known: Mapping[str, Any], shown: _ShownTurns, prompt: Prompting, compare: Compare
+    comparison: Comparison, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
 ) -> dict[Order, tuple[Message, ...]]:
     """Return the judge's messages in each order: the texts plain, by the names of PLAIN, and guarded."""
-    guarded = [guarded_lines(turns) for turns in shown]
-    noun = "Interaction" if compare == "conversation" else "Response"
+    known = _known(comparison, shown, compare)
     messages: dict[Order, tuple[Message, ...]] = {}
     for order in ORDERS:
         first, second = (1, 2) if order == "ab" else (2, 1)
@@ -297,18 +302,18 @@ def _messages(
             {
                 **known,
                 **{name: plain[name] for name in PLAIN[compare]},
-                "guarded_1": fence_text(f"{noun} 1", guarded[first], known["fence"]),
-                "guarded_2": fence_text(f"{noun} 2", guarded[second], known["fence"]),
+                **_fenced(comparison, shown, compare, rules, first, second),
             }
         )
     return messages
 
 
 def _views(
-    known: Mapping[str, Any], shown: _ShownTurns, prompt: Prompting, compare: Compare
+    comparison: Comparison, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
 ) -> dict[Order, View]:
     """Return what a person sees who judges, in each order: the texts side by side, and the template's words
     about what is better, without those about its marks."""
+    known = _known(comparison, shown, compare) | _fenced(comparison, shown, compare, rules, 1, 2)
     without = {name: "" for name in (*PLAIN[compare], *GUARDED) if name not in ("compare", "fence")}
     said = "\n".join(message.content for message in prompt.messages({**known, **without}))
     lines = (line.strip() for line in said.split("\n") if known["fence"] not in line)

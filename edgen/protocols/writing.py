@@ -33,7 +33,7 @@ from edgen.plugin import (
 )
 from edgen.plugin.forms import form, listed
 from edgen.plugin.forms import text as text_of
-from edgen.plugin.protocols import Protocol, ended, fence_text, guarded_lines, make_mark
+from edgen.plugin.protocols import Protocol, ended, fence_turns
 from edgen.plugin.texts import are_alike
 from edgen.reading.answers.texts import read_texts
 
@@ -118,15 +118,9 @@ def writing_messages(
 ) -> tuple[Message, ...]:
     """Return the writer's messages: the conversation up to the turn, which has the number 1."""
     *before, said = turns
-    guarded = guarded_lines([*before, Turn(f"(1) {said.role}", said.text)])
-    fence = make_mark(rules.seed, address.scenario, f"{address.task}/{address.step}", [guarded])
-    variables = {
-        "guarded": fence_text("Conversation", guarded, fence),
-        "fence": fence,
-        "role": said.role,
-        "count": count,
-    }
-    return prompt.messages(variables)
+    shown = [*before, Turn(f"(1) {said.role}", said.text)]
+    fenced = fence_turns(rules.seed, address.scenario, f"{address.task}/{address.step}", shown)
+    return prompt.messages({**fenced, "role": said.role, "count": count})
 
 
 def choose_texts(texts: Sequence[str], said: Turn, kind: Kind) -> Written:

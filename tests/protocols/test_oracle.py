@@ -19,8 +19,8 @@ from edgen.core.resources import find
 from edgen.core.values import Message, Rejection, RejectionReason, Reply, Request, Token, Turn
 from edgen.preferences.signals import logprob_signal
 from edgen.prompting import Prompt, load_prompt
-from edgen.protocols import oracle as guarded
 from edgen.protocols.base import Rules
+from edgen.protocols.fence import make_mark
 from edgen.protocols.oracle import COMPARED, Comparison, oracle, shared_prefix
 from edgen.space import load_space
 from edgen.space.model import DEFAULT_VARIABLES
@@ -229,7 +229,7 @@ class TestGuarded:
         other = candidate(1, "Good morning.", "Hello.", "Open your books.", "Must I ...?")
         assert mark() == mark()
         assert len({mark(), mark(seed=8), mark(b=other)}) == 3
-        assert guarded.make_mark(1, 2, 3, ["x"]) != guarded.make_mark(1, 2, 4, ["x"])
+        assert make_mark(1, 2, 3, ["x"]) != make_mark(1, 2, 4, ["x"])
 
     def test_a_mark_never_stands_in_a_text(self) -> None:
         class Knowing(str):
@@ -242,7 +242,7 @@ class TestGuarded:
                 return self.asked == 1 or super().__contains__(part)
 
         knowing = Knowing("x")
-        assert guarded.make_mark(1, 2, 3, [knowing]) != guarded.make_mark(1, 2, 3, ["x"])
+        assert make_mark(1, 2, 3, [knowing]) != make_mark(1, 2, 3, ["x"])
         assert knowing.asked == 2
 
 

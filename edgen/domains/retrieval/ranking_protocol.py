@@ -30,7 +30,7 @@ from edgen.plugin import (
     ask,
 )
 from edgen.plugin.forms import form, listed, whole_number
-from edgen.plugin.protocols import Protocol, fence_text, guarded_lines, make_mark
+from edgen.plugin.protocols import Protocol, fence_texts
 from edgen.plugin.texts import words
 
 WINDOW = 20
@@ -141,15 +141,10 @@ def _add(ranked: Ranked, found: Order | Rejection) -> Ranked:
 def _variables(
     said: Sequence[Turn], candidates: Sequence[str], address: Address, seed: int
 ) -> dict[str, Any]:
-    conversation = guarded_lines(said)
-    listed = guarded_lines(
-        [Turn(f"Candidate {number}", text) for number, text in enumerate(candidates, start=1)]
-    )
-    fence = make_mark(seed, address.scenario, f"{address.task}/{address.step}", [conversation, listed])
+    listed = [Turn(f"Candidate {number}", text) for number, text in enumerate(candidates, start=1)]
+    shown = {"guarded": ("Conversation", said), "candidates": ("The list of candidates", listed)}
     return {
-        "guarded": fence_text("Conversation", conversation, fence),
-        "candidates": fence_text("The list of candidates", listed, fence),
-        "fence": fence,
+        **fence_texts(seed, address.scenario, f"{address.task}/{address.step}", shown),
         "count": len(candidates),
         "form": "[2] > [1]" + (" > …" if len(candidates) > 2 else ""),
     }

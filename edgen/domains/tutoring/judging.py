@@ -17,7 +17,7 @@ import msgspec
 from edgen.domains.tutoring.best_worst import read_best_worst
 from edgen.plugin import Address, Prompting, Question, Rejection, Reply, Request, Rules, Turn, ask
 from edgen.plugin.forms import Form, form, one_of
-from edgen.plugin.protocols import ended, fence_text, guarded_lines, make_mark
+from edgen.plugin.protocols import ended, fence_texts
 
 JUDGE = "judge"  # the backend, and what its template is for
 UNJUDGED = "unjudged"  # a flag of a conversation
@@ -61,17 +61,10 @@ def judge_variables(
 ) -> dict[str, str]:
     """What a judge's template is shown: responses under letters, in this order."""
     letters = string.ascii_uppercase[: len(responses)]
-    said = guarded_lines(turns)
-    lettered = guarded_lines(
-        Turn(letter, response.text) for letter, response in zip(letters, responses, strict=True)
-    )
-    fence = make_mark(seed, address.scenario, f"{address.task}/{address.step}", [said, lettered])
-    return {
-        "fence": fence,
-        "guarded": fence_text("Conversation", said, fence),
-        "responses": fence_text("Responses", lettered, fence),
-        "letters": ", ".join(letters),
-    }
+    lettered = [Turn(letter, response.text) for letter, response in zip(letters, responses, strict=True)]
+    shown = {"guarded": ("Conversation", turns), "responses": ("Responses", lettered)}
+    fenced = fence_texts(seed, address.scenario, f"{address.task}/{address.step}", shown)
+    return {**fenced, "letters": ", ".join(letters)}
 
 
 def mark_judged(responses: Sequence[Turn], best: int, worst: int) -> list[Turn]:
