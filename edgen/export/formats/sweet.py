@@ -1,8 +1,9 @@
 """Files for SWEET-RL (arXiv 2503.15478): trajectories with rewards, pairs for the critic, pairs of turns.
 
-Format: `scripts/evaluate_code.py` and `scripts/sample_best_of_n.py` of github.com/facebookresearch/sweet_rl read
-trajectories; `RewardDataset` of its fork of OpenRLHF reads `chosen` and `rejected` as texts. The critic sees
-information that the policy does not have: here the part of the scenario that the trained role does not see.
+Format: `scripts/evaluate_code.py` and `scripts/sample_best_of_n.py` of github.com/facebookresearch/sweet_rl
+read trajectories; `RewardDataset` of its fork of OpenRLHF reads `chosen` and `rejected` as texts. The critic
+sees information that the policy does not have: here the part of the scenario that the trained role does not
+see.
 """
 
 from __future__ import annotations
