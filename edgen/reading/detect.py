@@ -107,6 +107,8 @@ def loops(text: str, earlier: Sequence[str]) -> bool:
         return True
     if earlier and _nearly(said, _known_words(earlier[-1])):
         return True
+    if len(_SENTENCE.findall(text)) < 2:  # most texts: fewer than three sentences
+        return False
     sentences = (tuple(words(part)) for part in _SENTENCE.split(text))
     counts = Counter(sentence for sentence in sentences if len(sentence) >= MIN_SENTENCE)
     return any(count >= 3 for count in counts.values())

@@ -46,6 +46,11 @@ _SAYS = (
     r"|répond|dice|pregunta|responde|contesta|risponde|chiede|diz|pergunta|zegt|vraagt|antwoordt|говорит|спрашивает|отвечает|каже"
     r"|mówi|pyta|说|說|问|問|回答|言う|聞く)"
 )
+_GESTURES = (
+    r"(?:nods|smiles|laughs|grins|sighs|shrugs|frowns|pauses|hesitates|raises|shakes|points|looks|stares|thinks|writes|draws|leans"
+    r"|stands|sits|walks|leaves|enters|waits|listens|scratches|blushes|claps|cries|yawns|interrupts|nickt|lächelt|lacht|zögert"
+    r"|sourit|rit|hésite|sonríe|asiente|sorride|annuisce|sorri|glimlacht|knikt|улыбается|кивает|uśmiecha)"
+)
 _PLAIN_TITLES = (
     "mr mrs ms miss mx dr prof mme mlle madame monsieur herr frau señor señora sr sra srta signor signora sig senhor senhora "
     "dott mevrouw meneer pan pani narrator classmate parent principal headmaster headmistress coach counselor counsellor "
@@ -71,13 +76,14 @@ _WORDS = re.compile(r"[^\W_]+").findall
 
 class _Patterns(NamedTuple):
     """Words that a speaker's name holds; labels before a colon; names with a title; labels without a colon; speech with
-    a verb. Patterns are compiled at first use: each costs as much as reading a hundred replies, and few turns need one."""
+    a verb; gestures between marks. Patterns are compiled at first use: each costs as much as reading a hundred replies, and few turns need one."""
 
     words: frozenset[str]
     label: re.Pattern[str]
     titled: re.Pattern[str]
     alone: re.Pattern[str]
     spoken: re.Pattern[str]
+    gesture: re.Pattern[str]
 
     def names_somebody(self, text: str) -> bool:
         """Return whether a text holds a word of a speaker's name."""
@@ -100,7 +106,15 @@ def speaks_for_another(text: str, role: str, roles: RoleWords) -> bool:
     quoted = quoted or _DASH(text)
     if not (marked or quoted) or not patterns.names_somebody(text):
         return False
-    return bool((marked and patterns.alone.search(text)) or (quoted and patterns.spoken.search(text)))
+    if marked and (patterns.alone.search(text) or _gestures(text, role, roles, patterns)):
+        return True
+    return bool(quoted and patterns.spoken.search(text))
+
+
+def _gestures(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> bool:
+    """Return whether a stage direction shows another role: `*Student nods* I see.`"""
+    actors = [found["actor"] for found in patterns.gesture.finditer(text)]
+    return any((roles.by_name.get(actor.lower()) or roles.called(actor)) != own for actor in actors)
 
 
 def _labelled(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> bool:
@@ -152,6 +166,9 @@ def _patterns(roles: RoleWords) -> _Patterns:
             rf"|\n[^\S\n]*\n\s*{anyone}[^\S\n]*\n\s*(?=\S+[^\S\n]\S)"
             rf"|[\[(*]{anyone}\s{_SPEAKS}[^\n]{{0,20}}[\])*]|</?(?:{words})(?:[_ -]?\w{{1,3}})?\s?/?>"
             rf"|[\"'](?:role|speaker|name)[\"']\s{{0,2}}:\s{{0,2}}[\"']{anyone}[\"']"
+        ),
+        gesture=compile_later(
+            rf"(?i)[\[(*]{_WHICH}{_APART}(?P<actor>{words})\s{_GESTURES}(?!\w)[^\n()\[\]*]{{0,60}}[\])*]"
         ),
         spoken=compile_later(
             rf"(?i){_BEGINS}\s*{whose}{anyone}(?:\s(?:\w+ly|then|now|also))?\s{_SPEAKS}(?:\s\w+ly)?\s?[,:：]?\s?[\"“„«]"

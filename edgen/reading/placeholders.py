@@ -28,25 +28,26 @@ _MISSING = frozenset(
     ["null", "undefined", "NaN", "[object Object]", "nil", "(null)", "(empty)", "<null>", "[end]"]
 )
 _TRAILING = re.compile(
-    r"(?i)\A(?:your|my|ihre|deine|votre|ta|tu|su|la\stua|sua|ваш|je|uw|jouw)\s"
-    r"(?:answer|reply|response|text|message|turn|antwort|nachricht|réponse|respuesta|risposta|resposta|ответ|antwoord)\s?(?:…|\.{2,})\Z"
+    r"(?i)\A(?:your|my|ihre?|deine?|votre|ta|ton|tu|su|(?:il|la|o|a)\s(?:tu[oa]|su[oa]|seu|teu)|sua|seu|ваш|je|uw|jouw)\s"
+    r"(?:answer|reply|response|texte?|testo|texto|message|turn|post|antwort|nachricht|réponse|respuesta|mensaje|risposta|messaggio"
+    r"|resposta|mensagem|ответ|текст|antwoord)\s?(?:…|\.{2,})\Z"
 )
 # A variable of a template: `{topic}`, `{{ text }}`, `${answer}`, `%s`. A set of numbers or letters is none.
 _VARIABLE = re.compile(
-    r"\A(?:\$?\{{1,3}\s?[A-Za-z_]{3,30}\s?\}{1,3}|%s|\$[A-Z_]{3,30}|__[a-z_]{3,30}__|[xX]{3,20})\Z"
+    r"\A(?:\$?\{{1,3}\s?[A-Za-z_]{3,30}\s?\}{1,3}|%s|\$[A-Za-z_]{3,30}|__[a-z_]{3,30}__|[xX]{3,20})\Z"
 )
 _NO_WORD = re.compile(r"\A(?:[-–—*#=~_.\s]{1,80})\Z")
 _FIELDS = frozenset(
     [
         "text", "a text", "the text", "some text", "string", "a string", "title", "message", "content", "placeholder",
         "turn", "utterance", "reply", "response", "say", "speech", "value", "lorem ipsum", "your text", "your message",
-        "your answer", "your reply", "your response", "what you say", "what you write", "what to say", "n a", "tbd", "todo",
+        "your answer", "your own words", "in your own words", "your reply", "your response", "what you say", "what you write", "what to say", "n a", "tbd", "todo",
         "to be continued", "conversation continues", "response text", "reply text", "message text", "turn text",
         "message content", "the message", "the utterance", "the response", "next turn", "the next turn",
         "the next turn of the conversation", "placeholder text", "no response", "foo", "foo bar", "foobar", "blah blah", "blah blah blah",
     ]
 )  # fmt: skip
-_NOUN = r"(?:text|message|reply|answer|response|turn|utterance|question|content|words|speech)"
+_NOUN = r"(?:text|message|reply|answer|response|turn|utterance|question|content|words|speech|post|comment)"
 _WHO = r"(?:student|teacher|tutor|learner|user|assistant|partner|speaker|agent|asker|other side)"
 _COUNT = r"(?:\d{1,3}|one|two|three|four|five)"
 _LENGTH = compile_later(
@@ -54,7 +55,7 @@ _LENGTH = compile_later(
 )
 _ACTS = compile_later(rf"(?:the\s)?{_WHO}\s(?:replies|responds|answers|speaks|says something|continues)")
 _PHRASES = compile_later(
-    rf"(?:(?:your|the|my|some|students?|teachers?|tutors?|users?)\s){{0,3}}{_NOUN}\s(?:goes\s|comes\s|will be\s)?here"
+    rf"(?:(?:your|the|my|some|{_WHO}(?:s|['’ ]s)?)\s){{0,3}}{_NOUN}\s(?:goes\s|comes\s|will be\s)?here"
     rf"|(?:insert|enter|type)\s(?:(?:your|the|some|a|an)\s)?(?:own\s)?{_NOUN}(?:\shere)?"
     rf"|(?:sample|example|dummy|placeholder)\s{_NOUN}|(?:student|teacher|tutor|user|assistant)s?\s(?:text|message|response|utterance|turn)"
     rf"|(?:write|put|fill in|give)\s(?:(?:your|the|a|an|my)\s)?(?:own\s)?{_NOUN}\s(?:in\s)?here"
@@ -86,7 +87,7 @@ _FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
         "short", "null", "undefined", "nan", "nil", "typ", "schrijf", "schreib", "schreibe", "schreiben", "gib", "geben",
         "saisis", "saisissez", "tapez", "escriba", "escribe", "introduzca", "introduce", "ingresa", "ingrese", "scrivi",
         "scriva", "scrivete", "escreva", "escreve", "wpisz", "buraya", "todo", "lorem", "string", "str", "votre", "ta", "ton",
-        "deine", "ihre", "die", "dein", "ihr", "tu", "su", "la", "tua", "vostra", "a", "sua", "je", "uw", "jouw",
+        "deine", "ihre", "die", "dein", "post", "comment", "in", "speaker", "asker", "other", "ihr", "tu", "su", "la", "tua", "vostra", "a", "sua", "je", "uw", "jouw",
     ]
 )  # fmt: skip
 _WORD = re.compile(r"(?![xX]{3})[A-Za-z]+")

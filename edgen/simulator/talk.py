@@ -14,7 +14,7 @@ from typing import Any
 
 from edgen.reading.detect import loops
 from edgen.simulator.phrases import BOOK, Phrases
-from edgen.simulator.ways import LONG_ENOUGH, names_item, read_slot, split_way, tidy
+from edgen.simulator.ways import LONG_ENOUGH, names_item, read_slot, split_way, split_words, tidy
 from edgen.space.phrases import HEARD, KNOWLEDGE, RolePhrases
 from edgen.space.scene import Scene
 
@@ -104,7 +104,8 @@ class Talk:
                 if one.when and not self._has(one.when):
                     continue
                 for words in one.to:
-                    if not self._holds(heard, words):
+                    before, slot, _ = split_words(words)
+                    if before not in heard if slot is None else not self._holds(heard, words):
                         continue
                     ways = [way for way in one.says if not way.endswith("?")] if last else one.says
                     if (said := self._fresh(ways, anew=True)) and not (last and said.endswith("?")):
@@ -115,13 +116,13 @@ class Talk:
 
     def _holds(self, heard: str, words: str) -> bool:
         """Return whether what was heard holds certain words, with any item of a list in a slot of theirs."""
-        parts, _ = split_way(words)
-        if len(parts) == 1:
-            return words.lower() in heard
-        if len(parts) == 3:
-            name, field, _ = read_slot(parts[1])
+        before, slot, after = split_words(words)
+        if slot is not None and after is not None:
+            name, field, _ = read_slot(slot)
             if field and isinstance(items := self._fact(name, field), (list, tuple)):
-                return any(f"{parts[0]}{item}{parts[2]}".lower() in heard for item in items)
+                if before not in heard or after not in heard:  # most turns
+                    return False
+                return any(f"{before}{str(item).lower()}{after}" in heard for item in items)
         wanted = self._fill(words)
         return bool(wanted) and str(wanted).lower() in heard
 
@@ -143,25 +144,30 @@ class Talk:
     def _fresh(self, ways: Sequence[str], *, anew: bool = False) -> str | None:
         """Return one of the ways by which the role does not repeat itself, None if there is none. `anew`: no
         sentence in it either."""
-        said = self._one(ways, anew=anew)
-        return None if said is None or self._repeats(said) else said
+        new, again, _ = self._choose(ways)
+        return new if anew else new or again
 
     def _repeats(self, text: str) -> bool:
         return text in self._said or (self._depth == 0 and loops(text, self._own))
 
-    def _one(self, ways: Sequence[str], *, anew: bool = False) -> str | None:
+    def _one(self, ways: Sequence[str]) -> str | None:
+        return next(filter(None, self._choose(ways)), None)
+
+    def _choose(self, ways: Sequence[str]) -> tuple[str | None, str | None, str | None]:
+        """Return one of the ways that says nothing that the role has said, or else one with a sentence that it has
+        said, and one that repeats a turn."""
         if not ways:
-            return None
+            return None, None, None
         start, found, again = int(self._draw() * len(ways)), None, None
         for i in range(len(ways)):
             before = self._again
             text = self._fill(ways[(start + i) % len(ways)])
             if text and not self._repeats(text):
                 if self._again == before:
-                    return text
+                    return text, None, None
                 again = again or text
             found = found or text
-        return None if anew else again or found
+        return None, again, found
 
     def _fill(self, way: str) -> str | None:
         """Return a way with its slots filled; None if one cannot be."""
@@ -262,14 +268,23 @@ class Talk:
         return None, False
 
     def _place_in(self, name: str, text: str) -> int | None:
-        """Return the place of the item of one of the entry's lists that a text holds."""
+        """Return the place of the item of one of the entry's lists that a text holds; of several with the same item, the
+        one that the role itself named last."""
         fields = self._scenario.fields.get(name, _NO_FIELDS)
         for items in (*fields.values(), *self._facts_of(name).values()):
             if not isinstance(items, (list, tuple)):
                 continue
-            for place, item in enumerate(items):
-                if isinstance(item, str) and names_item(text, item):
-                    return place
+            places = [i for i, item in enumerate(items) if isinstance(item, str) and names_item(text, item)]
+            if (
+                len(places) > 1
+                and items[places[0]] == items[places[-1]]
+                and self._own
+                and text != self._own[-1]
+            ):
+                named = self._place_in(name, self._own[-1])
+                return named if named in places else places[0]
+            if places:
+                return places[0]
         return None
 
     def _pick(self, texts: Sequence[str]) -> str | None:

@@ -119,6 +119,8 @@ class Thread(Shown, Session):
         if self._settings.chooser == "chance":
             rng = self._random(f"speaker/{self._asked}")
             return rng.choices(seats, [seat.weight for seat in seats])[0]
+        # Models that cannot decide say the first number, so each member stands first as often as others.
+        self._random(f"offered/{self._asked}").shuffle(seats)
         names, shown = [[*(getattr(seat, how) for seat in seats), NOBODY] for how in ("name", "shown")]
 
         def read(reply: Reply) -> Chosen | Rejection:

@@ -150,11 +150,15 @@ def _spoke_last(brief: str, asked: str) -> bool:
 
 
 def _named_option(asked: str, numbers: Sequence[str]) -> str | None:
-    """Return the number of the only option that holds a name out of the partner's short last answer."""
-    said = [*_SAID.finditer(asked)][-1:]
-    short = bool(said) and len(said[0][1].split()) <= _SHORT
-    words = {*_NAME.findall(said[0][1])} if short else set()
-    options = [(one[1], {*_NAME.findall(one[2])}) for one in _OPTION.finditer(asked) if one[1] in numbers]
+    """Return the number of the only option that holds a name out of the partner's short last answer, or a word of its
+    last request."""
+    said = [one[1] for one in _SAID.finditer(asked)][-1:]
+    wants = bool(said) and _WANTS.search(said[0])
+    if not said or not (wants or len(said[0].split()) <= _SHORT):
+        return None
+    word = _WORD if wants else _NAME
+    words = {*word.findall(wants[1] if wants else said[0])}
+    options = [(one[1], {*word.findall(one[2])}) for one in _OPTION.finditer(asked) if one[1] in numbers]
     holding = [number for number, names in options if words & names]
     return holding[0] if len(holding) == 1 and len(options) > 1 else None
 
@@ -164,6 +168,10 @@ _LINE = re.compile(r"(?m)^([A-Z][\w ]*): .+$")
 _SAID = re.compile(r"(?m)^[A-Z]\w*: (.+)$")
 _OPTION = re.compile(r"(?m)^(\d+)\. (.+)$")
 _NAME = re.compile(r"\b[A-Z][a-z]{3,}\b")
+_WORD = re.compile(r"\b[a-z]{4,}\b")
+_WANTS = re.compile(
+    r"(?i)\b(?:can|could|may|would) (?:you|i)\b(?: please)? (?:give|tell|show|have|get|see|send)\b([^?]*)\?"
+)
 _SHORT = 6  # words
 
 

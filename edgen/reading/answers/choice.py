@@ -27,7 +27,7 @@ _WORDS = (
     rf"{_CHOOSE}"
     rf"(?:{_NOUN}(?:\sis)?[\s:#]{{0,3}}){{0,3}}"
 )
-_ALONE = re.compile(rf"(?i)[^\w\n]{{0,6}}{_WORDS}[^\w\n]{{0,4}}(\d{{1,6}})[^\w\n]{{0,6}}")
+_ALONE = re.compile(rf"(?i)(?![-−]\d)[^\w\n]{{0,6}}{_WORDS}[^\w\n]{{0,4}}(\d{{1,6}})[^\w\n]{{0,6}}")
 _IN_FRONT = re.compile(r"[^\w\n]{0,4}(\d{1,6})[*_]{0,2}\s?(?:[.):\]]\s{0,5}(?=\S)|\((?=\w))")
 # `Option 2: Wait a moment.`, `Number 2 is best.`, `2, because it fits.`, `2 - Wait a moment.`
 _NAMED = re.compile(
@@ -37,6 +37,14 @@ _NAMED = re.compile(
 _REASONED = re.compile(
     rf"(?i)[^\w\n]{{0,4}}{_WORDS}(\d{{1,6}})[*_]{{0,2}}(?:,?\s(?:because|since|as it)\b|\s[–—-]\s)"
 )
+_CARDINALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+# `Option two.`, `I would go with the second one.`
+_IN_LETTERS = re.compile(
+    rf"(?i)[^\w\n]{{0,6}}{_CHOOSE}(?:(?:{_NOUN}[\s:#]{{1,3}})?({'|'.join(_CARDINALS)})"
+    rf"|(?:the\s)?({'|'.join(_ORDINALS)})(?:\s(?:one|option|choice|answer|utterance|reply))?)[^\w\n]{{0,6}}"
+)
+_ASKED = re.compile(r"(?i)\W{0,6}(?:i\b|my\b|option|number|choice|answer)")
 _WRAPPED = re.compile(r"(?is)\A<(answer|choice|option|reply|response|number)>(.{0,4000}?)</\1>\Z")
 _LABEL = re.compile(r"\A[*_]{0,3}([^\W\d][^\n:：]{0,40}?)[*_]{0,3}[:：][*_]{0,3}\s{1,3}(?=\S)")
 _ITEM = r"(?:number|option|choice|no\.)\s"
@@ -97,7 +105,7 @@ def read_choice(
     if not _states_one(body, number) and (recited := _recited(body, offered)) > 1:
         return Rejection(RejectionReason.NOT_OFFERED, f"it recites {recited} of the choices")
     if number is None:
-        number = _place(said, offered)
+        number = _place(said, offered) or _spelled(said, alone=not free)
     if number is not None:
         if 1 <= number <= len(offered):
             return Chosen(number)
@@ -136,6 +144,16 @@ def _split(body: str) -> tuple[int | None, str]:
     if not listed and (front := _front(body)):
         return int(front[1]), ""
     return None, body
+
+
+def _spelled(said: str, *, alone: bool) -> int | None:
+    """Return the number that a reply chooses in letters. `alone`: nothing but a number can be meant, so a word like
+    `second` says enough."""
+    found = _IN_LETTERS.fullmatch(said.strip())
+    if found is None or not (alone or _ASKED.match(said)):
+        return None
+    cardinal, ordinal = (word.lower() if word else word for word in found.groups())
+    return 1 + (_CARDINALS.index(cardinal) if cardinal else _ORDINALS.index(ordinal))
 
 
 def _states_one(body: str, number: int | None) -> bool:

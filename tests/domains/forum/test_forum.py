@@ -273,12 +273,28 @@ def test_a_moderator_who_names_nobody_that_there_is_is_asked_again(tmp_path: Pat
     plan = plan_for(tmp_path, 3, forum={"chooser": "moderator"})
     replies = iter([json.dumps(QUESTION), "Barbara, please", "2", json.dumps({"text": "So."}), "nobody"])
     result, asked = play(plan, lambda _: next(replies))
-    assert [one.role for one in asked] == ["member0", "moderator", "moderator", "member2", "moderator"]
+    assert [one.role for one in asked] == ["member0", "moderator", "moderator", asked[3].role, "moderator"]
+    second = next(line for line in asked[1].messages[-1].content.split("\n") if line.startswith("2. "))
+    with_names = "\n".join(message.content for message in asked[3].messages)
+    assert second.removeprefix("2. ").partition(" (")[0] in with_names
     assert [one.address.attempt for one in asked] == [0, 0, 1, 0, 0]
     assert outcome_of(result)["reason"] == "silence"
     result, _ = play(plan, lambda one: "Barbara" if one.role == "moderator" else json.dumps(QUESTION))
     assert isinstance(result, Rejection)
     assert result.reason is RejectionReason.NOT_OFFERED
+
+
+def test_a_moderator_who_always_says_the_first_number_lets_everybody_post(tmp_path: Path) -> None:
+    plan = plan_for(tmp_path, 4, forum={"chooser": "moderator", "turns": 8})
+
+    def answer(one: Request) -> str:
+        place = f"{one.address.scenario} {one.address.step}"
+        return (
+            "1" if one.role == "moderator" else json.dumps({"title": "t", "text": f"Here I say {place} now."})
+        )
+
+    posted = [turn.role for index in range(6) for turn in thread_of(play(plan, answer, index=index)[0]).turns]
+    assert {*posted} == {"Member0", "Member1", "Member2", "Member3"}
 
 
 # ---- replies
