@@ -87,8 +87,14 @@ async def test_no_change_of_a_field_or_a_row_is_silent(tmp_path: Path) -> None:
         ("UPDATE outstanding SET usd = 0", "the notes about calls under way"),
         ("UPDATE returned SET tries = 9", "the notes about failed requests"),
         ("DELETE FROM meta WHERE name LIKE '%note'", "facts about the run"),
-        ("DELETE FROM logprobs WHERE scenario = 1", "log probabilities of stored answers are missing"),
-        ("UPDATE logprobs SET data = x'00' WHERE scenario = 1", "log probabilities of a stored answer (scen"),
+        (
+            "DELETE FROM logprobs WHERE scenario = 1",
+            "log probabilities or times of stored answers are missing",
+        ),
+        (
+            "UPDATE logprobs SET data = x'00' WHERE scenario = 1",
+            "log probabilities or times of a stored answer (scen",
+        ),
     ],
 )
 async def test_each_table_is_named(tmp_path: Path, sql: str, about: str) -> None:
