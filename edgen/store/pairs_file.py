@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.errors import RunError, UsageError
-from edgen.core.kept_files import require_kept
+from edgen.core.kept_files import has_digest, require_kept
 from edgen.core.pair import Pair, Source
 from edgen.store.run_folder import RunFolder
 
@@ -37,16 +37,56 @@ def read_pairs_of(path: Path, run: Path) -> Iterator[Pair]:
     require_kept(path, f"Write it again with `edgen pairs {run} --signal …`; all verdicts are stored.")
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
-            try:
-                pair = _pair(line)
-                if not 0 <= pair.scenario < 2**40:
-                    raise ValueError("no scenario has such a number")
-            except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
-                raise RunError(
-                    f"{path}, line {number}: this is not a valid pair ({problem}). Make the file again with "
-                    f"`edgen pairs {run} --signal …`; all verdicts are stored."
-                ) from None
-            yield pair
+            yield _read(line, f"{path}, line {number}", run)
+
+
+def read_pairs_of_scenario(run: RunFolder, scenario: int) -> list[Pair]:
+    """Return the pairs of a scenario, in order. Raises RunError as `read_pairs`.
+
+    A file that is as edgen wrote it is ordered by scenario, so the place is found by halving.
+    """
+    path = run.pairs
+    if not has_digest(path):  # by somebody else, in any order
+        return [pair for pair in read_pairs(run) if pair.scenario == scenario]
+    require_kept(path, f"Write it again with `edgen pairs {run.path} --signal …`; all verdicts are stored.")
+    found = []
+    with path.open("rb") as lines:
+
+        def pair_after(place: int) -> Pair | None:
+            """Return the pair of the first line that begins at or after a place; None after the last."""
+            lines.seek(max(place - 1, 0))
+            if place:
+                lines.readline()
+            line = lines.readline()
+            return _read(line, str(path), run.path) if line else None
+
+        low, high = 0, path.stat().st_size
+        while low < high:
+            middle = (low + high) // 2
+            pair = pair_after(middle)
+            if pair is not None and pair.scenario < scenario:
+                low = middle + 1
+            else:
+                high = middle
+        pair = pair_after(low)
+        while pair is not None and pair.scenario == scenario:
+            found.append(pair)
+            pair = _read(line, str(path), run.path) if (line := lines.readline()) else None
+    return found
+
+
+def _read(line: bytes, place: str, run: Path) -> Pair:
+    """Return the pair of a line. Raises RunError, which names its place."""
+    try:
+        pair = _pair(line)
+        if not 0 <= pair.scenario < 2**40:
+            raise ValueError("no scenario has such a number")
+    except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
+        raise RunError(
+            f"{place}: this is not a valid pair ({problem}). Make the file again with "
+            f"`edgen pairs {run} --signal …`; all verdicts are stored."
+        ) from None
+    return pair
 
 
 def use_pair_set(run: RunFolder, name: str | None) -> None:

@@ -16,6 +16,7 @@ import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
 from playwright.sync_api import Browser, Page
 
+from edgen.store.mailbox import Mailbox
 from edgen.store.people import People
 from tests import ROOT, fork_server
 from tests.web.serving import browsing, open_ready, violations
@@ -213,6 +214,14 @@ def test_two_people_talk_and_lose_nothing(chrome: Browser, tmp_path: Path) -> No
             sue.wait_for_selector("text=The conversation is over")
             _is_right(sue)
             assert making.wait(60) == 0
+        with Mailbox(run) as mailbox:
+            times = [one.times for one in mailbox.given()]
+        assert len(times) == 2
+        for one in times:
+            assert one.asked is not None
+            assert one.seen is not None
+            assert one.typed is not None
+            assert one.asked <= one.seen <= one.typed <= one.at
         said = (run / "shards").rglob("*.json*")
         assert sum(path.read_text("utf-8").count("I am glad to be here.") for path in said) >= 1
     finally:

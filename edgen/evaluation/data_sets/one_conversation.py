@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from edgen.core.errors import InputError, RunError, UsageError
 from edgen.core.pair import Pair
@@ -20,7 +21,7 @@ from edgen.core.values import Event, Reply, Role, Scenario, Turn
 from edgen.families.base import record_id
 from edgen.preferences.rollout_evidence import RolloutOutcome, find_rollouts
 from edgen.store.layers import LabelsByLayer, LayerJoin
-from edgen.store.pairs_file import read_pairs_of
+from edgen.store.pairs_file import read_pairs_of, read_pairs_of_scenario
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -177,11 +178,13 @@ def _pairs(
     if not rundir.pairs.exists():
         return between, {}, said
     try:
-        with RunReader(rundir.path) as reader:
-            own = (pair for pair in reader.pairs() if pair.scenario == scenario)
-            pairs = [pair for pair in own if {pair.a.id, pair.b.id} & ids]
-            rollouts = {pair.id: found for pair in pairs if (found := find_rollouts(reader, pair))}
-            return pairs + between, rollouts, said
+        own = read_pairs_of_scenario(rundir, scenario)
+        pairs = [pair for pair in own if {pair.a.id, pair.b.id} & ids]
+        rollouts: dict[str, list[RolloutOutcome]] = {}
+        if any(pair.signals.rollouts is not UNSET for pair in pairs):
+            with RunReader(rundir.path) as reader:
+                rollouts = {pair.id: found for pair in pairs if (found := find_rollouts(reader, pair))}
+        return pairs + between, rollouts, said
     except RunError as problem:
         return between, {}, [f"Its pairs cannot be told: {problem}", *said]
 
