@@ -177,8 +177,8 @@ class _Processes:
         self._signal: EdgenError | None = None
 
     async def run(self) -> int:
-        """Run all to their ends; return the number of calls. Raises what ended one of them; the others are then
-        stopped cleanly."""
+        """Run all to their ends; return the number of calls. Raises what ended one of them; the others are
+        then stopped cleanly."""
         with self._control.interrupts(self._on_signal):
             waiting = [asyncio.create_task(self._one(*one)) for one in enumerate(self._given)]
             watching = asyncio.create_task(self._watch())

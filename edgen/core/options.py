@@ -71,13 +71,16 @@ On = Annotated[
 Workers = Annotated[
     int | None,
     option(
-        "With --on: worker processes.  [default: the job's, else one a core]", "--workers", metavar="N", ge=1
+        "Processes that share the work, of a cluster where --on names one.  [default: the job's, else one a core]",
+        "--workers",
+        metavar="N",
+        ge=1,
     ),
 ]
 Processes = Annotated[
     int,
     option(
-        "Processes that share the work, of this machine or, with --on, of a cluster.",
+        "Processes that share the work, of a cluster where --on names one.",
         "--workers",
         metavar="N",
         ge=1,

@@ -1,6 +1,6 @@
 """Measures in several processes: each process reads the whole data set, and has a part of the measures.
 
-So every value is made as in one process, whatever a measure counts. How long each takes is tried on a few
+So every value is made as in one process, for measures of any kind. How long each takes is tried on a few
 conversations, and the parts take about the same time. Measures that were added in this process stay in it.
 """
 
@@ -29,8 +29,8 @@ Found = tuple[dict[str, Any], dict[str, FaultyPluginError]]
 
 
 class Parts:
-    """The measures of one arm of a data set in so many processes, this one among them; a context that ends the
-    others."""
+    """The measures of one arm of a data set in so many processes, this one among them; a context that ends
+    the others."""
 
     def __init__(self, paths: Sequence[Path], arm: str, workers: int, on: str | None) -> None:
         self._paths = [path.absolute() for path in paths]
