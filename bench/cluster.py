@@ -58,6 +58,8 @@ def ray_cluster(folder: Path, cores: int = 8) -> Iterator[str]:
     for line in head.stdout:
         if "Ray runtime started" in line:
             break
+    else:
+        raise RuntimeError("ray did not start")
     try:
         yield f"ray://{get_node_ip_address()}:{PORT}"
     finally:

@@ -71,7 +71,7 @@ On = Annotated[
 Workers = Annotated[
     int | None,
     option(
-        "Worker processes that share the work. With --on.  [default: the job's, else one a core]",
+        "Processes that share the work, of a cluster where --on names one.  [default: the job's, else one a core]",
         "--workers",
         metavar="N",
         ge=1,
@@ -80,7 +80,7 @@ Workers = Annotated[
 Processes = Annotated[
     int,
     option(
-        "Worker processes that share the work. Of this machine; with --on, of a cluster.",
+        "Processes that share the work, of a cluster where --on names one.",
         "--workers",
         metavar="N",
         ge=1,

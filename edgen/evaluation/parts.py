@@ -23,7 +23,7 @@ from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
 from edgen.runtime.processes import HERE, Processes
 
-_TRIED = 100  # conversations
+_TRIED = 300  # conversations
 
 Found = tuple[dict[str, Any], dict[str, FaultyPluginError]]
 
@@ -73,11 +73,12 @@ def _divide(data: DataSet, names: Sequence[str], parts: int) -> list[list[str]]:
     samples = [(sample, cut(sample.turns)) for sample, _ in zip(data.samples(), range(_TRIED), strict=False)]
     took: dict[str, float] = {}
     for name in names:
-        began = time.process_time()
         shared = Shared(data, partial(find, "measure"))
         shared.start([name])
+        began = time.process_time()
         for sample, words in samples:
             shared.see(sample, words)
+        shared.results([name])
         took[name] = time.process_time() - began
     found: list[list[str]] = [[] for _ in range(parts)]
     spent = [0.0] * parts

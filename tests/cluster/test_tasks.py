@@ -4,6 +4,7 @@ a local run, and a second start makes no call."""
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +103,16 @@ async def test_arms(tmp_path: Path, cluster: str) -> None:
         assert files(folder.parent) == files(
             tmp_path / "there" / folder.parent.relative_to(tmp_path / "here")
         )
+
+
+async def test_partitions_with_more_workers_than_cores(tmp_path: Path) -> None:
+    """A cluster of this machine has room for all workers, and each partition has its share of them."""
+    job = write(tmp_path / "job.yaml", json.dumps(SELFPLAY))
+    local = await edgen("generate", job, "-o", tmp_path / "local", "--json")
+    assert local.code == 0, local.err
+    cores = os.cpu_count() or 1
+    on = ("--on", "ray", "--workers", str(cores + 2), "--partitions", str(cores + 1))
+    made = await edgen("generate", job, "-o", tmp_path / "run", "--json", *on)
+    assert made.code == 0, made.err
+    assert files(tmp_path / "run") == files(tmp_path / "local")
+    assert made.facts["calls"]["now"] == local.facts["calls"]["made"]
