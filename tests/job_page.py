@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-from edgen import config
 from edgen.config import Job
+from edgen.config.arms import NOT_IN_ARMS
 from edgen.config.backends import BackendConfig, Price
+from edgen.config.conversion import KEYS
 from edgen.config.job import Batch, Branch, LabelsAsked, Limits, Pairs, Resolved, Shards, Split
 from edgen.config.label_set import Label, LabelSet
 from edgen.core import registry
-from edgen.protocols.selfplay import Selfplay
+from edgen.protocols.selfplay_settings import Selfplay
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
@@ -42,9 +43,7 @@ PROTOCOLS: dict[str, type[msgspec.Struct]] = {
 }  # fmt: skip
 # What each says of itself, as `edgen list protocols` prints it.
 SUMMARIES = {name: registry.find("protocol", name).summary for name in PROTOCOLS}
-IN_ARMS = tuple(
-    key for key in (*config._KEYS, *PROTOCOLS) if key not in config._NOT_IN_ARMS and key != "oneshot"
-)
+IN_ARMS = tuple(key for key in (*KEYS, *PROTOCOLS) if key not in NOT_IN_ARMS and key != "oneshot")
 
 
 HEAD = """\

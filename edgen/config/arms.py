@@ -14,7 +14,7 @@ from edgen.core.yaml_values import nearest
 
 # Keys that an arm cannot change: its scenarios or files would differ from the others'. Its own space may use
 # other weights for the same values; readers of the files check that the values are the same.
-_NOT_IN_ARMS = (*KNOBS, "seed", "design", "strength")
+NOT_IN_ARMS = (*KNOBS, "seed", "design", "strength")
 
 
 def arm_jobs(job: Job, source: str) -> dict[str, Job]:
@@ -50,7 +50,7 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
 
 def _refused(job: Job, changes: dict[str, Any]) -> tuple[str, str] | None:
     """Return the first change that an arm may not make, with the reason; None if all are allowed."""
-    if shared := sorted(set(changes) & set(_NOT_IN_ARMS)):
+    if shared := sorted(set(changes) & set(NOT_IN_ARMS)):
         return shared[0], "an arm cannot change this: all arms share it"
     if changes.get("space", job.space) != job.space and job.design not in ("random", "even"):
         return "space", (
@@ -64,7 +64,7 @@ def _unknown(key: str) -> str:
     """Describe an unknown key of an arm."""
     if any(key in BackendConfig.variant(name).__struct_fields__ for name in BackendConfig.variants()):
         return f"unknown key; it is a backend's: `backends: {{default: {{{key}: …}}}}`"
-    return f"unknown key{nearest(str(key), [known for known in known_keys() if known not in _NOT_IN_ARMS])}"
+    return f"unknown key{nearest(str(key), [known for known in known_keys() if known not in NOT_IN_ARMS])}"
 
 
 def _inherit(plain: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
