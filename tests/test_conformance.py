@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import edgen
-from edgen.config import conversation_protocols
+from edgen.config.job import conversation_protocols
 from edgen.core import registry, resources
 from edgen.core.errors import JobError
 from edgen.core.values import Reply

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from edgen.config import JobError, load_job
-from edgen.core.errors import CallError, InputError, ProviderError
+from edgen.config import load_job
+from edgen.core.errors import CallError, InputError, JobError, ProviderError
 from edgen.core.values import Reply
 from edgen.providers import key_requests, make, make_batch_service
 from edgen.providers.base import servers_of
