@@ -279,13 +279,17 @@ class CheckedReader:
 
     @contextlib.contextmanager
     def transaction(self, begin: str = "BEGIN") -> Iterator[None]:
-        """Run the body in one transaction. A writing one waits until no other program writes."""
+        """Run the body in one transaction. A writing one (`BEGIN IMMEDIATE`) waits until no other program writes;
+        another one writes nothing."""
         with self.explain_errors():
             when_free(self.connection, self.path, lambda: self.connection.execute(begin))
         try:
             yield
             with self.explain_errors():
-                self.connection.commit()
+                if begin == "BEGIN":
+                    self.connection.execute("COMMIT")
+                else:
+                    self.connection.commit()
         except BaseException:
             self.connection.rollback()
             raise

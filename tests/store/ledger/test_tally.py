@@ -192,6 +192,16 @@ async def test_the_tally_is_right_while_sessions_work(tmp_path: Path) -> None:
             assert [*find_ledger_damage(path)] == []
 
 
+async def test_a_transaction_that_reads_waits_for_no_writer(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    async with Ledger(path) as ledger:
+        ledger.begin_session(2, "host", "0")
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert ledger.status().session == 1
+            other.execute("COMMIT")
+
+
 async def test_a_transaction_that_is_undone_counts_nothing(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     await work(path)
