@@ -268,19 +268,15 @@ class Talk:
         return None, False
 
     def _place_in(self, name: str, text: str) -> int | None:
-        """Return the place of the item of one of the entry's lists that a text holds; of several with the same
-        item, the one that the role itself named last."""
+        """Return the place of the item of one of the entry's lists that a text holds; of several with the
+        same item, the one that the role itself named last."""
         fields = self._scenario.fields.get(name, _NO_FIELDS)
         for items in (*fields.values(), *self._facts_of(name).values()):
             if not isinstance(items, (list, tuple)):
                 continue
             places = [i for i, item in enumerate(items) if isinstance(item, str) and names_item(text, item)]
-            if (
-                len(places) > 1
-                and items[places[0]] == items[places[-1]]
-                and self._own
-                and text != self._own[-1]
-            ):
+            alike = len(places) > 1 and items[places[0]] == items[places[-1]]
+            if alike and self._own and text != self._own[-1]:
                 named = self._place_in(name, self._own[-1])
                 return named if named in places else places[0]
             if places:
