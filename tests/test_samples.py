@@ -158,7 +158,7 @@ def test_a_wrong_answer_is_rarely_accepted(job: str, wrong: str) -> None:
     path = ROOT / "jobs" / f"{job}.yaml"
     plan = next(iter(load_plans(path, [], Reach.of(path))[1].values()))
     accepted = deceived = 0
-    for index in range(60):
+    for index in range(120):
         one = made(plan, index)
         for number in one.outcome["answers"] if one is not None and one.outcome else ():
             accepted += 1
@@ -171,7 +171,7 @@ def test_a_wrong_answer_is_rarely_accepted(job: str, wrong: str) -> None:
 def test_an_accepted_answer_says_what_is_right(job: str, right: str) -> None:
     plan = plan_of(job)
     accepted = helped = 0
-    for index in range(60):
+    for index in range(120):
         one = made(plan, index)
         for number in one.outcome["answers"] if one is not None and one.outcome else ():
             accepted += 1

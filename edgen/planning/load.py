@@ -161,9 +161,8 @@ def _with_forms(prompt: Prompt, job: Job, template: Template) -> Prompt:
         with_forms(prompt, job, backend_of(job, role), f"$.backends.{backend_name(job, role)}")
         for role in (template.asked, *template.also)
     )
-    differ = {
-        role: one.forms for role, one in zip(template.also, others, strict=True) if one.forms != found.forms
-    }
+    forms = {role: one.forms for role, one in zip(template.also, others, strict=True)}
+    differ = {role: way for role, way in forms.items() if way != found.forms}
     return dataclasses.replace(found, forms_of=differ)
 
 
@@ -345,11 +344,9 @@ def check_schemas(
     refused = None if protocol.sends_schemas else f"the protocol {protocol.name} sends none"
     found = []
     for use, prompt in prompts.items():
-        asked = (templates[use].asked, *templates[use].also)
-        wrong = {
-            name: _why_not(prompt, job.backends[name], refused)
-            for name in (backend_name(job, one) for one in asked)
-        }
+        roles = (templates[use].asked, *templates[use].also)
+        names = dict.fromkeys(backend_name(job, role) for role in roles)
+        wrong = {name: _why_not(prompt, job.backends[name], refused) for name in names}
         found += [Problem(f"$.backends.{name}", why) for name, why in wrong.items() if why is not None]
     if found:
         raise JobError.of(job.name, found)

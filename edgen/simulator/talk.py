@@ -154,8 +154,8 @@ class Talk:
         return next(filter(None, self._choose(ways)), None)
 
     def _choose(self, ways: Sequence[str]) -> tuple[str | None, str | None, str | None]:
-        """Return one of the ways that says nothing that the role has said, or else one with a sentence that it has
-        said, and one that repeats a turn."""
+        """Return one of the ways that says nothing that the role has said, or else one with a sentence that
+        it has said, and one that repeats a turn."""
         if not ways:
             return None, None, None
         start, found, again = int(self._draw() * len(ways)), None, None
@@ -268,19 +268,15 @@ class Talk:
         return None, False
 
     def _place_in(self, name: str, text: str) -> int | None:
-        """Return the place of the item of one of the entry's lists that a text holds; of several with the same item, the
-        one that the role itself named last."""
+        """Return the place of the item of one of the entry's lists that a text holds; of several with the
+        same item, the one that the role itself named last."""
         fields = self._scenario.fields.get(name, _NO_FIELDS)
         for items in (*fields.values(), *self._facts_of(name).values()):
             if not isinstance(items, (list, tuple)):
                 continue
             places = [i for i, item in enumerate(items) if isinstance(item, str) and names_item(text, item)]
-            if (
-                len(places) > 1
-                and items[places[0]] == items[places[-1]]
-                and self._own
-                and text != self._own[-1]
-            ):
+            alike = len(places) > 1 and items[places[0]] == items[places[-1]]
+            if alike and self._own and text != self._own[-1]:
                 named = self._place_in(name, self._own[-1])
                 return named if named in places else places[0]
             if places:

@@ -21,8 +21,8 @@ def split_way(way: str) -> tuple[tuple[str, ...], str | None]:
 
 @lru_cache(maxsize=4_096)
 def split_words(words: str) -> tuple[str, str | None, str | None]:
-    """Return words to listen for, in small letters: all before their first slot, the slot, and all after it. None
-    for a slot without which they are whole, and for what follows the first of several."""
+    """Return words to listen for, in small letters: all before their first slot, the slot, and all after it.
+    Without a slot, both others are None; with several, what follows the first one is."""
     before, *rest = SLOT.split(words)
     slot, after = (rest[0], rest[1].lower()) if len(rest) == 2 else (rest[0] if rest else None, None)
     return before.lower(), slot, after
