@@ -279,8 +279,8 @@ class CheckedReader:
 
     @contextlib.contextmanager
     def transaction(self, begin: str = "BEGIN") -> Iterator[None]:
-        """Run the body in one transaction. A writing one (`BEGIN IMMEDIATE`) waits until no other program writes;
-        another one writes nothing."""
+        """Run the body in one transaction. A writing one (`BEGIN IMMEDIATE`) waits until no other program
+        writes; another one writes nothing."""
         with self.explain_errors():
             when_free(self.connection, self.path, lambda: self.connection.execute(begin))
         try:

@@ -131,11 +131,15 @@ def expected() -> tuple[Tables, Tables]:
 
 
 @functools.cache
-def columns_of(table: str) -> dict[str, str]:
-    """Return the columns of a table with their declared types."""
+def all_columns() -> dict[str, dict[str, str]]:
+    """Return the columns of each table with their declared types."""
     with contextlib.closing(_made()) as connection:
         connection.execute(LOGPROBS)
-        return {row[1]: row[2] for row in connection.execute(f"PRAGMA table_info({table})")}
+        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return {
+            name: {row[1]: row[2] for row in connection.execute(f"PRAGMA table_info({name})")}
+            for (name,) in names
+        }
 
 
 @functools.cache

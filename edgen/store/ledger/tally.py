@@ -24,7 +24,7 @@ from edgen.core.errors import DamagedError
 from edgen.store.ledger.checked_reader import CheckedReader, Natural, open_to_read
 from edgen.store.ledger.facts import CHECKSUM, put_fact, read_fact
 from edgen.store.ledger.opening import Connection, connect, decode_fact
-from edgen.store.ledger.schema import columns_of
+from edgen.store.ledger.schema import all_columns
 
 _TALLY = "tally"  # the fact's name
 _NOT_OWN = f"name NOT IN ('{_TALLY}', '{CHECKSUM}{_TALLY}')"
@@ -257,9 +257,9 @@ def _columns(table: str) -> dict[str, str]:
     """Return the columns of a table that the tally covers, with their types."""
     if table in _COUNTED:
         return {}
-    columns = columns_of(table)
+    found = all_columns()[table]
     # The checksum of an outcome covers its other columns.
-    return {name: columns[name] for name in ("fingerprint", "checksum")} if table == "outcomes" else columns
+    return {name: found[name] for name in ("fingerprint", "checksum")} if table == "outcomes" else found
 
 
 @functools.cache
