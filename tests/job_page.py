@@ -14,11 +14,7 @@ from msgspec import inspect as types
 
 from edgen.config import Job
 from edgen.config.arms import NOT_IN_ARMS
-<<<<<<< HEAD
 from edgen.config.backends import BackendConfig, Price, ServedConfig
-=======
-from edgen.config.backends import BackendConfig, Price
->>>>>>> simplify
 from edgen.config.conversion import KEYS
 from edgen.config.job import Batch, Branch, LabelsAsked, Limits, Pairs, Resolved, Shards, Split
 from edgen.config.label_set import Label, LabelSet
