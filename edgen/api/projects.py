@@ -10,6 +10,7 @@ from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.files import remove_leftovers, write_new
 from edgen.core.registry import find
+from edgen.core.yaml_values import nearest
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.project_files import plan_for_space, write_job, write_templates
 from edgen.protocols.base import Starter
@@ -18,6 +19,7 @@ from edgen.space.dump import dump_space
 from edgen.space.parse import is_five_lists
 
 SCHEMAS = "schemas"
+_OUTSIDE = r"\.\./([\w/-]+\.\w+)"  # a file next to the folder of the shipped jobs
 _SCHEMA_LINE = r"\A# yaml-language-server:.*\n"
 
 
@@ -29,16 +31,29 @@ class Project(NamedTuple):
     templates: tuple[str, ...]
 
 
-def make_project(folder: Path, protocol: str = "oneshot", space: str | None = None) -> Project:
-    """Make a folder with copies of the shipped job of a protocol and of all files that it names.
+def make_project(
+    folder: Path, protocol: str | None = None, space: str | None = None, job: str | None = None
+) -> Project:
+    """Make a folder with copies of the shipped job of a protocol, by default oneshot, and of its templates
+    and space.
 
     For a space (a file, or a shipped one's name): with a job, a copy of the space, and templates that name
-    its dimensions. Raises UsageError for existing files of these names, or a folder that cannot be written;
+    its dimensions. For a shipped job's name: with a copy of it, and of the files that it names by a path.
+    Raises UsageError for existing files of these names, a folder that cannot be written, or an unknown job;
     JobError, SpaceError or TemplateError for a space that does not suit the protocol.
     """
-    files = _copy_shipped(folder, protocol) if space is None else _write_for(folder, protocol, space)
+    if job is not None:
+        if protocol or space:
+            raise UsageError(
+                "--job names a whole job, with its protocol and its space: leave the other option out."
+            )
+        files = _copy_job(folder, job)
+    else:
+        protocol = protocol or "oneshot"
+        files = _copy_shipped(folder, protocol) if space is None else _write_for(folder, protocol, space)
     # Copies, so that an editor finds them from here, wherever edgen is installed, and without a network.
-    files |= {f"{SCHEMAS}/{name}.schema.json": _read_shipped("validators", name) for name in ("job", "space")}
+    schemas = ("job",) if job is not None else ("job", "space")
+    files |= {f"{SCHEMAS}/{name}.schema.json": _read_shipped("validators", name) for name in schemas}
     for name in files:
         remove_leftovers(folder / name)
     there = [name for name in files if (folder / name).exists()]
@@ -52,12 +67,31 @@ def make_project(folder: Path, protocol: str = "oneshot", space: str | None = No
     try:
         (folder / SCHEMAS).mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
-            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             if name not in there:
                 write_new(folder / name, text)
     except OSError as problem:
         raise UsageError(f"{folder}: the folder cannot be written ({problem.strerror}).") from None
     return Project(folder, folder / "job.yaml", tuple(name for name in files if name.endswith(".j2")))
+
+
+def _copy_job(folder: Path, job: str) -> dict[str, str]:
+    """Return a shipped job for the folder, with the files that it names by a path, by their names."""
+    known = resources.shipped("jobs")
+    if job not in known:
+        raise UsageError(f"--job {job}: there is no such shipped job{nearest(job, known)}.")
+    text = _read_shipped("jobs", job)
+    path = resources.find("jobs", job)
+    named = {
+        name: (path.parents[1] / name).read_text(encoding="utf-8") for name in re.findall(_OUTSIDE, text)
+    }
+    own = _name_of(folder)
+    # Its comments say how to start it.
+    text = text.replace(f"jobs/{job}.yaml", f"{folder.name}/job.yaml").replace(
+        f"outputs/{job}", f"outputs/{own}"
+    )
+    text = re.sub(rf"^name: {job}$", f"name: {own}", re.sub(_OUTSIDE, r"./\1", text), flags=re.MULTILINE)
+    return {"job.yaml": _name_schema("job") + text, **named}
 
 
 def _copy_shipped(folder: Path, protocol: str) -> dict[str, str]:

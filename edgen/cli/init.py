@@ -16,13 +16,13 @@ from edgen.cli.output import print_value
 def command(
     folder: Annotated[Path, Argument(metavar="DIR", help="The folder to make.")],
     protocol: Annotated[
-        str,
+        str | None,
         Option(
             metavar="NAME",
             help="How conversations are made, as in oneshot (one prompt plays both sides) or selfplay (agents take turns). "
-            "`edgen list protocols` describes each.",
+            "`edgen list protocols` describes each.  [default: oneshot]",
         ),
-    ] = "oneshot",
+    ] = None,
     space: Annotated[
         str | None,
         Option(
@@ -30,6 +30,14 @@ def command(
             help="A space: a shipped one's name, or a file. The folder gets a copy of it, and templates that name its "
             "dimensions.",
             autocompletion=complete.spaces,
+        ),
+    ] = None,
+    job: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help="Copy this shipped job instead, with the files that it names by a path; `edgen list jobs` describes each.",
+            autocompletion=complete.jobs,
         ),
     ] = None,
     json: JsonOption = False,
@@ -41,18 +49,25 @@ def command(
     Example: edgen init my-project && edgen generate my-project/job.yaml
 
     Example: edgen init my-talks --space my_space.yaml --protocol selfplay
+
+    Example: edgen init my-pairs --job rated_pairs
     """
     from edgen.api.projects import SCHEMAS, make_project
 
-    made = make_project(folder, protocol, space)
-    *first, last = made.templates
-    asked = f"{', '.join(first)} and {last}" if first else last
-    job = shlex.quote(str(made.job))
-    lines = (
-        f"{folder} is ready. job.yaml says what to make, space.yaml what about, and {asked} how to ask.",
-        f"The first lines of job.yaml and space.yaml name schemas in {SCHEMAS}/, so editors check both files.",
-        f"Look:  edgen preview {job}",
-        f"Make:  edgen generate {job}",
-    )
+    made = make_project(folder, protocol, space, job)
+    path = shlex.quote(str(made.job))
+    if job is not None:
+        about = (
+            f"{folder} is ready. job.yaml says what to make; its space and templates are the shipped ones.",
+            f"Its first line names a schema in {SCHEMAS}/, so editors check the file.",
+        )
+    else:
+        *first, last = made.templates
+        asked = f"{', '.join(first)} and {last}" if first else last
+        about = (
+            f"{folder} is ready. job.yaml says what to make, space.yaml what about, and {asked} how to ask.",
+            f"The first lines of job.yaml and space.yaml name schemas in {SCHEMAS}/, so editors check both files.",
+        )
+    lines = (*about, f"Look:  edgen preview {path}", f"Make:  edgen generate {path}")
     facts = {"folder": str(folder), "job": str(made.job), "templates": list(made.templates)}
     print_value(facts, lines, json=json)

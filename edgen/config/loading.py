@@ -13,7 +13,7 @@ import msgspec
 from edgen.config.arms import arm_jobs
 from edgen.config.conversion import check_values, convert_values
 from edgen.config.inputs import require_inputs
-from edgen.config.job import Job, conversation_protocols, find_protocol
+from edgen.config.job import Job
 from edgen.config.overrides import apply_override
 from edgen.core.errors import JobError, Problem
 from edgen.core.kept_files import has_digest
@@ -73,20 +73,10 @@ def _instead_of(path: Path) -> str:
     """Suggest what to do about a missing job file."""
     if (shipped_job := path.name.removesuffix(".yaml")) in shipped("jobs"):
         return (
-            f" `edgen init my-project{_init_option(shipped_job)}` makes a folder with a job of one's own, in place of the "
-            f"shipped {path.stem}; then: edgen generate my-project/job.yaml"
+            f" `edgen init my-project --job {shipped_job}` makes a folder with a copy of the shipped job of this name; "
+            "then: edgen generate my-project/job.yaml"
         )
     return suggest_file(path)
-
-
-def _init_option(shipped_job: str) -> str:
-    """Return the option of `edgen init` for a shipped job: its starter's protocol, if not the default."""
-    usual = msgspec.structs.fields(Job)[Job.__struct_fields__.index("protocol")].default
-    for name in conversation_protocols():
-        starter = find_protocol(name).starter
-        if name != usual and starter is not None and starter.job == shipped_job:
-            return f" --protocol {name}"
-    return ""
 
 
 def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:

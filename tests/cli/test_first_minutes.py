@@ -13,15 +13,15 @@ from edgen.api.doctor import find_model as listed
 from tests.cli.command import Command
 
 
-@pytest.mark.parametrize(("name", "option"), [("quickstart", ""), ("selfplay", " --protocol selfplay")])
+@pytest.mark.parametrize("name", ["quickstart", "selfplay", "course_advising"])
 def test_a_shipped_job_that_is_not_here_points_to_init(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, option: str
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ended = command("generate", f"jobs/{name}.yaml")
     assert ended.code == 2
-    assert f"there is no such file. `edgen init my-project{option}` makes" in ended.err
-    assert command("init", "my-project", *option.split()).code == 0
+    assert f"there is no such file. `edgen init my-project --job {name}` makes" in ended.err
+    assert command("init", "my-project", "--job", name).code == 0
     assert command("generate", "my-project/job.yaml", "-n", "2").code == 0
 
 

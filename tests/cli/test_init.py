@@ -8,6 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from edgen.config import load_job
 from edgen.core import resources
 from edgen.core.errors import JobError
 from edgen.core.yaml_values import read_yaml
@@ -49,6 +50,39 @@ def test_what_it_makes_is_ready_to_generate(command: Command, tmp_path: Path, pr
     assert ended.code == 0, ended.err
     job = (folder / "job.yaml").read_text(encoding="utf-8")
     assert all(f"./{path.name}" in job for path in folder.glob("*.j2"))
+
+
+@pytest.mark.parametrize("job", resources.shipped("jobs"))
+def test_any_shipped_job_is_copied_with_the_files_that_it_names(
+    command: Command, tmp_path: Path, job: str
+) -> None:
+    folder = tmp_path / "mine"
+    assert command("init", folder, "--job", job).code == 0
+    assert "../" not in (folder / "job.yaml").read_text(encoding="utf-8")
+    ended = command("preview", folder / "job.yaml", "-n", "1")
+    assert ended.code == 0, ended.err
+    shipped = load_job(resources.find("jobs", job))
+    copied = load_job(folder / "job.yaml")
+    assert copied.name == "mine"
+    assert (copied.space, copied.protocol, copied.arms) == (shipped.space, shipped.protocol, shipped.arms)
+    assert command("init", folder, "--job", job).code == 2  # it is there already
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--job", "persn_wizard"), "did you mean 'person_wizard'?"),
+        (("--job", "quickstart", "--space", "broad"), "leave the other option out"),
+        (("--job", "quickstart", "--protocol", "oneshot"), "leave the other option out"),
+    ],
+)
+def test_a_job_that_is_not_there_or_not_alone_is_refused(
+    command: Command, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    ended = command("init", tmp_path / "mine", *words)
+    assert ended.code == 2
+    assert said in ended.err
+    assert not (tmp_path / "mine").exists()
 
 
 OWN = """name: talks

@@ -1,11 +1,10 @@
-"""The pages on published set-ups, followed literally in a fresh folder, command by command."""
+"""The pages on published set-ups, followed literally in an empty folder, command by command."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,14 +18,6 @@ from tests.web.players import Pages, Player, token_in
 from tests.web.test_play import wait_for_mailbox
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Path:
-    for name in ("jobs", "questionnaires", "preference_space", "prompts", "machines"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)  # by this a project is known
-    return tmp_path
 
 
 def _commands(page: str) -> list[list[str]]:
@@ -71,17 +62,18 @@ def _waiting(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]
     ],
 )
 def test_a_person_plays_and_the_data_is_exported(
-    page: str, role: str, typed: str, exported: str, fresh: Path
+    page: str, role: str, typed: str, exported: str, tmp_path: Path
 ) -> None:
-    commands = _commands(page)
+    init, *commands = _commands(page)
+    _run(init, tmp_path)
     for number, command in enumerate(one for one in commands if one[1] == "play"):
         if number == 0:
-            said = _run(command, fresh, typed.format(*range(99)))
+            said = _run(command, tmp_path, typed.format(*range(99)))
             assert "The conversation" in said
     (generate,) = (one for one in commands if one[1] == "generate")
     (web,) = (one for one in commands if one[1] == "web")
-    run = fresh / web[2]
-    with _waiting(generate, fresh) as making:
+    run = tmp_path / web[2]
+    with _waiting(generate, tmp_path) as making:
         wait_for_mailbox(run)
         with Pages(run) as pages:
             ann = Player.enter("ann", pages.port, pages.invite(role, "ann")["ann"])
@@ -105,15 +97,16 @@ def test_a_person_plays_and_the_data_is_exported(
         out, _ = making.communicate(timeout=120)
         assert making.returncode in (0, 3), out
     for command in commands[commands.index(web) + 1 :]:
-        _run(command, fresh)
-    assert [*(fresh / exported).rglob("*.json*")]
+        _run(command, tmp_path)
+    assert [*(tmp_path / exported).rglob("*.json*")]
     assert (run / "inputs" / "consent.md").exists()
 
 
-def test_people_rate_pairs(fresh: Path) -> None:
-    generate, web, *rest = _commands("setup_rater.md")
-    _run(generate, fresh)
-    with _waiting([*web, "--no-browser"], fresh) as serving:
+def test_people_rate_pairs(tmp_path: Path) -> None:
+    init, generate, web, *rest = _commands("setup_rater.md")
+    _run(init, tmp_path)
+    _run(generate, tmp_path)
+    with _waiting([*web, "--no-browser"], tmp_path) as serving:
         assert serving.stdout is not None
         told = ""
         while told.count("/enter?key=") < 3:
@@ -133,5 +126,5 @@ def test_people_rate_pairs(fresh: Path) -> None:
                     break
                 rater.browser.post("/vote", hidden | {"choice": "first"})
     for command in rest:
-        _run(command, fresh)
-    assert [*(fresh / "rated").rglob("*.json*")]
+        _run(command, tmp_path)
+    assert [*(tmp_path / "rated").rglob("*.json*")]
