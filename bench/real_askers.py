@@ -57,11 +57,11 @@ def _labels_of_conversations(run: edgen.Run, settings: dict[str, Any]) -> None:
 
 
 def _paraphrases(run: edgen.Run, settings: dict[str, Any]) -> None:
-    edgen.candidates(run, "paraphrases", count=2, sample=_count(run) // 3, progress=False, **settings)
+    edgen.candidates(run, "paraphrases", count=2, sample=max(1, _count(run) // 3), progress=False, **settings)
 
 
 def _wrong(run: edgen.Run, settings: dict[str, Any]) -> None:
-    edgen.candidates(run, "wrong", count=2, sample=_count(run) // 3, progress=False, **settings)
+    edgen.candidates(run, "wrong", count=2, sample=max(1, _count(run) // 3), progress=False, **settings)
 
 
 def _adherence(run: edgen.Run, settings: dict[str, Any]) -> None:

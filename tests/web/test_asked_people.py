@@ -119,7 +119,8 @@ def test_a_second_question_about_the_same_pairs_reaches_people(run: Path) -> Non
         assert len(_answer_all(run, "judge", asked, lambda ann: ann.say(""), (0, 3))) == 10
 
 
-def test_two_annotators_are_two_people(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_annotators_are_two_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run(tmp_path / "run")  # the other tests' has answers of theirs
     command = ("annotate", "--labels", "quality", "--unit", "conversation", "--annotators", "2")
     asked = _asking(run, *command, "--set", "backends.annotator={type: human}")
     with Pages(run) as pages:
