@@ -109,6 +109,18 @@ def _name_kind(family: DataSetReader | None) -> str:
     return f"the {family.name} family" if isinstance(family, Family) else family.title
 
 
+def _note_skipped(
+    others: Mapping[str, str], only: Collection[str], family: DataSetReader | None
+) -> Iterator[str]:
+    """Yield a note on measures that were asked for and are of other families."""
+    if skipped := [name for name in others if name in only]:
+        needs = join_list(sorted({others[name] for name in skipped}))
+        yield (
+            f"Not measured: {join_list(skipped)}. {'These are' if len(skipped) > 1 else 'This is'} for conversations of "
+            f"the {needs} family, and these are of {_name_kind(family)}."
+        )
+
+
 class Helpers(Protocol):
     """Other processes that have a part of the measures; see `evaluation.parts`."""
 
@@ -131,14 +143,8 @@ def measure(
     `progress` gets the number of samples now and then. `beside` see every sample too; the caller gets their
     values. `helpers`: other processes that measure a part.
     """
-    notes, others = list(data.notes), measures_of_other_families(data.family)
-    skipped = [name for name in others if only is not None and name in only]
-    if skipped:
-        needs = join_list(sorted({others[name] for name in skipped}))
-        notes.append(
-            f"Not measured: {join_list(skipped)}. {'These are' if len(skipped) > 1 else 'This is'} for conversations of "
-            f"the {needs} family, and these are of {_name_kind(data.family)}."
-        )
+    others = measures_of_other_families(data.family)
+    notes = [*data.notes, *_note_skipped(others, only or (), data.family)]
     chosen = measures(only, without=others)
     own = [one.name for one in chosen]
     if helpers is not None:

@@ -45,7 +45,7 @@ class Walk:
     def enter(self, link: str) -> Page:
         page = self.chrome.new_context(bypass_csp=True).new_page()
         page.goto(link)
-        page.wait_for_url(lambda url: "/enter" not in url)  # the page of a link leads on by itself
+        page.wait_for_url(lambda url: "/enter" not in url)  # which leads to another page
         return page
 
     def look(self, page: Page, name: str, route: str | None = None) -> None:
