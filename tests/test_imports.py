@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -95,3 +96,17 @@ def test_completion_imports_only_what_it_reads_names_with() -> None:
     names = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "edgen.cli.complete" in names
     assert names & {"asyncio", "yaml", "rich"} == set()
+
+
+def test_processes_of_edgen_import_nothing_from_the_current_folder(tmp_path: Path) -> None:
+    """`python -m` looks there first, and the folder may be a stranger's: `-P` leaves it out."""
+    source = "\n".join(path.read_text("utf-8") for path in (ROOT / "edgen").rglob("*.py"))
+    starts = re.findall(r"\(?sys\.executable, (\"-\w\")", source)
+    assert len(starts) >= 5
+    assert set(starts) == {'"-P"'}
+    (tmp_path / "msgspec.py").write_text("raise SystemExit('a module of the folder')")
+    asked = subprocess.run(
+        [sys.executable, "-P", "-m", "edgen.runtime.processes"],
+        cwd=tmp_path, input=b"", capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert b"a module of the folder" not in asked.stderr

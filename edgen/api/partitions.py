@@ -196,7 +196,7 @@ class _Processes:
 
     async def _one(self, number: int, given: Given) -> None:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "edgen.api.partition_process"),
+            *(sys.executable, "-P", "-m", "edgen.api.partition_process"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # signals of a terminal come through this process

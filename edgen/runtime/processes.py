@@ -88,7 +88,7 @@ class _OnThisMachine:
         self._processes: list[subprocess.Popen[bytes]] = []
         for one in given:
             process = subprocess.Popen(
-                [sys.executable, "-m", "edgen.runtime.processes"],
+                [sys.executable, "-P", "-m", "edgen.runtime.processes"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,  # signals of a terminal are for this process, which ends the others

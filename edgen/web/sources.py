@@ -118,7 +118,7 @@ class IndexedRun:
 
     def _build(self, path: Path) -> None:
         """Let a process build an index, and take the index when it is finished."""
-        command = [sys.executable, "-m", "edgen.web.indexing", self.kind, str(self.path), str(path)]
+        command = [sys.executable, "-P", "-m", "edgen.web.indexing", self.kind, str(self.path), str(path)]
         last = Report(problem="the index was not built to its end; reload the page to try again.")
         # ours alone; the paths are arguments, not words of a shell
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:  # noqa: S603

@@ -110,7 +110,7 @@ class Starter:
 
     def start(self, job: Path, folder: Path, count: int | None = None) -> None:
         """Start a run. Raises UsageError for too many at once."""
-        command = [sys.executable, "-m", "edgen.web.job_process", str(job), str(folder)]
+        command = [sys.executable, "-P", "-m", "edgen.web.job_process", str(job), str(folder)]
         command += [] if count is None else [f"conversations={count}"]
         with self._lock:
             if sum(one.is_at_work for one in self._started) >= _MOST_STARTED:
