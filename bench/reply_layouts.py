@@ -10,6 +10,24 @@ from bench.replies import END, LAYOUTS, TURNS, lesson
 
 Layout = Callable[[int], str]
 Names = tuple[str, str]
+_ROMAN = (
+    "i",
+    "ii",
+    "iii",
+    "iv",
+    "v",
+    "vi",
+    "vii",
+    "viii",
+    "ix",
+    "x",
+    "xi",
+    "xii",
+    "xiii",
+    "xiv",
+    "xv",
+    "xvi",
+)
 NAMES: Names = ("Teacher", "Student")
 
 
@@ -25,14 +43,26 @@ def _each(
     write: Callable[[str], str] = str,
 ) -> Layout:
     """A layout in which every turn is written in one form: {r} its role, {R} in capitals, {o} in lower case, {n} its
-    number, {t} its text. `plain`: without quotation marks in the texts."""
+    number, {t} its text; {x} the other role, {m} the number in two digits, {l} as a letter, {i} Roman, {c} in a circle.
+    `plain`: without quotation marks in the texts."""
 
     def layout(number: int) -> str:
         _, turns, probability = lesson(number)
         said = [text.replace('"', "'") if plain else text for _, text in turns]
         said[-1] = f"{said[-1]} {end}"
         lines = [
-            form.format(r=name, R=name.upper(), o=name.lower(), n=i + 1, t=write(text), m=f"{i:02d}")
+            form.format(
+                r=name,
+                R=name.upper(),
+                o=name.lower(),
+                x=names[1 - i % 2],
+                n=i + 1,
+                m=f"{i:02d}",
+                t=write(text),
+                l=chr(97 + i),
+                i=_ROMAN[i],
+                c=chr(0x2460 + i),
+            )
             for i, (name, text) in enumerate(zip(names * (TURNS // 2), said, strict=True))
         ]
         return head + between.join(lines) + foot.format(p=probability)
@@ -270,4 +300,72 @@ INVENTED: dict[str, Layout] = {
     "Japanese": _each("{r}：「{t}」", names=("先生", "生徒"), foot="\n\n確率：{p}", end="（会話終了）", plain=True),
     "Turkish": _each("- {r}: {t}", names=("Öğretmen", "Öğrenci"), foot="\n\nOlasılık: {p}"),
     "Der Lehrer sagt": _each('Der {r}: "{t}"', names=("Lehrer", "Schüler"), foot="\n\nWahrscheinlichkeit: {p}", plain=True),
+}  # fmt: skip
+
+# Found misread or unread by a reader that had never met any of INVENTED's.
+FURTHER: dict[str, Layout] = {
+    "the separator is an arrow": _each("{r} ➜ {t}", foot="\nProbability ➜ {p}"),
+    "guillemets around roles": _each("«{r}» {t}"),
+    "two angles": _each("{r} >> {t}", foot="\nProbability >> {p}"),
+    "assignments": _each('{r} = "{t}"', foot="\nProbability = {p}", plain=True),
+    "a tilde": _each("{r} ~ {t}", foot="\nProbability ~ {p}"),
+    "a clock behind roles": _each("{r} 10:{m}\n{t}", between="\n\n"),
+    "a clock, a comma, a colon": _each("{r}, 10:{m} AM:\n{t}", between="\n\n"),
+    "two blanks and a clock": _each("{r}  9:{m} pm\n{t}", between="\n\n"),
+    "roles to each other": _each("{r} to the {x}: {t}"),
+    "steps": _each("**Step {n} — {r} speaks:** {t}", between="\n\n", foot="\n\n**Probability:** {p}"),
+    "letters in brackets": _each("({l}) {r}: {t}"),
+    "Roman numbers": _each("{i}. {r}: {t}"),
+    "circled numbers": _each("{c} {r}: {t}"),
+    "values with semicolons": _each("{n};{r};{t}", foot="\nProbability;{p}"),
+    "values with commas": _each('"{r}","{t}"', head="speaker,text\n", foot="\n\nprobability,{p}", plain=True),
+    "tab-separated probability": _each("{r}\t{t}", foot="\nprobability\t{p}"),
+    "all in brackets": _each("[{r} #{n}] {t}", foot="\n[Probability] {p}"),
+    "roles with a full stop": _each("{R}. {t}", foot="\nPROBABILITY. {p}"),
+    "all in angles": _each("<{r}: {t}>", foot="\n<Probability: {p}>"),
+    "quoted below a heading": _each("#### {r}\n> {t}", between="\n\n", foot="\n\n#### Probability\n> {p}"),
+    "wiki definitions": _each("; {r}\n: {t}", foot="\n\nProbability: {p}"),
+    "a wiki table": _each("|-\n| {r} || {t}", head="{|\n", foot="\n|}}\nProbability: {p}"),
+    "INI sections of turns": _each(
+        "[turn{n}]\nspeaker = {r}\ntext = {t}", between="\n\n", foot="\n\n[result]\nprobability = {p}"
+    ),
+    "all speech in italics": _each("**{r}** — *{t}*", between="\n\n", foot="\n\n**Probability** — {p}"),
+    "brackets that close": _each("[{R}]{t}[/{R}]", foot="\n[PROBABILITY]{p}[/PROBABILITY]"),
+    "HTML, a dash behind bold": _each("<p><strong>{r}</strong> – {t}</p>", foot=_HTML_FOOT, write=escape),
+    "HTML, definitions": _each("<dl>\n<dt>{r}</dt><dd>{t}</dd>", foot="</dl>\nProbability: {p}", write=escape),
+    "HTML, classes": _each(
+        '<div class="m"><span class="name">{r}</span><span class="text">{t}</span></div>',
+        foot='\n<div class="probability">{p}</div>', write=escape,
+    ),
+    "XML, TEI": _each(
+        '<sp who="#{o}"><speaker>{r}</speaker><p>{t}</p></sp>', foot="\nProbability: {p}", write=escape
+    ),
+    "XML, CDATA": _each(
+        '<turn speaker="{r}"><![CDATA[{t}]]></turn>', head="<lesson>\n", foot="\n</lesson>\n<probability>{p}</probability>"
+    ),
+    "XML, a bare number behind it": _each('<say speaker="{r}" n="{n}">{t}</say>', foot="\n<p>{p}</p>", write=escape),
+    "XML, escaped": lambda number: escape(LISTED["XML roles"](number)),
+    "LaTeX, a description": _each(
+        "\\item[{r}] {t}", head="\\begin{description}\n", foot="\n\\end{{description}}\nProbability: {p}"
+    ),
+    "LaTeX, a dialogue": _each(
+        "\\speak{{{r}}} {t}", head="\\begin{dialogue}\n", foot="\n\\end{{dialogue}}\nProbability: {p}"
+    ),
+    "subtitles": _each("{n}\n00:00:{m},000 --> 00:00:{m},900\n{r}: {t}", between="\n\n"),
+    "subtitles with voices": _each("00:{m}.000 --> 00:{m}.900\n<v {r}>{t}", head="WEBVTT\n\n", between="\n\n"),
+    "JSON, contents in parts": _values(
+        lambda role, text, _: {"role": role.lower(), "content": [{"type": "text", "text": text}]},
+        lambda v, p: json.dumps({"messages": v, "probability": p}),
+    ),
+    "JSON, objects in turns": _values(
+        lambda role, text, _: {"speaker": {"role": role}, "utterance": {"text": text}},
+        lambda v, p: json.dumps({"result": {"dialog": {"turns": v}, "probability_of_understanding": p}}),
+    ),
+    "JSON, a list of lines": _values(
+        lambda role, text, _: f"{role}: {text}", lambda v, p: json.dumps([*v, f"Probability: {p}"])
+    ),
+    "JavaScript": _values(
+        lambda role, text, _: f"  {{ role: '{role}', text: {json.dumps(text)} }}",
+        lambda v, p: "const conversation = [\n" + ",\n".join(map(str, v)) + f"\n];\nconst probability = {p};",
+    ),
 }  # fmt: skip

@@ -15,6 +15,7 @@ from edgen.reading.assembly import Found
 from edgen.reading.lines.groups import Group, Inside, cut_at_end, drop_nested, look_inside, split_groups
 from edgen.reading.lines.line import Lines, RoleLine, count_speakers, has_half, unadorned
 from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
+from edgen.reading.lines.shared_marks import drop_shared_marks
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text import surroundings
@@ -80,6 +81,8 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     )
     if quoted:
         found = _without_quote_marks(found)
+    if not found.plain or found.lines[0].prefix or found.lines[0].body[:1] == "\n":
+        drop_shared_marks(found.lines)
     inside = look_inside(found.lines)
     blocks = [_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]
     if inline or quoted:

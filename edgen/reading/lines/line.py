@@ -101,6 +101,8 @@ def unadorned(line: RoleLine, text: str, roles: RoleWords) -> str:
         and text.count(")") > text.count("(")
     ):
         text = text.rstrip(" ,;")[:-1]
+    if prefix.endswith("<") and line.kind == "colon" and text.endswith(">") and "<" not in text:
+        text = text[:-1]
     cut = max(text.rfind("</"), text.rfind("[/"))
     if (
         cut >= 0

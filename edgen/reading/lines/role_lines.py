@@ -23,26 +23,28 @@ _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
 _KEYS = "role|speaker|name|who|from|author|character"
 _BEFORE = r"""
     (?>(?:_{1,9}+[^\w\n]{0,9}+)?)(?>(?:(?<=\[)x\][^\w\n]{1,9}+)?)(?>(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?)
-    (?>(?:(?=[\d\#tler])(?>(?:(?:(?:turn|line|exchange|round)\s?)?\#?\d{1,4}(?>(?:[^\w\n]|_){1,8})){0,7}))?)
+    (?>(?:(?=[\d\#tlerspm])(?>(?:(?:(?:turn|line|exchange|round|step|part|message)\s?)?\#?\d{1,4}(?>(?:[^\w\n]|_){1,8})){0,7}))?)
+    (?>(?:(?:[①-⑳]|(?:[a-z]|[ivx]{1,5})[.)])[^\S\n]{1,3}[^\w\n]{0,4})?)
     (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
 """.replace("KEYS", _KEYS)
 _PREFIX = rf"\n([^\w\n]{{0,40}}+{_BEFORE})"
 # The same before a role, where nothing but a colon behind its name shows quickly that it has no numbers and no key.
 _AHEAD = rf"(?=(?:ROLE)[:：])(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
 _ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?:{_AHEAD}|{_BEFORE}))"
-_SPEAKS = r"(?:says|said|asks|asked|replies|replied|responds|responded|answers|answered)"
-_NOTE = rf"(?:[([][^()\[\]\n]{{1,60}}[)\]]|[,/][ ]?[\w .'’]{{1,30}}|[ ]{_SPEAKS})"
+_SPEAKS = r"(?:speaks|says|said|asks|asked|replies|replied|responds|responded|answers|answered)"
+_CLOCK = r"(?:,?[ ]{1,3}(?:at[ ])?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ ]?[ap]\.?m\b\.?)?)"
+_NOTE = rf"(?:{_CLOCK}|[ ]to[ ](?:the[ ])?(?:ROLE)|[([][^()\[\]\n]{{1,60}}[)\]]|(?:,[ ]?|/)\w[\w .'’]{{0,29}}|[ ]{_SPEAKS})"
 _COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
 _SEPARATOR = rf"""
     (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
-    |([^\S\n]{{0,3}}(?:[|>→]|[-=]>)|(?<=[\])])[^\S\n]{{1,4}}(?=\S)
-        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|\.(?=[ ][^\s:：–—|>→=-]))
-    |([^\S\n]{{1,3}}[-–—]{{1,2}}(?=[^\S\n])|—)
+    |([^\S\n]{{0,3}}(?:[|→➜➔➤⇒›»]|>{{1,3}}|[-=]{{1,2}}>|=(?=[ ]?["“«]))|(?<=[\])])[^\S\n]{{1,4}}(?=\S)
+        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|;(?=\S)|\.(?=[ ][^\s:：–—|>→=-]))
+    |([^\S\n]{{1,3}}(?:[-–—]{{1,2}}|~)(?=[^\S\n])|—)
     |[^\S\n]{{0,8}}(?=\n|\Z))
 """
 # Where a colon follows at once, nothing else is tried.
 _NAME = rf"""
-    (?:(the[ ])|)((%s)(?:(?=[:：])|(?:[ ]?\#?\d{{1,2}}\b|[ ][A-Z]\b|s\b)?))
+    (?:(the[ ])|)((%s)(?:(?=[:：])|(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b)?))
     (?:(?=[:：])|(?:{_MARK}){{0,4}}?
     ([ ]?{_NOTE})?
     (?:[*_"'”`\])]){{0,4}})
@@ -74,7 +76,6 @@ _UNDERLINE = re.compile(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")
 _SCANNER = json.JSONDecoder()
 _BOLD = frozenset("*_'")
 _KINDS = ("colon", "tag", "alone", "dash")
-
 
 # No conversation has more; what follows is left in the last turn.
 MAX_LINES = 20_000
@@ -113,9 +114,13 @@ def find_role_lines(text: str, roles: RoleWords) -> list[RoleLine]:
     return found.lines
 
 
+# Forms of a role that has a plain form that are no label of it, however often they stand there.
+_NEVER_BESIDE = ("article", "clock", "to")
+
+
 def _without_odd_forms(found: Lines) -> Lines:
-    """Without `Students: 20`, `Student A: 3/4` and `Teacher, one thing:` inside a turn: such forms count only if they
-    start lines in more than one turn, or if the role has no plain form."""
+    """Without `Students: 20`, `Student A: 3/4`, `Teacher, one thing:` and `Teacher at 9:00:` inside a turn: such forms
+    count only if they start lines in more than one turn, or if the role has no plain form."""
     lines = found.lines
     if not any(line.form for line in lines):
         return found
@@ -132,13 +137,18 @@ def _without_odd_forms(found: Lines) -> Lines:
             for line in lines
             if not line.form
             or line.role not in plain_roles
-            or (len(turns[line.role, line.form]) > 1 and line.form != "article")
+            or (len(turns[line.role, line.form]) > 1 and line.form not in _NEVER_BESIDE)
         ],
     )
 
 
 def _form(added: str, note: str | None) -> str:
     """How a role is written, "" if as the bare word, perhaps with a number or a note. `added` stands after the word."""
+    if note is not None and note[-1:].isalnum() and (words := note.strip(" ,").removeprefix("at ")):
+        if words[0].isdigit():
+            return "clock"
+        if words.startswith("to "):
+            return "to"
     if note is not None and note.lstrip()[:1] in (",", "/"):
         return "comma"
     if added and not added.strip(" #").isdigit():
@@ -150,7 +160,7 @@ def _without_examples(found: Lines) -> Lines:
     """Without numbered lines and objects (`{"student": `) where most lines are neither: these stand inside a turn."""
     lines = found.lines
     prefixes = {line.prefix for line in lines}
-    marked = {prefix for prefix in prefixes if any(c.isdigit() or c == "{" for c in prefix)}
+    marked = {prefix for prefix in prefixes if any(c.isalnum() or c == "{" for c in prefix)}
     if not marked or len(marked) == len(prefixes):
         return found
     plain_lines = [line for line in lines if line.prefix not in marked]
@@ -201,7 +211,11 @@ def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
             plain = False
             line.named = note is not None or not roles.is_bare(name)
             line.form = _form(name[len(word) :], note)
-            if note is not None:
+            if (
+                note is not None and note[0] == "/" and note[1:].lower() in by_name
+            ):  # `Teacher/Student: a pair`
+                line.role, odd = "", True
+            if note is not None and not note.strip(" ,")[:1].isdigit():
                 names.setdefault(note.strip(" ()[],/").lower(), role)
         if body[:1] in _BOLD and body[0] in prefix:
             _open(line)

@@ -275,12 +275,31 @@ def _turn(item: Any, shapes: _Shapes) -> list[tuple[str, str]]:
 
 def _turn_in(item: Any, shapes: _Shapes) -> list[tuple[str, str]]:
     """Return the turns of an object: one by who speaks and what is said, or one a key."""
-    texts = [(shapes.said[key], child) for key, child in members(item) if isinstance(child, str)]
+    said = [(shapes.said[key], child) for key, child in members(item)]
+    texts = [
+        (key, text)
+        for key, child in said
+        if (text := child if isinstance(child, str) else _leaf(key, child, shapes.said)) is not None
+    ]
     who = min([(key.who, place) for place, (key, _) in enumerate(texts)], default=(_NO_PLACE, 0))
     what = min([(key.what, place) for place, (key, _) in enumerate(texts)], default=(_NO_PLACE, 0))
     if who[0] < _NO_PLACE and what[0] < _NO_PLACE:
         return [(texts[who[1]][1], texts[what[1]][1])]
     return _turns_of(item, shapes)
+
+
+def _leaf(key: _Key, value: Any, keys: _Keys) -> str | None:
+    """Return the text under a key of who speaks or of what is said that stands one level deeper: `{"speaker": {"name":
+    "Ann"}}`, `{"content": [{"type": "text", "text": "…"}]}`; None under any other key."""
+    if min(key.who, key.what) == _NO_PLACE or not isinstance(value, _CONTAINERS):
+        return None
+    if isinstance(value, list) and not is_object(value):
+        parts = [part if isinstance(part, str) else _leaf(key, part, keys) for part in value]
+        return "\n".join(map(str, parts)) if parts and None not in parts else None
+    named = [(keys[name], child) for name, child in members(value) if isinstance(child, str)]
+    places = [(each.what if key.what < _NO_PLACE else each.who, text) for each, text in named]
+    place, text = min(places, default=(_NO_PLACE, ""), key=lambda found: found[0])
+    return text if place < _NO_PLACE else None
 
 
 def _keyed(key: str, child: Any, keys: _Keys) -> tuple[str, str] | None:
@@ -313,6 +332,8 @@ def _resolve(found: list[tuple[str, str]], result: JsonConversation, roles: Role
             result.named = True
         if role is not None:
             result.entries.append((role, text))
+        elif _PROBABILITY.search(name) and parse_probability(text) is not None:
+            result.probabilities.append(text)
         elif find_marker(text) is not None:
             result.unspoken = True
         elif not is_silent(text):

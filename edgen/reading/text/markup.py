@@ -1,7 +1,8 @@
-"""Turns in markup, rewritten as lines: XML, HTML, BBCode and LaTeX that say who speaks.
+"""Turns in markup, rewritten as lines: XML, HTML, BBCode, LaTeX and subtitles that say who speaks.
 
     <teacher>…</teacher>      <turn role="teacher">…</turn>      <b>Teacher:</b> …<br>
-    <tr><td>Teacher</td><td>…</td></tr>      [b]Teacher:[/b] …      \\textbf{Teacher:} …
+    <tr><td>Teacher</td><td>…</td></tr>      [b]Teacher:[/b] …      [TEACHER]…[/TEACHER]
+    \\textbf{Teacher:} …      \\item[Teacher] …      00:01,000 --> 00:04,000 over `Teacher: …` or `<v Teacher>…`
 
 A text is rewritten only where markup names two speakers and no line does by itself, so that tags inside of what
 somebody says stay as they are. Linear in the text's length.
@@ -9,6 +10,7 @@ somebody says stay as they are. Linear in the text's length.
 
 from __future__ import annotations
 
+import html
 import re
 from functools import cache
 
@@ -20,8 +22,12 @@ _CLOSE = r"</\w{1,30}>"
 # An opening tag, and what follows it up to a closing tag where that is short enough to be a name.
 _TAG = re.compile(
     r"<(?P<tag>[^\W\d]\w{0,30})(?P<attributes>\s[^<>\n]{0,200})?>"
-    rf"(?P<rest>[ \t]*(?P<name>[^\W\d_][^<>:\n]{{0,40}}+):?[ \t]*(?:{_CLOSE}[ \t]*)+:?)?"
+    rf"(?P<rest>[ \t]*(?P<name>[^\W\d_][^<>:\n]{{0,40}}+):?[ \t]*(?:{_CLOSE}[ \t]*)+(?::|[-–—](?=\s))?)?"
 )
+# Tags around a number alone, in which a text ends.
+_NUMBER = re.compile(r"(?:\s*</?\w{1,30}>)+\s*(\d[\d.,]{0,9}\s?%?)(?:\s*</?\w{1,30}>)*\s*\Z")
+_CDATA = compile_later(r"<!\[CDATA\[|\]\]>")
+_CLOSING = compile_later(r"</(\w{1,30})>")
 _ATTRIBUTE = compile_later(
     r"(?i)\b(?:speaker|role|name|who|from|by|character|agent|class)\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']|([^\s\"'<>]{1,40}))"
 )
@@ -37,24 +43,48 @@ _BEHIND = re.compile(rf"{_END}\s*(?:{_OPEN}\s*)*")
 _ENTITY = compile_later(r"&(?:lt|gt|quot|apos|#39|amp);")
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
 
-_BB = RolePattern(r"(?i)\n[^\w\n\[]{0,9}\[[biu]\](?:ROLE|CALLED)\b")
+_ESCAPED = RolePattern(r"(?i)&lt;(?:[a-z]{1,20}\s[^<>&\n]{0,60}[\"'])?(ROLE|CALLED)\b")
+_BB = RolePattern(r"(?i)\n[^\w\n\[]{0,9}\[[biu]\](ROLE|CALLED)\b")
 _BB_TAG = compile_later(r"(?i)\[/?[biu]\]")
-_LATEX_LABEL = RolePattern(r"(?i)\\[a-z]{1,20}\*?[ ]?[\[{](?:ROLE|CALLED)\b[^\[\]{}\n]{0,40}[\]}]")
+_BRACKETED = RolePattern(r"(?i)\[/(ROLE|CALLED)\]")
+_BRACKETED_TAG = compile_later(r"\[(/?[^\W\d]\w{0,30})\]")
+_LATEX_LABEL = RolePattern(r"(?i)\\[a-z]{1,20}\*?[ ]?[\[{](ROLE|CALLED)\b[^\[\]{}\n]{0,40}[\]}]")
 _LATEX = compile_later(
-    r"\n[ \t]*(?:\\noindent\s?)?\\(?:text(?:bf|it|sc)|emph|item|speaker|paragraph|(?:sub){0,2}section)\*?[ ]?[\[{]"
+    r"\n[ \t]*(?:\\noindent\s?)?\\(?:text(?:bf|it|sc)|emph|item|speak(?:er)?|paragraph|(?:sub){0,2}section)\*?[ ]?[\[{]"
     r"([^\[\]{}\n:]{1,60}):?[\]}]:?"
+)
+_LATEX_BLOCK = compile_later(
+    r"\n[ \t]*\\(?:begin|end)\{[^{}\n]{1,40}\}(?:\[[^\[\]\n]{0,80}\])?[ \t]*(?=\n|\Z)"
+)
+_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[.,]\d{1,3}"
+# When a subtitle is shown, with its number in front of it and the name of its voice behind.
+_FEW = 2  # subtitles that may be spoken about
+_CUE = compile_later(
+    rf"\n(?:\d{{1,5}}[ \t]*\n)?[ \t]*{_TIME} --> {_TIME}[^\n]{{0,80}}\n(?:<v ([^<>\n:]{{1,60}})>)?"
 )
 
 
 def without_markup(text: str, roles: RoleWords) -> str:
     """Return the text with turns in markup as lines; the text itself where its turns are in none."""
+    if "&lt;" in text and "<" not in text and _names_two(_ESCAPED, text, roles):
+        text = html.unescape(text)
     if "<" in text and "</" in text:
         return _without_tags(text, roles)
-    if "[/" in text and _BB.of(roles).search("\n" + text):
-        return _BB_TAG.sub("**", text)
-    if "\\" in text and _LATEX_LABEL.of(roles).search(text):
-        return _LATEX.sub(r"\n\1:", "\n" + text)[1:]
+    if "[/" in text:
+        if _names_two(_BB, "\n" + text, roles):
+            return _BB_TAG.sub("**", text)
+        if _names_two(_BRACKETED, text, roles):
+            return _without_tags(_BRACKETED_TAG.sub(r"<\1>", text), roles)
+    if "\\" in text and _names_two(_LATEX_LABEL, text, roles):
+        return _LATEX.sub(r"\n\1:", _LATEX_BLOCK.sub("", "\n" + text))[1:]
+    if text.count(" --> ") > _FEW:
+        return _CUE.sub(lambda cue: f"\n{cue[1]}: " if cue[1] else "\n", "\n" + text)[1:]
     return text
+
+
+def _names_two(pattern: RolePattern, text: str, roles: RoleWords) -> bool:
+    """Return whether markup of one kind names two speakers."""
+    return len({found.lower() for found in pattern.of(roles).findall(text)}) > 1
 
 
 def _without_tags(text: str, roles: RoleWords) -> str:
@@ -68,7 +98,7 @@ def _without_tags(text: str, roles: RoleWords) -> str:
             if name is None or _WORD.match(name)[0].lower() not in known:  # type: ignore[index]
                 if name is None and _CHANCE.match(text, match.end()):
                     return f"{_BEGIN}\n"
-                if _CHANCE.search(tag):
+                if _CHANCE.search(tag) or (attributes and _CHANCE.search(attributes)):
                     return f"{_BEGIN}\nProbability:{_END}{rest or ''}"
                 return f"{_BEGIN}\n{name}:{_END}" if name is not None and _CHANCE.search(name) else match[0]
             speakers.add(name.strip().lower())
@@ -80,9 +110,16 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     rewritten = _TAG.sub(labelled, text)
     if len(speakers) < 2 or _PLAIN.of(roles).search("\n" + text):
         return text
+    end = max([rewritten.rfind(f"</{element}>") for element in elements], default=-1)
+    if end >= 0 and (number := _NUMBER.match(rewritten, end)) is not None:
+        rewritten = f"{rewritten[:end]}\nProbability: {number[1]}"
     for element in elements:
         rewritten = rewritten.replace(f"</{element}>", "\n")
-    rewritten = _BEHIND.sub(" ", _AROUND.sub("", rewritten)).replace(_BEGIN, "")
+    before, label, last = _BEHIND.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
+    # Tags that close in front of a label are gone by now; those that the last turn closes without having opened them are not.
+    last = _CLOSING.sub(lambda tag: tag[0] if f"<{tag[1]}" in last else "", last)
+    rewritten = (before + label + last).replace(_BEGIN, "").replace(_END, " ")
+    rewritten = _CDATA.sub("", rewritten)
     return _ENTITY.sub(lambda match: _ENTITIES[match[0]], rewritten) if "&" in rewritten else rewritten
 
 

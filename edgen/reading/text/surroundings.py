@@ -57,7 +57,7 @@ _NEGATED = compile_later(
 _NEUTRAL = frozenset({
     "the", "a", "an", "of", "that", "this", "in", "my", "his", "her", "their", "s", "p", "student", "teacher", "final",
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent", "probability",
-    "likelihood", "chance",
+    "likelihood", "chance", "const",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
@@ -88,9 +88,9 @@ def _mentions(text: str) -> bool:
     return may_give(words) or b"chance" in words or (b"(" in words and _LIKELY.search(text) is not None)
 
 
-# A label, a separator and one number, without any other word.
+# A label, a separator and one number, without any other word: here a comma or a bracket separates, too.
 _PLAIN_VALUE = compile_later(
-    r"(?i)[^\w\n]{0,16}probability[*_ ]{0,4}[:：=][*_]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n]{0,9})\Z"
+    r"(?i)[^\w\n]{0,16}probability(?:[*_ \x22']{0,4}(?:[:：=,;~\t→➜➔➤⇒»]|>{1,3}|[|]{1,2}|\.(?=[ ]))|[*_]{0,3}[\])}$])[*_]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n]{0,9})\Z"
 )
 
 
