@@ -364,6 +364,30 @@ FURTHER: dict[str, Layout] = {
     "JSON, a list of lines": _values(
         lambda role, text, _: f"{role}: {text}", lambda v, p: json.dumps([*v, f"Probability: {p}"])
     ),
+    "a raya": _each("{r}: — {t}", foot="\nProbability: — {p}"),
+    "roles and their turns": _each("{r}'s turn: {t}"),
+    "identifiers": _each("{R}_TURN_{n}: {t}"),
+    "a full stop and a dash": _each("{R}.—{t}", between="\n\n", foot="\n\nPROBABILITY.—{p}"),
+    "AsciiDoc": _each("|{r} |{t}", head="|===\n|Speaker |Text\n", foot="\n|===\nProbability: {p}"),
+    "a formula for the probability": _each("{r}: {t}", foot="\n$$P(\\text{{understood}}) = {p}$$"),
+    "line breaks of HTML alone": _each("{r}: {t}", between="<br/>", foot="<br/>Probability: {p}"),
+    "line breaks written out": _each("{r}: {t}", between="\\n", foot="\\nProbability: {p}"),
+    "JSON, a sender": _values(
+        lambda role, text, i: {"id": str(i), "sender": role, "content": text},
+        lambda v, p: json.dumps([*v, {"probability": p}]),
+    ),
+    "JSON, types": _values(
+        lambda role, text, _: {"type": role.lower(), "mood": "calm", "text": text},
+        lambda v, p: json.dumps([*v, {"probability": p}]),
+    ),
+    "JSON, unknown keys": _values(
+        lambda role, text, _: {"voice": role, "passage": text},
+        lambda v, p: json.dumps({"output": {"dialogue_history": v, "understanding_probability": str(p)}}),
+    ),
+    "JSON, turns under numbers": _values(
+        lambda role, text, _: {"role": role, "text": text},
+        lambda v, p: json.dumps({**{f"turn_{i + 1}": one for i, one in enumerate(v)}, "probability": p}),
+    ),
     "JavaScript": _values(
         lambda role, text, _: f"  {{ role: '{role}', text: {json.dumps(text)} }}",
         lambda v, p: "const conversation = [\n" + ",\n".join(map(str, v)) + f"\n];\nconst probability = {p};",

@@ -37,7 +37,7 @@ from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Parsed, parse
 from edgen.reading.other_speaker import holds_other_speaker
 from edgen.reading.repairs import Repair
-from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
+from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RolePattern, RoleWords
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import excerpt, replace_surrogates
 from edgen.reading.text.marker import find_marker
@@ -46,6 +46,9 @@ from edgen.reading.text.quotes import trim
 from edgen.reading.text.thinking import drop_thinking
 from edgen.reading.verbatim import read_verbatim
 
+# A label, and how the first line ends in front of another, in a text without line feeds.
+_LABEL = r"[^\w\n{]{0,12}(?:ROLE|CALLED)\b[^\n:]{0,20}:"
+_BREAKS = RolePattern(rf"(?i){_LABEL}[^\n]*?(\\n|<br\s?/?>){_LABEL}")
 _NO_LINE = "no line that a role speaks"
 
 
@@ -146,8 +149,9 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
     """Return the text in characters that can be stored, with line feeds, without its thinking, and with turns
     in tags as lines."""
     text = replace_surrogates(text, repairs)
-    if "\r" in text and "\n" not in text:
-        text = text.replace("\r", "\n")
+    if "\n" not in text:
+        breaks = _BREAKS.of(roles).match(text)
+        text = text.replace("\r" if breaks is None else breaks[1], "\n")
     if "<|" in text:
         text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
     return without_markup(drop_thinking(text.removeprefix("\ufeff"), repairs, roles), roles)

@@ -81,8 +81,7 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     )
     if quoted:
         found = _without_quote_marks(found)
-    if not found.plain or found.lines[0].prefix or found.lines[0].body[:1] == "\n":
-        drop_shared_marks(found.lines)
+    drop_shared_marks(found)
     inside = look_inside(found.lines)
     blocks = [_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]
     if inline or quoted:

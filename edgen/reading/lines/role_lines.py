@@ -44,7 +44,7 @@ _SEPARATOR = rf"""
 """
 # Where a colon follows at once, nothing else is tried.
 _NAME = rf"""
-    (?:(the[ ])|)((%s)(?:(?=[:：])|(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b)?))
+    (?:(the[ ])|)((%s)(?:(?=[:：])|(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b)?))
     (?:(?=[:：])|(?:{_MARK}){{0,4}}?
     ([ ]?{_NOTE})?
     (?:[*_"'”`\])]){{0,4}})
@@ -115,7 +115,7 @@ def find_role_lines(text: str, roles: RoleWords) -> list[RoleLine]:
 
 
 # Forms of a role that has a plain form that are no label of it, however often they stand there.
-_NEVER_BESIDE = ("article", "clock", "to")
+_NEVER_BESIDE = ("article", "clock", "to", "owner")
 
 
 def _without_odd_forms(found: Lines) -> Lines:
@@ -152,7 +152,7 @@ def _form(added: str, note: str | None) -> str:
     if note is not None and note.lstrip()[:1] in (",", "/"):
         return "comma"
     if added and not added.strip(" #").isdigit():
-        return "plural" if added[0] in "sS" else "letter"
+        return "owner" if added[0] in "'’" else "plural" if added[0] in "sS" else "letter"
     return ""
 
 

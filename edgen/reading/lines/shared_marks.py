@@ -12,10 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from edgen.reading.lines.line import RoleLine
+from edgen.reading.lines.line import Lines, RoleLine
 
 _LEAST = 4  # turns: fewer may well agree by chance
 _LEADING = "|>:=~»→-–—"  # what no speech begins with
+_DASHES = (
+    "|>»—–"  # nor one behind a bare name and a colon, where the other marks may be a list's or a text's own
+)
 _QUOTES = (">", "|", ":")  # what begins each line of a text
 _EMPHASIS = ("**", "__", "*", "_")
 _DIGITS = re.compile(r"\d+")
@@ -25,55 +28,58 @@ _BETWEEN = re.compile(
 )
 
 
-def drop_shared_marks(lines: Sequence[RoleLine]) -> bool:
-    """Take the marks that all turns have out of their bodies; return whether there were any."""
+def drop_shared_marks(found: Lines) -> None:
+    """Take the marks that all turns have out of their bodies."""
+    lines = found.lines
     if len(lines) < _LEAST:
-        return False
-    dropped = _drop_leading(lines)
-    dropped = _drop_between(lines) or dropped
-    return _drop_emphasis(lines) or dropped
+        return
+    first = lines[0].body.strip()
+    leading = _DASHES if found.plain else _LEADING
+    if first[:1] in leading:
+        _drop_leading(lines, leading)
+    if "\n" in first:
+        _drop_between(lines)
+    if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
+        _drop_emphasis(lines, mark)
 
 
-def _drop_leading(lines: Sequence[RoleLine]) -> bool:
+def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:
+    """The marks with which all texts begin."""
     texts = [line.body.lstrip() for line in lines]
-    if {text[:1] for text in texts} - {*_LEADING}:
-        return False
-    marks = texts[0][: len(texts[0]) - len(texts[0].lstrip(f"{_LEADING} "))]
+    marks = texts[0][: len(texts[0]) - len(texts[0].lstrip(f"{leading} "))]
     while not all(text.startswith(marks) for text in texts):
         marks = marks[:-1]
+    if any(text == marks for text in texts):
+        return
     for line, text in zip(lines, texts, strict=True):
         line.body = (
             text[len(marks) :].replace(f"\n{marks}", "\n") if marks.strip() in _QUOTES else text[len(marks) :]
         )
-    return bool(marks)
 
 
-def _drop_between(lines: Sequence[RoleLine]) -> bool:
+def _drop_between(lines: Sequence[RoleLine]) -> None:
     """The lines with which all bodies end in front of the next turn, numbers apart."""
     bodies = [_DIGITS.sub("0", line.body.rstrip()) for line in lines[:-1]]
-    if "\n" not in bodies[0] or not (found := _BETWEEN.search(bodies[0])) or not found[0].strip():
-        return False
-    if not all(body.endswith(found[0]) for body in bodies):
-        return False
+    found = _BETWEEN.search(bodies[0])
+    if found is None or not found[0].strip() or not all(body.endswith(found[0]) for body in bodies):
+        return
     for line in lines[:-1]:
         for _ in filter(str.strip, found[0].split("\n")):
             line.body = line.body.rstrip().rpartition("\n")[0]
     # Behind the last turn such a line says something else, as in `[result]`.
     first = re.escape(found[0].lstrip()[0])
     lines[-1].body = re.sub(rf"\n[^\S\n]*{first}[^\n]{{0,40}}(?=\n|\Z)", "\n", lines[-1].body, count=1)
-    return True
 
 
-def _drop_emphasis(lines: Sequence[RoleLine]) -> bool:
+def _drop_emphasis(lines: Sequence[RoleLine], mark: str) -> None:
+    """The marks between which all texts stand."""
     texts = [line.body.strip() for line in lines]
-    mark = next((mark for mark in _EMPHASIS if texts[0].startswith(mark)), None)
     # What stands behind the last turn may follow it on lines of its own.
     texts[-1] = texts[-1].partition("\n")[0].rstrip()
-    if mark is None or not all(_is_wrapped(text, mark) for text in texts):
-        return False
+    if not all(_is_wrapped(text, mark) for text in texts):
+        return
     for line, text in zip(lines, texts, strict=True):
         line.body = line.body.replace(text, text[len(mark) : -len(mark)], 1)
-    return True
 
 
 def _is_wrapped(text: str, mark: str) -> bool:

@@ -237,11 +237,15 @@ def _sole(value: Any) -> list[Any]:
 def _turns_of(value: Any, shapes: _Shapes) -> list[tuple[str, str]]:
     """Return the (name, text) pairs of a container, if its members are turns."""
     if is_object(value):
-        return [
+        keyed = [
             t
             for key, child in members(value)
             if shapes.said[key].speaks and (t := _keyed(key, child, shapes.said))
         ]
+        numbered = [
+            child for key, child in members(value) if is_object(child) and key.strip("turn_ ").isdigit()
+        ]
+        return keyed if keyed or not numbered else _turns_of(numbered, shapes)
     turns: list[tuple[str, str]] = []
     for item in value:
         if type(item) is dict:
@@ -254,7 +258,21 @@ def _turns_of(value: Any, shapes: _Shapes) -> list[tuple[str, str]]:
             turns += _turn_in(item, shapes)
         else:
             turns += _turn(item, shapes)
-    return turns
+    return turns if any(name for name, _ in turns) else _turns_by_values(value, shapes.said.roles) or turns
+
+
+def _turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str, str]]:
+    """Return the turns of a list of objects under keys that nobody knows: all values under one are roles, of which two
+    speak, and the longest texts stand under another."""
+    objects = [dict(members(item)) for item in items if is_object(item)]
+    objects = [item for item in objects if len(item) > 1]
+    shared = set.intersection(*map(set, objects)) if len(objects) > 1 else set()
+    texts = {key: [item[key] for item in objects] for key in shared}
+    texts = {key: some for key, some in texts.items() if all(isinstance(text, str) for text in some)}
+    named = {key: {roles.named_in(name) for name in said} for key, said in texts.items()}
+    who = next((key for key, spoken in named.items() if None not in spoken and len(spoken) > 1), None)
+    said = [(sum(map(len, some)), some) for key, some in texts.items() if key != who]
+    return list(zip(texts[who], max(said)[1], strict=True)) if who is not None and said else []
 
 
 def _turn(item: Any, shapes: _Shapes) -> list[tuple[str, str]]:
