@@ -364,6 +364,9 @@ FURTHER: dict[str, Layout] = {
     "JSON, a list of lines": _values(
         lambda role, text, _: f"{role}: {text}", lambda v, p: json.dumps([*v, f"Probability: {p}"])
     ),
+    "YAML, lists of texts": _each(
+        "- {r}:\n    - {t}", head="dialogue:\n", foot="\nprobability: {p}", write=json.dumps
+    ),
     "a raya": _each("{r}: — {t}", foot="\nProbability: — {p}"),
     "roles and their turns": _each("{r}'s turn: {t}"),
     "identifiers": _each("{R}_TURN_{n}: {t}"),

@@ -34,7 +34,8 @@ def drop_shared_marks(found: Lines) -> None:
     if len(lines) < _LEAST:
         return
     first = lines[0].body.strip()
-    leading = _DASHES if found.plain else _LEADING
+    bare = found.plain and not lines[0].prefix.strip() and lines[0].body[:1] != "\n"
+    leading = _DASHES if bare else _LEADING
     if first[:1] in leading:
         _drop_leading(lines, leading)
     if "\n" in first:
