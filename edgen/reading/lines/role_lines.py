@@ -220,7 +220,7 @@ def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
         if body[:1] in _BOLD and body[0] in prefix:
             _open(line)
         elif (colon is None or "-" in prefix) and line.body.lstrip()[:1] == '"':
-            _decode_text(line)
+            decode_text(line)
         lines.append(line)
     if lines and all(
         line.kind == "tag" and line.body.startswith("\n") and _KEY.match(line.body) for line in lines
@@ -245,7 +245,7 @@ def _at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | Non
             if line.body[:1] in _BOLD and line.body[0] in line.prefix:
                 _open(line)
             elif "-" in line.prefix and line.body.lstrip()[:1] == '"':
-                _decode_text(line)
+                decode_text(line)
     return Lines(lead, lines, True)
 
 
@@ -289,7 +289,7 @@ def _open_key(line: RoleLine) -> None:
         line.body = textwrap.dedent(line.body.lstrip("\n"))
 
 
-def _decode_text(line: RoleLine) -> None:
+def decode_text(line: RoleLine) -> None:
     """Decode a quoted text in which letters are written as JSON and YAML do, or marks as tables of values do."""
     said = line.body.strip()
     if line.label.endswith((",", ";")) and '""' in said[1:-1]:

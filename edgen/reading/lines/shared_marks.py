@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 
 from edgen.reading.lines.line import Lines, RoleLine
+from edgen.reading.lines.role_lines import decode_text
 
 _LEAST = 4  # turns: fewer may well agree by chance
 _LEADING = "|>:=~»→-–—"  # what no speech begins with
@@ -53,9 +54,11 @@ def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:
     if any(text == marks for text in texts):
         return
     for line, text in zip(lines, texts, strict=True):
-        line.body = (
-            text[len(marks) :].replace(f"\n{marks}", "\n") if marks.strip() in _QUOTES else text[len(marks) :]
-        )
+        line.body = text[len(marks) :]
+        if marks.strip() in _QUOTES:
+            line.body = line.body.replace(f"\n{marks}", "\n")
+        if line.body.startswith('"'):
+            decode_text(line)
 
 
 def _drop_between(lines: Sequence[RoleLine]) -> None:
