@@ -10,6 +10,7 @@ import contextlib
 import os
 import pickle
 import queue
+import socket
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from typing import IO, Any, Protocol
 import msgspec
 
 from edgen.core.errors import EdgenError, UsageError
+from edgen.core.version import __version__
 
 _HEAD = 8  # bytes of the length of a pickle
 _AHEAD = 2  # pieces of work for each process: it does one while the result of another one is read
@@ -75,7 +77,7 @@ class Processes:
         return self._collect(begun, each)
 
     def _begin(self, work: Work) -> Callable[[], bytes]:
-        return self._place.begin(pickle.dumps(work))
+        return self._place.begin(pickle.dumps((__version__, pickle.dumps(work))))
 
     def _collect(self, begun: deque[Callable[[], bytes]], each: Iterator[Work]) -> Iterator[Any]:
         while begun:
@@ -163,10 +165,16 @@ def _on_ray(on: str, count: int) -> _Place:
     return RayTasks(on.removeprefix("ray").removeprefix("://"), _run, count)
 
 
-def _run(pickled: bytes) -> bytes:
-    """Do a piece of work; return its result."""
+def _run(given: bytes) -> bytes:
+    """Do a piece of work; return its result. A process with another version of edgen does none."""
     try:
-        result = _Result(pickle.dumps(pickle.loads(pickled)()))  # noqa: S301 - from the process that started this one
+        version, work = pickle.loads(given)  # noqa: S301 - from the process that started this one
+        if version != __version__:
+            raise UsageError(
+                f"A process on {socket.gethostname()} has edgen {__version__}, this one {version}. Install the same on all "
+                "nodes."
+            )
+        result = _Result(pickle.dumps(pickle.loads(work)()))  # noqa: S301 - the same
     except EdgenError as error:
         result = _Result(error=str(error), code=error.exit_code)
     except Exception:  # noqa: BLE001 - the process that started this one raises it

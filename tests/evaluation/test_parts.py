@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from edgen.core.errors import EdgenError, RunError, UsageError
-from edgen.runtime.processes import Processes
+from edgen.runtime.processes import Processes, send
 from tests.execution.service import edgen, write
 
 pytestmark = pytest.mark.integration
@@ -99,6 +99,16 @@ def test_errors_come_from_where_they_were_raised(
             next(results)
     with pytest.raises(UsageError):
         Processes(1, "elsewhere")
+
+
+def test_a_process_with_another_version_is_a_sentence() -> None:
+    worker = subprocess.Popen(
+        [sys.executable, "-P", "-m", "edgen.runtime.processes"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert worker.stdin is not None
+    send(worker.stdin, pickle.dumps(("0.0.9", pickle.dumps(partial(double, 1)))))
+    said, _ = worker.communicate(timeout=60)
+    assert b"this one 0.0.9. Install the same on all nodes." in said
 
 
 def test_a_killed_process_is_an_error_and_none_outlives_its_parent(tmp_path: Path) -> None:
