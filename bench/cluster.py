@@ -2,7 +2,7 @@
 
 `python -m bench cluster`: CPU per reply of the process of the command (the head), and calls a second, for one
 process, for workers and for partitions; a model of the throughput of more workers, fitted to the CPU times; and the
-same calls by plain Ray Data actors, one in flight each, as `ray.data.llm` makes them for an HTTP endpoint.
+same calls by `ray.data.llm` with its processor for HTTP endpoints.
 `--conversations N`: see `cluster_memory`. `--kills`: see `cluster_kills`.
 
 CPU is counted as the difference between a long and a short run, so that starts do not count.
@@ -16,6 +16,7 @@ import json
 import math
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -139,25 +140,31 @@ def _per_reply(folder: Path, url: str, *more: str) -> tuple[float, float, float]
     return head, others, LONG / long["span"]
 
 
-def _ray_data(address: str, url: str, count: int, actors: int) -> float:
-    """Return the calls a second of plain Ray Data actors that post one chat request after the other."""
+def _ray_data_llm(address: str, url: str, count: int, actors: int) -> float:
+    """Return the calls a second of `ray.data.llm` with its processor for HTTP endpoints."""
     code = f"""
-import ray, time, urllib.request, json
+import time, ray
+from ray.data.llm import HttpRequestProcessorConfig, build_processor
 ray.init(address={address.removeprefix("ray://")!r}, log_to_driver=False, logging_level="ERROR")
 ray.data.DataContext.get_current().enable_progress_bars = False
-class Ask:
-    def __call__(self, row):
-        body = json.dumps({{"model": "m", "messages": [{{"role": "user", "content": row["prompt"]}}]}}).encode()
-        made = urllib.request.Request("{url}/0/v1/chat/completions", body, {{"Content-Type": "application/json"}})
-        return {{"reply": urllib.request.urlopen(made).read().decode()}}
+config = HttpRequestProcessorConfig(
+    url="{url}/0/v1/chat/completions", headers={{"Content-Type": "application/json"}}, qps=None,
+    concurrency={actors}, batch_size=64)
+ask = build_processor(
+    config,
+    preprocess=lambda row: dict(payload=dict(model="m", messages=[dict(role="user", content=row["prompt"])])),
+    postprocess=lambda row: dict(reply=row["http_response"]["choices"][0]["message"]["content"]))
 rows = ray.data.from_items([{{"prompt": "Write a lesson. " * 60}}] * {count}, override_num_blocks={actors * 4})
 began = time.time()
-rows.map(Ask, concurrency={actors}, num_cpus=0.5).materialize()
-print("RATE", {count} / (time.time() - began))
+done = len(ask(rows).take_all())
+print("RATE", done / (time.time() - began), flush=True)
 """
-    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=900)
     lines = [line for line in made.stdout.splitlines() if line.startswith("RATE")]
-    return float(lines[0].split()[1]) if lines else float("nan")
+    if not lines:
+        print(f"  ray.data.llm ended without a result: {made.stderr.strip()[-500:]}", flush=True)
+        return float("nan")
+    return float(lines[0].split()[1])
 
 
 class Point(NamedTuple):
@@ -169,37 +176,50 @@ class Point(NamedTuple):
     rate: float
 
 
-class Model(NamedTuple):
-    """CPU a reply in microseconds: of the head without messages, of a frame of messages, of the workers.
+class Line(NamedTuple):
+    """Microseconds of CPU a reply: a part for the reply itself, and one for a frame of messages."""
 
-    Messages wait 5 ms for others, so a worker sends and gets at most 200 frames a second, and a reply costs the
-    head `head` + `frame` * min(1, 200 * workers / rate).
+    reply: float
+    frame: float
+
+    @classmethod
+    def fit(cls, shares: Sequence[float], costs: Sequence[float]) -> Line:
+        """Fit to costs by their frames a reply, by least squares with no negative part."""
+        mean, middle = sum(shares) / len(shares), sum(costs) / len(costs)
+        spread = sum((share - mean) ** 2 for share in shares)
+        slope = sum((s - mean) * (c - middle) for s, c in zip(shares, costs, strict=True))
+        frame = min(max(0.0, slope / spread if spread else 0.0), middle)
+        return cls(middle - frame * mean, frame)
+
+    def at(self, share: float) -> float:
+        """Return the cost of a reply with so many frames."""
+        return self.reply + self.frame * share
+
+
+class Model(NamedTuple):
+    """CPU a reply of the head, and of the workers.
+
+    Messages wait 5 ms for others, so a worker sends and gets at most 200 frames a second, and a reply costs each
+    side its own part and that of min(1, 200 * workers / rate) frames.
     """
 
-    head: float
-    frame: float
-    others: float
+    head: Line
+    others: Line
 
     @classmethod
     def fit(cls, points: Sequence[Point]) -> Model:
-        """Fit the model to points, by least squares with no negative part."""
+        """Fit both lines to points."""
         shares = [_frames(one.workers, one.rate) for one in points]
-        heads = [one.head for one in points]
-        mean, middle = sum(shares) / len(shares), sum(heads) / len(heads)
-        spread = sum((share - mean) ** 2 for share in shares)
-        slope = sum((s - mean) * (h - middle) for s, h in zip(shares, heads, strict=True))
-        frame = min(max(0.0, slope / spread if spread else 0.0), middle)
-        return cls(middle - frame * mean, frame, sum(one.others for one in points) / len(points))
-
-    def head_cpu(self, workers: int, rate: float) -> float:
-        """Return the head's CPU a reply."""
-        return self.head + self.frame * _frames(workers, rate)
+        return cls(
+            Line.fit(shares, [one.head for one in points]), Line.fit(shares, [one.others for one in points])
+        )
 
     def rate(self, workers: int) -> float:
         """Return the replies a second of so many workers, each with a core, and a head with one."""
-        most = rate = workers * 1e6 / self.others
+        rate = workers * 1e6 / self.others.reply
         for _ in range(100):
-            rate = min(most, 1e6 / self.head_cpu(workers, rate))
+            share = _frames(workers, rate)
+            rate = min(workers * 1e6 / self.others.at(share), 1e6 / self.head.at(share))
         return rate
 
 
@@ -207,49 +227,61 @@ def _frames(workers: int, rate: float) -> float:
     return min(1.0, 200 * workers / rate)
 
 
-# Workers, seconds an answer, calls in flight.
-_POINTS = ((1, 0.1, 256), (2, 0.1, 256), (4, 0.1, 256), (2, 0.5, 256), (4, 0.02, 64))
+# Workers and seconds an answer: the rate is that of the workers where answers are fast, of the service where not.
+_POINTS = tuple((workers, latency) for latency in (0.1, 0.5) for workers in (1, 2, 3, 4))
 
 
-def cluster(folder: Path) -> None:
-    """Workers and partitions against one process: CPU per reply, throughput, and what more workers would do."""
+def cluster(folder: Path, rounds: int) -> None:
+    """Workers and partitions against one process: CPU per reply, throughput, and what more workers would do. Each
+    figure is the median of so many rounds."""
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True))
         urls = {latency: stack.enter_context(canned(latency)) for latency in {one[1] for one in _POINTS}}
         address = stack.enter_context(ray_cluster(Path(scratch)))
-        one, _, rate = _per_reply(folder, urls[0.1])
+
+        def measure(url: str, *more: str) -> list[float]:
+            tries = [_per_reply(folder, url, *more) for _ in range(rounds)]
+            return [statistics.median(one) for one in zip(*tries, strict=True)]
+
+        one, _, rate = measure(urls[0.1])
         print(f"  one process: {one:.0f} µs a reply, {rate:.0f}/s", flush=True)
         points = []
-        for workers, latency, calls in _POINTS:
-            more = ("--on", address, "--workers", str(workers), "--set", f"limits.in_flight={calls}")
-            point = Point(workers, *_per_reply(folder, urls[latency], *more))
+        for workers, latency in _POINTS:
+            point = Point(workers, *measure(urls[latency], "--on", address, "--workers", str(workers)))
             points.append(point)
             print(
                 f"  {workers} workers, {latency} s an answer: head {point.head:.0f} µs ({point.head / one:.2f} of one process), "
-                f"workers {point.others:.0f} µs a reply, {point.rate:.0f}/s",
+                f"workers {point.others:.0f} µs a reply, {point.rate:.0f}/s ({point.rate / rate:.2f} of one process)",
                 flush=True,
             )
         _predict(Model.fit(points), points, one)
-        parts, _, rate_p = _per_reply(folder, urls[0.1], "--partitions", "2")
+        parts, _, rate_p = measure(urls[0.1], "--partitions", "2")
         print(
             f"  2 partitions: {parts:.0f} µs a reply by all processes, {rate_p:.0f}/s ({rate_p / rate:.2f} of one process)",
             flush=True,
         )
-        data = _ray_data(address, urls[0.1], 200, 4)
-        print(f"  plain Ray Data, 4 actors, one call in flight each, 0.1 s a call: {data:.1f}/s")
+        data = _ray_data_llm(address, urls[0.1], 400, 4)
+        print(f"  ray.data.llm, 4 actors, 0.1 s a call: {data:.1f}/s ({data / rate:.3f} of one process)")
 
 
 def _predict(model: Model, points: Sequence[Point], one: float) -> None:
-    """Print the model, how far it is from the points, and what it says of more workers."""
-    away = [abs(model.head_cpu(p.workers, p.rate) / p.head - 1) for p in points]
-    print(
-        f"  model: head {model.head:.0f} µs and {model.frame:.0f} µs a frame, workers {model.others:.0f} µs a reply; "
-        f"head within {max(away):.0%} of every point"
-    )
+    """Print the model, its residuals, and what it says of more workers."""
+    for name, line, costs in (
+        ("head", model.head, [p.head for p in points]),
+        ("workers", model.others, [p.others for p in points]),
+    ):
+        fitted = [line.at(_frames(p.workers, p.rate)) for p in points]
+        away = [cost / fit - 1 for cost, fit in zip(costs, fitted, strict=True)]
+        error = math.sqrt(sum(part**2 for part in away) / len(away))
+        print(
+            f"  model of the {name}: {line.reply:.0f} µs a reply and {line.frame:.0f} µs a frame; residuals "
+            f"{' '.join(f'{part:+.0%}' for part in away)}, root mean square {error:.0%}"
+        )
     for count in (8, 32, 128):
         rate = model.rate(count)
-        bound = "the workers" if rate >= count * 1e6 / model.others * 0.999 else "the head"
-        parts = math.ceil(count * model.head_cpu(count, rate) / model.others)
+        share = _frames(count, rate)
+        bound = "the workers" if rate >= count * 1e6 / model.others.at(share) * 0.999 else "the head"
+        parts = math.ceil(count * model.head.at(share) / model.others.at(share))
         print(
             f"  {count} workers, a core each and one for the head: {rate:,.0f}/s, {rate * one / 1e6:.1f} times one process; "
             f"{bound} at its most; enough for all workers: {parts} partitions"
@@ -267,6 +299,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--heads", type=int, default=10, help="heads to kill")
     parser.add_argument("--selfplay", type=int, default=0, help="with --kills: so many in self-play, too")
     parser.add_argument("--partitions", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=1, help="of each point, of which the median counts")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(arguments)
     if asked.kills:
@@ -280,7 +313,7 @@ def main(arguments: list[str]) -> None:
         if asked.conversations:
             make_many(folder, asked.conversations, asked.partitions)
         else:
-            cluster(folder)
+            cluster(folder, asked.rounds)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -107,15 +107,6 @@ class _Campaign:
             assert equation(facts), facts
 
 
-def _kill_node(node: Node) -> None:
-    """Kill a node with all its processes, as a power failure does."""
-    with contextlib.suppress(ProcessLookupError):
-        for pid in family(node.process.pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-    node.process.wait()
-
-
 def _signal_family(node: Node, number: int) -> None:
     for pid in family(node.process.pid):
         with contextlib.suppress(ProcessLookupError):
@@ -140,7 +131,7 @@ async def _attack(
             one.server.latency = SLOW  # starting a node takes longer than the run would
             if act == "worker":
                 victim = nodes.pop(rng.randrange(len(nodes)))
-                await asyncio.to_thread(_kill_node, victim)
+                await asyncio.to_thread(victim.kill)
                 nodes.append(await asyncio.to_thread(Node, scratch, address=one.address, cores=1))
             elif act == "head":
                 assert one.head is not None

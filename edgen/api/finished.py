@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from edgen.core.errors import UsageError
 from edgen.core.registry import find, find_all
 from edgen.runtime.control import Control, explain_os_errors
+from edgen.runtime.processes import require_several
 from edgen.runtime.status import Status, status_of
 from edgen.store.pairs_file import require_pair_set
 from edgen.store.run_folder import RunFolder
@@ -72,21 +73,32 @@ def has_pairs(run: Path) -> bool:
 
 
 def export_run(
-    run: Path, name: str, output: Path | None, options: ExportOptions, control: Control
+    run: Path,
+    name: str,
+    output: Path | None,
+    options: ExportOptions,
+    control: Control,
+    workers: int = 1,
+    on: str | None = None,
 ) -> Exported:
     """Write a run in the format `name` to a new folder, with a card. What cannot be expressed is left out and
-    counted.
+    counted. `workers`: processes that share the work, of this machine or `on` a cluster; the bytes are those
+    of one.
 
     Raises UsageError for options that do not go together, ShortError where no row is left, and what reading
     raises.
     """
+    from edgen.export.ranges import require_ranges
     from edgen.export.write import check_target, export
 
+    require_several(on, workers)
     format_ = find("format", name)
     if output is None:
         raise UsageError(f"-o is missing: name the folder to make, such as -o exports/{format_.name}.")
     format_.check(options)
     check_target(output)
+    if workers > 1:
+        require_ranges(format_, options)
     if options.others:
         exported = _export_between(run, format_, output, options)
     else:
@@ -94,7 +106,7 @@ def export_run(
         with RunFolder(run).lock_for_reading(), RunReader(run, options.layers) as reader:
             if options.pairs is not None:
                 require_pair_set(reader.rundir, options.pairs)
-            exported = export(reader, format_, output, options)
+            exported = export(reader, format_, output, options, workers, on)
     for remark in exported.remarks:
         control.note(remark)
     return exported

@@ -18,7 +18,7 @@ from edgen.evaluation.measuring import Quality, judged_measure
 from edgen.evaluation.measuring import measure as measure_data_set
 from edgen.evaluation.parts import Parts
 from edgen.runtime.control import Control
-from edgen.runtime.processes import HERE, require_place
+from edgen.runtime.processes import require_several
 from edgen.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -42,10 +42,7 @@ def measure(
     arm, with the template `prompt` and these `overrides` of the job. `workers`: the number of processes, of
     this machine or `on` a cluster. Raises UsageError, and the errors of reading and asking.
     """
-    if on is not None:
-        require_place(on)
-        if on != HERE and workers == 1:
-            raise UsageError(f"--on {on}: say how many processes share the work, as in --workers 4.")
+    require_several(on, workers)
     chosen = choose_measures(only)
     _check_judge(paths, chosen, judge, prompt, overrides)
     judged = {}

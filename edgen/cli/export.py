@@ -16,6 +16,7 @@ from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.core.errors import UsageError
+from edgen.core.options import On, Processes
 from edgen.core.registry import names
 from edgen.export.options import ExportOptions
 
@@ -83,6 +84,8 @@ def command(
     options: ExportOptions,
     to: FormatOption = None,
     output: FolderOption = None,
+    workers: Processes = 1,
+    on: On = None,
     json: o.JsonOption = False,
 ) -> None:
     """Write a run as a data set for a trainer or a library.
@@ -97,7 +100,7 @@ def command(
 
     options = msgspec.structs.replace(options, own=ctx.meta.get(_OWN, {}))
     if to is not None:
-        exported = export_run(run, to, output, options, make_control())
+        exported = export_run(run, to, output, options, make_control(), workers, on)
         print_value(exported.as_json(), exported.lines(), json=json)
         return
     if output is not None or options != ExportOptions():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import pickle
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +36,7 @@ class Parts:
         self._paths = [path.absolute() for path in paths]
         self._arm, self._workers, self._on = arm, workers, on or HERE
         self._others: Processes | None = None
+        self._results: Iterator[bytes] = iter(())
 
     def __enter__(self) -> Parts:
         return self
@@ -50,14 +51,16 @@ class Parts:
         """Let other processes have a part of these measures each. Return those of this process."""
         mine, *others = _divide(_open(self._paths, self._arm), names, self._workers)
         work = [partial(_measure_part, self._paths, self._arm, part) for part in others if part]
-        self._others = Processes(work, self._on)
+        if work:
+            self._others = Processes(len(work), self._on)
+            self._results = self._others.results(work)
         return mine
 
     def collect(self) -> Found:
         """Return the values of the others' measures, and the faults of those of plugins."""
         values: dict[str, Any] = {}
         faults: dict[str, FaultyPluginError] = {}
-        for pickled in self._others.results() if self._others is not None else ():
+        for pickled in self._results:
             found, failed = pickle.loads(pickled)  # noqa: S301 - from a process that this one started
             values |= found
             faults |= {name: FaultyPluginError(said) for name, said in failed.items()}

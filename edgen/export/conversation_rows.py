@@ -14,7 +14,7 @@ from edgen.export.rows import ColumnType, DataTable
 from edgen.families.base import family_of
 from edgen.space import Dimension, Space
 from edgen.space.model import TOPIC_FIELDS, has_five_dimensions
-from edgen.store.run_reader import AcceptedConversation
+from edgen.store.run_parts import AcceptedConversation
 
 Columns = Mapping[str, tuple[ColumnType, str]]  # a column's type and meaning, by name
 

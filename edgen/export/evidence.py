@@ -19,7 +19,7 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.core.pair import OF_RESPONSES, Compare, Label, OracleSignal, Pair, RolloutSignal, Source
-from edgen.store.run_reader import Compared
+from edgen.store.run_parts import Compared
 
 Level = Literal["conversation", "turn"]
 Part = Literal["conversations", "labels"]

@@ -20,7 +20,8 @@ from edgen.export.rows import DEFAULT, REASONS, SPLITS, DataTable, Item, LeftOut
 from edgen.export.tried import Tried, tried
 from edgen.space import Space
 from edgen.store.layers import LayerFacts
-from edgen.store.run_reader import AcceptedConversation, Compared, RunReader
+from edgen.store.run_parts import AcceptedConversation, Compared
+from edgen.store.run_reader import RunReader
 
 __all__ = [
     "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "Compared", "DataTable", "Format", "FormatOptions", "Item",
@@ -72,6 +73,9 @@ class FormatChoices(FormatCard):
     """The choices of ExportOptions that count here, beyond those that count for every format."""
     Options: type[FormatOptions] | None = None
     """Options of this format only; `rows` finds their values in `Chat.own`."""
+    by_range: bool = False
+    """The rows of a scenario depend on its conversations and pairs alone, so processes can make those of
+    ranges."""
     chat: bool = True
     """Turns become the messages of an assistant and a user; else they stay as they are."""
     level: Level | None = None

@@ -12,7 +12,8 @@ from edgen.core.text import escape_markdown, quantity
 from edgen.export.conversation_rows import Columns
 from edgen.export.rows import ColumnType
 from edgen.store.layers import Cell, LayerFacts, cell_of, name_column
-from edgen.store.run_reader import AcceptedConversation, RunReader
+from edgen.store.run_parts import AcceptedConversation
+from edgen.store.run_reader import RunReader
 
 
 def columns_of(layers: Sequence[LayerFacts]) -> Columns:

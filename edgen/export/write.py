@@ -20,18 +20,17 @@ import msgspec
 from edgen.core.errors import ShortError, StoppedError, UsageError
 from edgen.core.files import new_folder, write_new
 from edgen.core.pair import Source
-from edgen.core.plugin_faults import refuse_value
 from edgen.export.card import Contents, digest_table, write_card
 from edgen.export.caveats import unfinished
 from edgen.export.chat import Chat, chat_for
-from edgen.export.conversation_rows import columns_for_trainers
 from edgen.export.croissant import describe_files
 from edgen.export.evidence import Evidence, credit_notes, warn_of_credit
 from edgen.export.files import RowFiles, Staging
 from edgen.export.format import Format
 from edgen.export.layer_columns import layer_notes
 from edgen.export.options import ExportOptions
-from edgen.export.rows import SPLITS, LeftOut, Row
+from edgen.export.ranges import items_by_workers
+from edgen.export.rows import SPLITS, Item, LeftOut
 from edgen.preferences.labels import UNLABELLED
 from edgen.store.run_reader import RunReader
 from edgen.store.written_file import run_around
@@ -88,8 +87,16 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def export(run: RunReader, format_: Format, target: Path, options: ExportOptions | None = None) -> Exported:
-    """Write the run in a format to the folder `target`, with its card.
+def export(
+    run: RunReader,
+    format_: Format,
+    target: Path,
+    options: ExportOptions | None = None,
+    workers: int = 1,
+    on: str | None = None,
+) -> Exported:
+    """Write the run in a format to the folder `target`, with its card. `workers`: processes that make the
+    rows, of this machine or `on` a cluster.
 
     Raises UsageError if the format does not support an option, or the target is not empty or cannot be
     written, ShortError if there is no row to write, StoppedError if the disk is full, TemplateError for an
@@ -105,8 +112,9 @@ def export(run: RunReader, format_: Format, target: Path, options: ExportOptions
     with _disk_errors_as_sentences(target), new_folder(target) as stage:
         layers = () if format_.layer_columns is None else run.layers
         staging = Staging(stage, run, format_.tables_of(run.space, options, layers), options, own)
-        with contextlib.closing(format_.files(staging)) as files:
-            contents = _write_rows(run, format_, chat, files)
+        made = items_by_workers(run, format_, chat, options, workers, on)
+        with contextlib.closing(format_.files(staging)) as files, contextlib.closing(made) as items:
+            contents = _write_rows(run, format_, chat, files, items)
         _sync_files(stage)
         write_new(stage / CARD, write_card(format_, run, chat, contents, options))
         if format_.hub:
@@ -129,21 +137,17 @@ def export(run: RunReader, format_: Format, target: Path, options: ExportOptions
     )
 
 
-def _write_rows(run: RunReader, format_: Format, chat: Chat, files: RowFiles) -> Contents:
+def _write_rows(
+    run: RunReader, format_: Format, chat: Chat, files: RowFiles, items: Iterator[Item]
+) -> Contents:
     """Write all rows and finish the files. Raises ShortError if there is no row."""
     counts: Counter[tuple[str, str]] = Counter()
     left_out: Counter[str] = Counter()
     evidence: Counter[Evidence] = Counter()
-    beside = columns_for_trainers(run.space)
-    for item in format_.rows(run, chat):
-        if not isinstance(item, Row | LeftOut):
-            said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
-            refuse_value("format", format_.name, said)
+    for item in items:
         if isinstance(item, LeftOut):
             left_out[item.reason] += 1
             continue
-        if format_.scenario and item.scenario is not None:
-            item.value.update(beside.read_texts(item.scenario))
         files.add(item)
         counts[item.table, item.split] += 1
         if item.evidence is not None:

@@ -85,6 +85,6 @@ from edgen.export.tokens import ChatTokenizer as ChatTokenizer
 from edgen.export.tried import tried as tried
 from edgen.store.layers import LayerFacts as LayerFacts
 from edgen.store.run_folder import RunFolder as RunFolder
-from edgen.store.run_reader import Compared as Compared
+from edgen.store.run_parts import Compared as Compared
 from edgen.store.written_texts import WrittenTexts as WrittenTexts
 from edgen.store.written_texts import read_written as read_written

@@ -35,7 +35,8 @@ from edgen.stats.agreement import agreement
 from edgen.stats.calibration import calibration
 from edgen.stats.intervals import Estimate, scale_estimate, share
 from edgen.stats.logistic import slope
-from edgen.store.run_reader import Compared, RunReader
+from edgen.store.run_parts import Compared
+from edgen.store.run_reader import RunReader
 
 Floats = NDArray[np.float64]
 

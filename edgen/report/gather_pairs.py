@@ -17,7 +17,8 @@ from edgen.preferences.pairs import PairCounts
 from edgen.report.model import PairExample, PairSide, PairsReport
 from edgen.stats.distributions import summarize_shares
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import Compared, RunReader
+from edgen.store.run_parts import Compared
+from edgen.store.run_reader import RunReader
 
 _TURNS = 3  # of each side, from where they part
 _CUT = 400  # characters of a turn

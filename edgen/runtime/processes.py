@@ -1,26 +1,33 @@
 """Work in several processes: of this machine, or of a Ray cluster.
 
 A piece of work is a function of a module with its arguments, such as a partial, and has a result that can be
-pickled. A process of this machine ends when the one that started it does.
+pickled. A process of this machine does one piece after another, and ends when the one that started it does.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import queue
+import socket
 import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from types import TracebackType
 from typing import IO, Any, Protocol
 
 import msgspec
 
 from edgen.core.errors import EdgenError, UsageError
+from edgen.core.version import __version__
 
 _HEAD = 8  # bytes of the length of a pickle
+_AHEAD = 2  # pieces of work for each process: it does one while the result of another one is read
 HERE = "here"  # no cluster
 
 Work = Callable[[], Any]
@@ -47,12 +54,12 @@ class _Result(msgspec.Struct, frozen=True):
 
 
 class Processes:
-    """Pieces of work that run side by side, each in a process. Leaving the context ends those at work."""
+    """So many processes at work side by side. Leaving the context ends them."""
 
-    def __init__(self, work: Sequence[Work], on: str = HERE) -> None:
+    def __init__(self, count: int, on: str = HERE) -> None:
         require_place(on)
-        given = [pickle.dumps(one) for one in work]
-        self._running = _on_ray(on, given) if work and on != HERE else _OnThisMachine(given)
+        self._count = count
+        self._place: _Place = _OnThisMachine(count) if on == HERE else _on_ray(on, count)
 
     def __enter__(self) -> Processes:
         return self
@@ -60,19 +67,33 @@ class Processes:
     def __exit__(
         self, _kind: type[BaseException] | None, _e: BaseException | None, _t: TracebackType | None
     ) -> None:
-        self._running.end()
+        self._place.end()
 
-    def results(self) -> list[Any]:
-        """Wait for all results. Raises the error that ended a piece of work."""
-        return [msgspec.msgpack.decode(said, type=_Result).get() for said in self._running.results()]
+    def results(self, work: Iterable[Work]) -> Iterator[Any]:
+        """Begin pieces of work at once, a few for each process, and return an iterator over all results in
+        the order of the work. It begins the next pieces, and raises the error that ended one."""
+        each = iter(work)
+        begun = deque(map(self._begin, islice(each, _AHEAD * self._count)))
+        return self._collect(begun, each)
+
+    def _begin(self, work: Work) -> Callable[[], bytes]:
+        return self._place.begin(pickle.dumps((__version__, pickle.dumps(work))))
+
+    def _collect(self, begun: deque[Callable[[], bytes]], each: Iterator[Work]) -> Iterator[Any]:
+        while begun:
+            said = begun.popleft()()
+            begun.extend(map(self._begin, islice(each, 1)))
+            yield msgspec.msgpack.decode(said, type=_Result).get()
 
 
-class _Running(Protocol):
-    """Processes at work."""
+class _Place(Protocol):
+    """Processes on a machine or a cluster."""
 
-    def results(self) -> list[bytes]: ...
+    def begin(self, given: bytes) -> Callable[[], bytes]:
+        """Begin a pickled piece of work; return a function that waits for its result."""
 
-    def end(self) -> None: ...
+    def end(self) -> None:
+        """End all processes."""
 
 
 def require_place(on: str) -> None:
@@ -81,55 +102,79 @@ def require_place(on: str) -> None:
         raise UsageError(f"--on {on}: write ray for a cluster of this machine, ray://ADDRESS, or here.")
 
 
+def require_several(on: str | None, workers: int) -> None:
+    """Raise UsageError for an invalid place, and for a cluster without a number of workers."""
+    if on is not None:
+        require_place(on)
+        if on != HERE and workers == 1:
+            raise UsageError(f"--on {on}: say how many processes share the work, as in --workers 4.")
+
+
 class _OnThisMachine:
-    """Processes of this machine: `python -m edgen.runtime.processes`."""
+    """Processes of this machine: `python -m edgen.runtime.processes`. Each takes its turn with the next piece
+    of work."""
 
-    def __init__(self, given: Sequence[bytes]) -> None:
+    def __init__(self, count: int) -> None:
+        self._count, self._begun = count, 0
         self._processes: list[subprocess.Popen[bytes]] = []
-        for one in given:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "edgen.runtime.processes"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,  # signals of a terminal are for this process, which ends the others
-            )
-            self._processes.append(process)
-            assert process.stdin is not None
-            send(process.stdin, one)  # and stays open while this process lives
 
-    def results(self) -> list[bytes]:
-        """Return the result that each printed."""
-        return [self._result(process) for process in self._processes]
-
-    def _result(self, process: subprocess.Popen[bytes]) -> bytes:
-        assert process.stdout is not None
-        said = process.stdout.read()
-        process.wait()
-        if process.returncode:
-            lost = f"A process was killed ({process.returncode}). Run the command again."
-            return msgspec.msgpack.encode(_Result(error=lost, code=2))
-        return said
+    def begin(self, given: bytes) -> Callable[[], bytes]:
+        """Give the next process a piece of work."""
+        place = self._begun % self._count
+        self._begun += 1
+        if place == len(self._processes):
+            self._processes.append(_start())
+        process = self._processes[place]
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # its death is told where the result is read
+            send(process.stdin, given)  # and stays open while this process lives
+        return lambda: _read_result(process)
 
     def end(self) -> None:
-        """Kill those at work."""
+        """Kill all."""
         for process in self._processes:
             process.kill()
             process.wait()
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
-                    pipe.close()
+                    with contextlib.suppress(BrokenPipeError):
+                        pipe.close()
 
 
-def _on_ray(on: str, given: Sequence[bytes]) -> _Running:
+def _start() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "edgen.runtime.processes"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # signals of a terminal are for this process, which ends the others
+    )
+
+
+def _read_result(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout is not None
+    said = _read_frame(process.stdout)
+    if said is not None:
+        return said
+    lost = f"A process was killed ({process.wait()}). Run the command again."
+    return msgspec.msgpack.encode(_Result(error=lost, code=2))
+
+
+def _on_ray(on: str, count: int) -> _Place:
     from edgen.execution.cluster.tasks import RayTasks
 
-    return RayTasks(on.removeprefix("ray").removeprefix("://"), _run, given)
+    return RayTasks(on.removeprefix("ray").removeprefix("://"), _run, count)
 
 
-def _run(pickled: bytes) -> bytes:
-    """Do a piece of work; return its result."""
+def _run(given: bytes) -> bytes:
+    """Do a piece of work; return its result. A process with another version of edgen does none."""
     try:
-        result = _Result(pickle.dumps(pickle.loads(pickled)()))  # noqa: S301 - from the process that started this one
+        version, work = pickle.loads(given)  # noqa: S301 - from the process that started this one
+        if version != __version__:
+            raise UsageError(
+                f"A process on {socket.gethostname()} has edgen {__version__}, this one {version}. Install the same on all "
+                "nodes."
+            )
+        result = _Result(pickle.dumps(pickle.loads(work)()))  # noqa: S301 - the same
     except EdgenError as error:
         result = _Result(error=str(error), code=error.exit_code)
     except Exception:  # noqa: BLE001 - the process that started this one raises it
@@ -139,26 +184,38 @@ def _run(pickled: bytes) -> bytes:
 
 def send(pipe: IO[bytes], data: bytes) -> None:
     """Write a pickle for `receive` in another process."""
-    pipe.write(len(data).to_bytes(_HEAD, "big") + data)
+    pipe.write(len(data).to_bytes(_HEAD, "big"))
+    pipe.write(data)
     pipe.flush()
 
 
-def receive() -> bytes:
-    """Return the pickle that the process that started this one sends on standard input. From then on, this
-    process ends when that one does."""
-    size = int.from_bytes(sys.stdin.buffer.read(_HEAD), "big")
-    data = sys.stdin.buffer.read(size)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    return data
+def _read_frame(pipe: IO[bytes]) -> bytes | None:
+    """Return the next pickle; None at the end."""
+    size = int.from_bytes(pipe.read(_HEAD), "big")
+    data = pipe.read(size)
+    return data if size and len(data) == size else None
 
 
-def _end_with_parent() -> None:
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
+def receive() -> Iterator[bytes]:
+    """Return an iterator over the pickles that the process that started this one sends on standard input.
+    This process ends when that one does."""
+    received: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(received,), daemon=True).start()
+    return iter(received.get, None)
+
+
+def _receive(received: queue.SimpleQueue[bytes]) -> None:
+    while (data := _read_frame(sys.stdin.buffer)) is not None:
+        received.put(data)
     os._exit(1)
 
 
+def _main() -> None:
+    """Do pieces of work until the process that started this one ends."""
+    out, sys.stdout = sys.stdout.buffer, sys.stderr
+    for given in receive():
+        send(out, _run(given))
+
+
 if __name__ == "__main__":
-    sys.stdout.buffer.write(_run(receive()))
-    sys.stdout.buffer.flush()
-    os._exit(0)
+    _main()

@@ -250,7 +250,10 @@ _FIXED = {
     "/v1beta/models": _Route("models", _GEMINI),
     "/v1alpha/models": _Route("models", _GEMINI),
 }
-_MODEL_PATH = re.compile(r"(?:/(v1|v1beta|v1alpha))?/models/([^:]+)(:?)(.*)")
+# Vertex AI puts the project and its region before a model.
+_MODEL_PATH = re.compile(
+    r"(?:/(v1|v1beta|v1alpha))?(?:/projects/[^/]+/locations/[^/]+/publishers/google)?/models/([^:]+)(:?)(.*)"
+)
 _METHODS = {"generateContent": "complete", "streamGenerateContent": "stream", "countTokens": "count"}
 # All vendors have a /v1/models, and clients without a configured version request /models; their headers
 # identify the vendor.

@@ -26,6 +26,7 @@ from edgen.core.yaml_values import nearest
 from edgen.families.base import read_record_id
 from edgen.protocols.base import transcript_of
 from edgen.reading.answers.unit_labels import Labels
+from edgen.store.ordered_lines import lines_between
 from edgen.store.run_folder import RunFolder
 
 _FILE = "labels.jsonl"
@@ -169,16 +170,21 @@ def read_layer(path: Path) -> Iterator[UnitLabels]:
 
 class LayerJoin(contextlib.AbstractContextManager["LayerJoin"]):
     """The labels of a run, joined with its conversations by scenario. Use as a context manager. `names`: only
-    these layers. `left_out` counts skipped labels by layer and reason; it is complete after `finish`.
+    these layers. `within`: only the labels of these scenarios, from files as edgen wrote them, whose digests are
+    not checked. `left_out` counts skipped labels by layer and reason; it is complete after `finish`.
 
     Raises DataError for a file with invalid or unordered lines.
     """
 
-    def __init__(self, run: RunFolder, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, run: RunFolder, names: Sequence[str] | None = None, within: range | None = None
+    ) -> None:
         self.left_out: Counter[str] = Counter()
         self._is_arm = run.whole is not None  # its run's layers have units of other arms
         files = layer_files(run).items()
-        self._cursors = {name: _Cursor(path) for name, path in files if names is None or name in names}
+        self._cursors = {
+            name: _Cursor(path, within) for name, path in files if names is None or name in names
+        }
 
     def __exit__(self, *_: object) -> None:
         for cursor in self._cursors.values():
@@ -208,9 +214,9 @@ class _Cursor:
     """A reader of one labels.jsonl in step with a run's scenarios. `unasked` counts the units of
     conversations that were not requested."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, within: range | None) -> None:
         self._path = path
-        self._lines = _read(path)
+        self._lines = _read(path, within)
         self._found: dict[str, list[UnitLabels]] = {}
         self._scenario = self._place = -1  # of the last result, and of the next unit
         self._next: tuple[int, int, UnitLabels] | None = None
@@ -276,23 +282,35 @@ def _holds(unit: UnitLabels, turns: Sequence[Turn]) -> bool:
     return text_digest(turns, unit.turn) == unit.text_sha256
 
 
-def _read(path: Path) -> Generator[tuple[int, int, UnitLabels], None, None]:
-    """Yield (number, bytes, labels) of every line. The whole file's digest is checked first."""
-    require_kept(path, _AGAIN)
+def _read(path: Path, within: range | None = None) -> Generator[tuple[int, int, UnitLabels], None, None]:
+    """Yield (number, bytes, labels) of every line, after a check of the whole file's digest; or, unchecked, of
+    the lines of these scenarios, whose numbers count from the first of them."""
+    if within is None:
+        require_kept(path, _AGAIN)
     with contextlib.ExitStack() as stack:
         try:
             file = stack.enter_context(open_regular(path))
         except OSError as problem:
             raise DataError(str(path), f"it cannot be read ({problem.strerror}).") from None
-        number = 0
-        while line := file.readline(_MAX_LINE + 1):
-            number += 1
-            try:
-                if len(line) > _MAX_LINE:
-                    raise ValueError("it is longer than 16 MB")
-                unit = _unit(line)
-            except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
-                raise DataError(
-                    str(path), f"line {number}: this is not a line of labels ({problem}). {_AGAIN}"
-                ) from None
-            yield number, len(line), unit
+        lines: Iterator[bytes] = iter(lambda: file.readline(_MAX_LINE + 1), b"")
+        if within is not None:
+            lines = lines_between(file, path.stat().st_size, within, lambda line: _scenario_of(path, line))
+        for number, line in enumerate(lines, 1):
+            yield number, len(line), _decode(path, number, line)
+
+
+def _decode(path: Path, number: int, line: bytes) -> UnitLabels:
+    """Return the labels of a line. Raises DataError."""
+    try:
+        if len(line) > _MAX_LINE:
+            raise ValueError("it is longer than 16 MB")
+        return _unit(line)
+    except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
+        raise DataError(
+            str(path), f"line {number}: this is not a line of labels ({problem}). {_AGAIN}"
+        ) from None
+
+
+def _scenario_of(path: Path, line: bytes) -> int | None:
+    place = read_record_id(_decode(path, 0, line).id)
+    return None if place is None else place[1]

@@ -15,6 +15,7 @@ import msgspec
 from edgen.core.errors import RunError, UsageError
 from edgen.core.kept_files import has_digest, require_kept
 from edgen.core.pair import Pair, Source
+from edgen.store.ordered_lines import lines_between
 from edgen.store.run_folder import RunFolder
 
 DEFAULT = "default"
@@ -49,30 +50,20 @@ def read_pairs_of_scenario(run: RunFolder, scenario: int) -> list[Pair]:
     if not has_digest(path):  # by somebody else, in any order
         return [pair for pair in read_pairs(run) if pair.scenario == scenario]
     require_kept(path, f"Write it again with `edgen pairs {run.path} --signal …`; all verdicts are stored.")
-    found = []
-    with path.open("rb") as lines:
+    return [*read_pairs_between(run, range(scenario, scenario + 1))]
 
-        def pair_after(place: int) -> Pair | None:
-            """Return the pair of the first line that begins at or after a place; None after the last."""
-            lines.seek(max(place - 1, 0))
-            if place:
-                lines.readline()
-            line = lines.readline()
-            return _read(line, str(path), run.path) if line else None
 
-        low, high = 0, path.stat().st_size
-        while low < high:
-            middle = (low + high) // 2
-            pair = pair_after(middle)
-            if pair is not None and pair.scenario < scenario:
-                low = middle + 1
-            else:
-                high = middle
-        pair = pair_after(low)
-        while pair is not None and pair.scenario == scenario:
-            found.append(pair)
-            pair = _read(line, str(path), run.path) if (line := lines.readline()) else None
-    return found
+def read_pairs_between(run: RunFolder, scenarios: range) -> Iterator[Pair]:
+    """Yield the pairs of some scenarios, in order, from a file as edgen wrote it: its digest is not checked.
+    Raises RunError for an invalid line."""
+    path = run.pairs
+
+    def read(line: bytes) -> Pair:
+        return _read(line, str(path), run.path)
+
+    with path.open("rb") as file:
+        for line in lines_between(file, path.stat().st_size, scenarios, lambda line: read(line).scenario):
+            yield read(line)
 
 
 def _read(line: bytes, place: str, run: Path) -> Pair:

@@ -32,14 +32,13 @@ from edgen.core.pair import (
     response_at,
     texts_digest,
 )
-from edgen.core.values import Scenario, Status, Turn
+from edgen.core.values import Scenario, Status
 from edgen.core.version import __version__
 from edgen.families.base import Recorded, family_of, read_record_id
 from edgen.space import content_sha256, load_space
 from edgen.space.sampling import Sampler
 from edgen.space.splits import HeldOutGroups, choose_side, choose_test_side
 from edgen.store.layers import (
-    LabelsByLayer,
     LayerFacts,
     LayerJoin,
     UnitLabels,
@@ -48,43 +47,27 @@ from edgen.store.layers import (
     require_turns_labelled,
 )
 from edgen.store.ledger import LedgerReader
-from edgen.store.pairs_file import read_pairs
+from edgen.store.ordered_lines import MOST
+from edgen.store.pairs_file import read_pairs, read_pairs_between
 from edgen.store.run_facts import describe_selection, noted_of
 from edgen.store.run_folder import RunFolder
-
-
-class AcceptedConversation(msgspec.Struct, frozen=True):
-    """An accepted conversation with scenario, side of the split and record. `turns` are the record's, with an
-    end marker; `provenance` is plain JSON; `labels` holds the labels of each of the run's layers."""
-
-    candidate: Candidate
-    scenario: Scenario
-    split: Literal["train", "test"]
-    record: dict[str, Any]
-    turns: tuple[Turn, ...]
-    provenance: dict[str, Any]
-    labels: LabelsByLayer = {}
-
-
-class Compared(msgspec.Struct, frozen=True):
-    """A line of pairs.jsonl with its two conversations."""
-
-    pair: Pair
-    a: Candidate
-    b: Candidate
-    scenario: Scenario
+from edgen.store.run_parts import AcceptedConversation, Compared, RunRange, cut_plan, require_order
 
 
 class RunReader(contextlib.AbstractContextManager["RunReader"]):
     """A reader of the run in the folder `path`. Use as a context manager while holding the run's lock.
-    `labels_of`: turns in `conversations` have the labels of these layers instead of their own. `stale_labels`
-    counts skipped labels once these layers were read to their end.
+    `labels_of`: turns in `conversations` have the labels of these layers instead of their own. `of`: its
+    conversations and pairs are those of these scenarios alone. `stale_labels` counts skipped labels once these
+    layers were read to their end.
 
     Raises RunError if there is no run or its contents come from different jobs, UsageError for a layer that
     is not of turns.
     """
 
-    def __init__(self, path: Path, labels_of: Sequence[str] = ()) -> None:
+    def __init__(self, path: Path, labels_of: Sequence[str] = (), of: RunRange | None = None) -> None:
+        self._within = None if of is None else of.scenarios
+        if of is not None:
+            self.test_side, self.layers = of.test_side, of.layers
         self.rundir = RunFolder(path)
         self.rundir.require()
         job = load_kept_job(self.rundir.job)
@@ -217,7 +200,10 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     def _places(self, arm: str, view: LedgerReader) -> Iterator[tuple[int, int, int]]:
         order = self._arms.index(arm)
-        for index, replicate in view.accepted():
+        within = self._within or range(MOST)
+        for index, replicate in view.accepted(within.start):
+            if index >= within.stop:
+                return
             yield index, order, replicate
 
     def names(self, index: int) -> list[str]:
@@ -285,7 +271,11 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         """Yield every accepted conversation, by scenario, arm and replicate."""
         self.stale_labels.clear()
         with contextlib.ExitStack() as stack:
-            layers = stack.enter_context(LayerJoin(self.rundir)) if self.rundir.has_layers else None
+            layers = (
+                stack.enter_context(LayerJoin(self.rundir, within=self._within))
+                if self.rundir.has_layers
+                else None
+            )
             for index, names in self.scenarios():
                 side = None
                 for name in names:
@@ -332,7 +322,18 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     def pairs(self) -> Iterator[Pair]:
         """Yield every line of pairs.jsonl. Raises RunError for a missing file or an invalid line."""
+        if self._within is not None:
+            return read_pairs_between(self.rundir, self._within)
         return read_pairs(self.rundir)
+
+    def divide(self, size: int) -> Iterator[RunRange]:
+        """Yield ranges of about `size` conversations for other readers of this run: together, they have all of
+        them, and every line of its pairs and layers. Raises RunError as `require_order`."""
+        require_order(self.rundir)
+        each = self.job.replicates * max(1, len(self.views))
+        last = max((view.plan.scenarios for view in self.views.values()), default=0)
+        for scenarios in cut_plan(last, max(1, size // each)):
+            yield RunRange(scenarios, self.test_side, self.layers)
 
     def job_of(self, arm: str) -> Job:
         """Return the job under which an arm was made; the run's own for ""."""

@@ -28,7 +28,8 @@ from edgen.space import Space
 from edgen.store.conversation_index import Entry
 from edgen.store.conversation_index_writer import Indexed, write_index
 from edgen.store.ledger import LedgerReader
-from edgen.store.run_reader import AcceptedConversation, RunReader
+from edgen.store.run_parts import AcceptedConversation
+from edgen.store.run_reader import RunReader
 
 _PREVIEW = 160  # characters of a conversation that lists show
 _LONGEST = 200_000  # characters of a conversation that are searched

@@ -8,33 +8,59 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+_STARTS_WITHIN, _TRIES = 240.0, 3
 collect_ignore_glob = [] if os.environ.get("EDGEN_CLUSTER") else ["test_*.py"]
 
 
 class Node:
-    """A node of a cluster, started with `ray start`: the head of a new one, or another one of `address`."""
+    """A node of a cluster, started with `ray start`: the head of a new one, or another one of `address`. One that is
+    not up after `_STARTS_WITHIN` seconds is killed and started anew, a few times."""
 
     def __init__(self, folder: Path, *, address: str = "", port: int = 6399, cores: int = 3) -> None:
         where = [f"--address={address}"] if address else ["--head", f"--port={port}"]
         if not address:
             where += ["--include-dashboard=false", "--disable-usage-stats", f"--temp-dir={folder}"]
-        self.process = subprocess.Popen(
-            [Path(sys.executable).with_name("ray"), "start", *where, f"--num-cpus={cores}", "--block",
-             "--object-store-memory=100000000"],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        )  # fmt: skip
+        said = ""
+        for _ in range(_TRIES):
+            self.process = subprocess.Popen(
+                [Path(sys.executable).with_name("ray"), "start", *where, f"--num-cpus={cores}", "--block",
+                 "--object-store-memory=100000000"],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+            )  # fmt: skip
+            said = self._starts()
+            if not said:
+                return
+            self.kill()
+        raise RuntimeError(f"ray did not start {_TRIES} times; the last one printed: {said}")
+
+    def _starts(self) -> str:
+        """Wait until it is up; return what it printed instead."""
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if "Ray runtime started" in line:
-                break
-        else:
-            raise RuntimeError("ray did not start")
+        late = threading.Timer(_STARTS_WITHIN, self.kill)
+        late.start()
+        printed = []
+        try:
+            for line in self.process.stdout:
+                if "Ray runtime started" in line:
+                    return ""
+                printed.append(line)
+        finally:
+            late.cancel()
+        return "".join(printed)[-2000:] or "nothing"
+
+    def kill(self) -> None:
+        """Kill it with all its processes, as a power failure does."""
+        for pid in family(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
 
     def end(self) -> None:
         """End it with all that it has started."""
@@ -42,7 +68,7 @@ class Node:
         try:
             self.process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
+            self.kill()
 
 
 def family(root: int) -> list[int]:

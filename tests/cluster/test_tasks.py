@@ -80,6 +80,29 @@ async def test_all_that_asks_about_a_run(tmp_path: Path, cluster: str) -> None:
         assert again.code == 0, again.err
 
 
+async def test_stats_and_exports(tmp_path: Path, cluster: str) -> None:
+    job = {
+        "name": "large", "seed": 5, "conversations": 1300, "space": "education_dialogue", "prompt": "education_dialogue",
+        "backends": {"default": {"type": "simulator"}},
+    }  # fmt: skip
+    run = tmp_path / "run"
+    made = await edgen("generate", write(tmp_path / "job.yaml", json.dumps(job)), "-o", run)
+    assert made.code == 0, made.err
+    ray = ("--on", f"ray://{cluster}", "--workers", "2")
+    only = ("--only", "duplicates", "lengths", "diversity", "--json")
+    here, there = await edgen("stats", run, *only), await edgen("stats", run, *only, *ray)
+    assert (there.code, there.out) == (0, here.out), there.err
+    for name, more in (("here", ()), ("there", ray)):
+        exported = await edgen("export", run, "--to", "hf", "-o", tmp_path / name / "hf", *more)
+        assert exported.code == 0, exported.err
+    assert contents(tmp_path / "here", "**/*.*") == contents(tmp_path / "there", "**/*.*")
+    gone = await edgen(
+        "export", run, "--to", "hf", "-o", tmp_path / "x", "--on", "ray://127.0.0.1:1", "--workers", "2"
+    )
+    assert (gone.code, "No Ray cluster answers" in gone.err) == (5, True)
+    assert not (tmp_path / "x").exists()
+
+
 async def test_rounds(tmp_path: Path, cluster: str) -> None:
     """Later rounds use the conversations of earlier ones, which the workers get with the tasks."""
     job = {

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from edgen.core.errors import EdgenError, RunError, UsageError
-from edgen.runtime.processes import Processes
+from edgen.runtime.processes import Processes, send
 from tests.execution.service import edgen, write
 
 pytestmark = pytest.mark.integration
@@ -79,10 +79,10 @@ def sleep(path: Path) -> None:
     time.sleep(60)
 
 
-def test_each_piece_of_work_has_a_process() -> None:
-    with Processes([partial(double, number) for number in (1, 2, 3)]) as processes:
-        found = processes.results()
-    assert [value for value, _ in found] == [2, 4, 6]
+def test_pieces_of_work_are_shared_by_the_processes() -> None:
+    with Processes(3) as processes:
+        found = [*processes.results(partial(double, number) for number in range(20))]
+    assert [value for value, _ in found] == [*range(0, 40, 2)]
     assert len({os.getpid(), *(pid for _, pid in found)}) == 4
 
 
@@ -92,10 +92,23 @@ def test_each_piece_of_work_has_a_process() -> None:
 def test_errors_come_from_where_they_were_raised(
     work: Callable[[], Any], kind: type[Exception], said: str
 ) -> None:
-    with Processes([partial(double, 1), work]) as processes, pytest.raises(kind, match=said):
-        processes.results()
+    with Processes(2) as processes:
+        results = processes.results([partial(double, 1), work])
+        assert next(results)[0] == 2
+        with pytest.raises(kind, match=said):
+            next(results)
     with pytest.raises(UsageError):
-        Processes([work], "elsewhere")
+        Processes(1, "elsewhere")
+
+
+def test_a_process_with_another_version_is_a_sentence() -> None:
+    worker = subprocess.Popen(
+        [sys.executable, "-P", "-m", "edgen.runtime.processes"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert worker.stdin is not None
+    send(worker.stdin, pickle.dumps(("0.0.9", pickle.dumps(partial(double, 1)))))
+    said, _ = worker.communicate(timeout=60)
+    assert b"this one 0.0.9. Install the same on all nodes." in said
 
 
 def test_a_killed_process_is_an_error_and_none_outlives_its_parent(tmp_path: Path) -> None:
@@ -104,13 +117,14 @@ def test_a_killed_process_is_an_error_and_none_outlives_its_parent(tmp_path: Pat
             time.sleep(0.02)
         return int(path.read_text())
 
-    with Processes([partial(sleep, tmp_path / "killed")]) as processes:
+    with Processes(1) as processes:
+        results = processes.results([partial(sleep, tmp_path / "killed")])
         os.kill(pid_in(tmp_path / "killed"), 9)
         with pytest.raises(EdgenError, match="was killed"):
-            processes.results()
+            next(results)
     code = (
         "import pickle, sys, os, time; from edgen.runtime.processes import Processes\n"
-        f"Processes([pickle.loads({pickle.dumps(partial(sleep, tmp_path / 'orphan'))!r})]); time.sleep(60)"
+        f"Processes(1).results([pickle.loads({pickle.dumps(partial(sleep, tmp_path / 'orphan'))!r})]); time.sleep(60)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code])
     orphan = pid_in(tmp_path / "orphan")

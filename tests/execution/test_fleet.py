@@ -18,6 +18,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from edgen.core.registry import find_all
 from edgen.core.values import Message
 from edgen.execution.client.prefixes import Prefixes, mark
 from tests.execution.service import Ended, Process, edgen, end, error, job_text, serve, start, write
@@ -336,16 +337,32 @@ async def test_the_queue_of_others_counts(tmp_path: Path) -> None:
 # --- other providers, and node-local ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["anthropic", "gemini", "openai-responses"])
+# The providers with an address: what a backend of each needs, and the end of its base_url.
+WITH_ADDRESS = {
+    "openai": ({"model": "m"}, "/v1"),
+    "openai-responses": ({"model": "m"}, "/v1"),
+    "anthropic": ({"model": "m"}, ""),
+    "gemini": ({"model": "m"}, ""),
+    "vertex": ({"model": "m", "project": "my-project"}, ""),
+    "litellm": ({"model": "openai/m"}, "/v1"),
+}
+
+
+def test_every_provider_with_an_address_is_in_the_table() -> None:
+    found = {one.name for one in find_all("provider") if "more_base_urls" in one.Config.__struct_fields__}
+    assert found == {*WITH_ADDRESS}
+
+
+@pytest.mark.parametrize("kind", WITH_ADDRESS)
 async def test_every_provider_with_an_address_takes_several(tmp_path: Path, kind: str) -> None:
+    needs, ending = WITH_ADDRESS[kind]
     async with AsyncExitStack() as stack:
         slots = ("--slots", "4", "--latency-ms", "100")
-        urls = [(await stack.enter_async_context(simulator(*slots)))[1] for _ in range(2)]
-        if kind != "openai-responses":
-            urls = [url.removesuffix("/v1") for url in urls]
+        addresses = [(await stack.enter_async_context(simulator(*slots)))[1] for _ in range(2)]
+        urls = [url.removesuffix("/v1") + ending for url in addresses]
         made = {}
         for name, base in (("one", urls[0]), ("two", urls)):
-            backend = {"type": kind, "model": "m", "base_url": base}
+            backend = {"type": kind, "base_url": base, **needs}
             job = fleet_job(tmp_path, "", name, conversations=40, backends={"default": backend})
             made[name] = await edgen("generate", job, "-o", tmp_path / name, "--json")
             assert made[name].code == 0, made[name].err

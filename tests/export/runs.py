@@ -39,7 +39,7 @@ from edgen.space import Space, load_space
 from edgen.space.splits import HeldOutGroups, choose_test_side, group_hash
 from edgen.store.layers import LayerFacts
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import AcceptedConversation, Compared
+from edgen.store.run_parts import AcceptedConversation, Compared
 from tests.scenarios import scenario_of
 
 HALF = scenario_of(

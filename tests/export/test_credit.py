@@ -12,7 +12,7 @@ from edgen.core.pair import ProbabilitySignal, RolloutSignal, Signals
 from edgen.export.evidence import ALL, CUT, FILE, CreditFigures, credit_notes, read_figures, table
 from edgen.export.rows import Row
 from edgen.export.write import export
-from edgen.store.run_reader import Compared
+from edgen.store.run_parts import Compared
 from tests import ROOT
 from tests.cli.command import Command
 from tests.export.runs import FORMATS, MemoryRun, chat, compared

@@ -14,7 +14,8 @@ from edgen.export.options import EndMarker, ExportOptions
 from edgen.export.write import export
 from edgen.planning.load import load_plan
 from edgen.protocols.stage import PlayedTurn
-from edgen.store.run_reader import AcceptedConversation, RunReader
+from edgen.store.run_parts import AcceptedConversation
+from edgen.store.run_reader import RunReader
 from tests.export.runs import FORMATS, MemoryRun, compared, lesson, turns
 from tests.export.test_cli import _run
 

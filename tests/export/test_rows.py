@@ -14,7 +14,7 @@ from edgen.core.pair import LogprobSignal, ProbabilitySignal, Signals
 from edgen.export.chat import make_chat
 from edgen.export.options import ExportOptions
 from edgen.export.rows import LeftOut, Row
-from edgen.store.run_reader import Compared
+from edgen.store.run_parts import Compared
 from tests.export.runs import FORMATS, NO_LABELS, MemoryRun, chat, compared, human, lesson, oracle, turns
 
 HELLO = {"role": "user", "content": "Hello! I am here for our lesson on fractions."}

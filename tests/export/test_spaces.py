@@ -20,7 +20,7 @@ from edgen.export.options import ExportOptions
 from edgen.export.write import export
 from edgen.families.dialogue import DIALOGUE
 from edgen.space import Dimension, Entry, Space, SpaceRole
-from edgen.store.run_reader import AcceptedConversation, Compared
+from edgen.store.run_parts import AcceptedConversation, Compared
 from tests.export.runs import FORMATS, NO_LABELS, MemoryRun
 
 TEXTS = ("setting", "mood", "text", "pace", "length", "goal", "place", "weather", "season", "language")

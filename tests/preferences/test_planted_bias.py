@@ -10,7 +10,8 @@ import pytest
 
 from edgen.protocols.base import transcript_of
 from edgen.simulator.judge import quality
-from edgen.store.run_reader import Compared, RunReader
+from edgen.store.run_parts import Compared
+from edgen.store.run_reader import RunReader
 from tests.execution.service import edgen, job_text
 
 pytestmark = pytest.mark.integration

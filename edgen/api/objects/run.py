@@ -230,9 +230,18 @@ class Run(Tabular):
         require_pairs(made)
         return Pairs(self.folder, made, others, made.name)
 
-    def export(self, format: str, output: str | Path, **options: Any) -> Exported:  # noqa: A002 - the field's word
+    def export(
+        self,
+        format: str,  # noqa: A002 - the field's word
+        output: str | Path,
+        *,
+        workers: int = 1,
+        on: str | None = None,
+        **options: Any,
+    ) -> Exported:
         """Write the run in a format to a new folder, with a card; `options` are those of `edgen export`, such
-        as `train="student"`. Returns the rows by table and split, and what was left out by reason."""
+        as `train="student"`. `workers`: processes that share the work, of this machine or `on` a cluster
+        (`ray`, `ray://ADDRESS`). Returns the rows by table and split, and what was left out by reason."""
         known = {*ExportOptions.__struct_fields__} - {"own"}
         own = {name: value for name, value in options.items() if name not in known}
         if own and find("format", format).Options is None:
@@ -240,7 +249,8 @@ class Run(Tabular):
                 f"export: there is no option '{min(own)}'; there are {', '.join(sorted(known))}."
             )
         common = {name: value for name, value in options.items() if name in known}
-        return export_run(self.folder, format, Path(output), ExportOptions(**common, own=own), Control())
+        chosen = ExportOptions(**common, own=own)
+        return export_run(self.folder, format, Path(output), chosen, Control(), workers, on)
 
     def stats(
         self,

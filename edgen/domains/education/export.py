@@ -65,6 +65,7 @@ FORMAT = Format(
     name="ed",
     summary="Whole conversations in the layout of the released Education Dialogue data.",
     rows=rows,
+    by_range=True,
     tables={
         "background_info": "topic, preferences and reactions of both sides, in the released spelling",
         "conversation": "role (Teacher or Student) and text; the end marker is the suffix of the last text",

@@ -192,6 +192,7 @@ FORMAT = CimaFormat(
     name="cima",
     summary="Contexts of exercises with the tutors' responses and their actions, in the layout of CIMA's released data.",
     rows=rows,
+    by_range=True,
     reasons={
         "actions": "an utterance takes actions that this format cannot express",
         "long_context": "more was said before than this format holds",

@@ -10,7 +10,7 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request, TaskId
 from edgen.protocols.task import Settled, Spent
 
-LEASE = 5.0  # seconds since the last word from the head in which a worker may begin a call
+LEASE = 5.0  # seconds in which a permit holds, by the worker's clock, from the sign of life that it answers
 PATIENCE = 10.0  # seconds after which a silent worker is given up
 BEAT = 1.0  # seconds between two signs of life
 
@@ -63,7 +63,8 @@ class Take(msgspec.Struct, frozen=True, array_like=True, tag="take"):
 class Permit(msgspec.Struct, frozen=True, array_like=True, tag="permit"):
     """Make one attempt at the server of a backend: with the open request of a unit, in this form
     (`client.form_support`), whose reply the unit takes at once; or with a pickled request, which takes the
-    scene of the unit's."""
+    scene of the unit's. `heard`: the moment of the worker's last sign of life that the head had, by the worker's
+    clock: a worker that was frozen meanwhile finds it too long ago, however late it reads this."""
 
     number: int
     backend: str
@@ -71,6 +72,7 @@ class Permit(msgspec.Struct, frozen=True, array_like=True, tag="permit"):
     unit: Unit | None
     way: str = "schema"
     request: bytes = b""
+    heard: float = 0.0
 
 
 class Answered(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
@@ -91,7 +93,9 @@ class Question(msgspec.Struct, frozen=True, array_like=True, tag="question"):
 
 
 class Beat(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
-    """A sign of life, in both directions."""
+    """A sign of life, in both directions, at a moment by the clock of its sender."""
+
+    at: float
 
 
 ToWorker = Equip | Take | Permit | Answered | Question | Beat

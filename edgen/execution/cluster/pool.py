@@ -11,12 +11,15 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from edgen.core.errors import CallError, EdgenError, FailureKind, UsageError
 from edgen.core.values import Reply
 from edgen.core.version import __version__
 from edgen.execution.cluster.messages import (
     PATIENCE,
     Asked,
+    Beat,
     Broken,
     Called,
     Ended,
@@ -73,7 +76,7 @@ class Box:
 class WorkerLink:
     """One worker: its actor, its connection, and who waits for its messages. `got`: by unit, the reply that
     the worker took. `local`: its node's servers, by node-local backend; None until it has
-    begun."""
+    begun. `beat`: the moment of its last sign of life, by its own clock."""
 
     def __init__(self, actor: Any, number: int) -> None:
         self.actor, self.number = actor, number
@@ -82,7 +85,7 @@ class WorkerLink:
         self.questions: dict[int, asyncio.Future[Told]] = {}
         self.local: dict[str, str] | None = None
         self.got: dict[Unit, Reply] = {}
-        self.lost = False
+        self.lost, self.beat = False, 0.0
         self.wire: Wire | None = None
         self.arrived = asyncio.Event()
         self.pid, self.node = 0, ""
@@ -320,7 +323,7 @@ class Pool:
         waiting: asyncio.Future[Reply | Failure] = asyncio.get_running_loop().create_future()
         link.calls[permit.number] = waiting
         try:
-            link.send(permit)
+            link.send(msgspec.structs.replace(permit, heard=link.beat))
             reply = await waiting
         except WorkerLostError:
             raise CallError(FailureKind.SERVER_ERROR, "the worker was lost", unsent=True) from None
@@ -359,6 +362,8 @@ class Pool:
                     waiting = link.calls.get(number)
                     if waiting is not None and not waiting.done():
                         waiting.set_result(reply or failure)  # type: ignore[arg-type]
+                case Beat(at):
+                    link.beat = at
                 case Told(number):
                     asked = link.questions.get(number)
                     if asked is not None and not asked.done():

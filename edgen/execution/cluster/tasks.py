@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from edgen.core.errors import ProviderError
@@ -11,28 +12,32 @@ from edgen.execution.cluster.connect import Connection
 
 
 class RayTasks:
-    """Tasks that call `run` with one of `given` each. `address`: of the cluster, empty for a new one here.
-    Raises InputError if Ray is not installed, ProviderError if no cluster answers."""
+    """Tasks that call `run` with pieces of work, `count` at once. `address`: of the cluster, empty for a new
+    one here. Raises InputError if Ray is not installed, ProviderError if no cluster answers."""
 
-    def __init__(self, address: str, run: Callable[[bytes], bytes], given: Sequence[bytes]) -> None:
+    def __init__(self, address: str, run: Callable[[bytes], bytes], count: int) -> None:
         self._stack = contextlib.ExitStack()
-        connection = self._stack.enter_context(Connection(address, len(given)))
+        connection = self._stack.enter_context(Connection(address, count))
         import ray
 
-        remote: Any = ray.remote(num_cpus=connection.share, scheduling_strategy="SPREAD")(run)
-        self._waiting = [remote.remote(one) for one in given]
+        self._remote: Any = ray.remote(num_cpus=connection.share, scheduling_strategy="SPREAD")(run)
 
-    def results(self) -> list[bytes]:
-        """Return what each returned. Raises ProviderError if a worker was lost."""
-        import ray
-
-        try:
-            found: list[bytes] = ray.get(self._waiting)
-        except ray.exceptions.RayError as error:
-            said = str(error).strip().splitlines()[0]
-            raise ProviderError(f"A worker of the cluster was lost: {said}") from None
-        return found
+    def begin(self, given: bytes) -> Callable[[], bytes]:
+        """Begin a task; return a function that waits for its result, and raises ProviderError if its worker
+        was lost."""
+        return partial(_wait, self._remote.remote(given))
 
     def end(self) -> None:
         """Leave the cluster, which ends the tasks."""
         self._stack.close()
+
+
+def _wait(task: Any) -> bytes:
+    import ray
+
+    try:
+        found: bytes = ray.get(task)
+    except ray.exceptions.RayError as error:
+        said = str(error).strip().splitlines()[0]
+        raise ProviderError(f"A worker of the cluster was lost: {said}") from None
+    return found

@@ -84,7 +84,7 @@ class Wire(asyncio.Protocol):
         self._beating = self._loop.call_later(BEAT, self._beat)
 
     def _beat(self) -> None:
-        self.send(Beat())
+        self.send(Beat(self._loop.time()))
         self._beating = self._loop.call_later(BEAT, self._beat)
 
     def data_received(self, data: bytes) -> None:

@@ -25,6 +25,7 @@ from edgen.execution.cluster.messages import (
     LEASE,
     Answered,
     Asked,
+    Beat,
     Broken,
     Called,
     Ended,
@@ -133,6 +134,7 @@ class Worker:
             return {"problem": f"it cannot reach the head at {where} ({error or 'no answer'})."}
         self._wire = wire
         wire.send(Hello(number, equipment.secret))
+        wire.send(Beat(loop.time()))
         wire.flush()
         return said
 
@@ -217,7 +219,7 @@ class Worker:
                 request = msgspec.structs.replace(request, scene=own.scene, view=own.view)
         assert request is not None, "a permit is for an open request"
         try:
-            if asyncio.get_running_loop().time() - self._wire.heard > LEASE:
+            if asyncio.get_running_loop().time() - permit.heard > LEASE:
                 raise CallError(FailureKind.SERVER_ERROR, "the worker lost touch with the head", unsent=True)
             reply = await complete_once(server, kind, request)
         except CallError as failure:

@@ -220,6 +220,7 @@ FORMAT = Format(
     name="convokit",
     summary="A corpus of whole conversations, as ConvoKit loads it.",
     rows=rows,
+    by_range=True,
     tables=_table,
     layer_columns=_of_layers,
     use="""\

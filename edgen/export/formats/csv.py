@@ -92,6 +92,7 @@ FORMAT = Format(
     name="csv",
     summary="Whole conversations as flat tables, a row a turn.",
     rows=rows,
+    by_range=True,
     tables=lambda space: make_table(space, _COLUMNS),
     layer_columns=texts_of,
     use="""\

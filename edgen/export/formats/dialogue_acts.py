@@ -33,6 +33,7 @@ FORMAT = Format(
     name="dialogue-acts",
     summary="A row a turn: who says what, and which acts it is.",
     rows=rows,
+    by_range=True,
     tables={
         "conversation": "the conversation: the run (and arm), the scenario and the replicate",
         "turn": "the turn's place in its conversation, from 0",

@@ -125,6 +125,7 @@ FORMAT = Format(
     name="hf",
     summary="Whole conversations in one flat table, as Hugging Face's `datasets` loads them.",
     rows=rows,
+    by_range=True,
     tables=lambda space: make_table(space, _COLUMNS),
     layer_columns=columns_of,
     use="""\

@@ -29,6 +29,7 @@ FORMAT = Format(
     name="open-instruct",
     summary="Prompts with the run's own replies, as open-instruct's GRPO takes them with its judge.",
     rows=rows_of_replies(_value),
+    by_range=True,
     tables={
         "messages": "messages up to a turn of the trained side",
         "ground_truth": "what the run's conversation says there, the reference",

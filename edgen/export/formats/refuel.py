@@ -83,6 +83,7 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Whole conversations that share a prefix, with rewards, as REFUEL takes them.",
     rows=rows,
+    by_range=True,
     tables={
         "chosen": "messages of the chosen conversation, from the user's first to the assistant's last",
         "reject": "messages of the rejected one",

@@ -44,6 +44,7 @@ FORMAT = Format(
     name="sft",
     summary="Single responses of the trained side, each with its prompt, as TRL's SFTTrainer takes them.",
     rows=rows,
+    by_range=True,
     tables={
         "prompt": "messages up to the response, what it is to do told in the last one with --actions",
         "completion": "the response",

@@ -50,6 +50,7 @@ FORMAT = Format(
     name="sharegpt",
     summary="Whole conversations in ShareGPT's layout, as LLaMA-Factory and axolotl take them.",
     rows=rows,
+    by_range=True,
     tables={
         "conversations": "from (human, gpt or system), value, and train: whether the trained side wrote it (not there with --no-masks)",
         "id": "the conversation",

@@ -27,6 +27,7 @@ FORMAT = Format(
     name="skyrl",
     summary="Prompts with the run's own replies, as SkyRL's PromptDataset takes them; edgen's judge is the reward.",
     rows=rows_of_replies(_value),
+    by_range=True,
     tables={
         "data_source": "edgen",
         "prompt": "messages up to a turn of the trained side",

@@ -21,6 +21,7 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Preference pairs of whole conversations, as TRL's RewardTrainer takes them.",
     rows=rows_of_pairs(read_preferred, _row),
+    by_range=True,
     tables={
         "chosen": "all messages of the chosen conversation",
         "rejected": "all messages of the rejected one",

@@ -26,6 +26,7 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Preference pairs of single turns, as TRL's DPOTrainer takes them.",
     rows=rows_of_pairs(read_turn, _row),
+    by_range=True,
     tables={
         "prompt": "messages up to the turn at which the two conversations part",
         "chosen": "the trained side's next message in the chosen conversation",

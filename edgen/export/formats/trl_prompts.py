@@ -19,6 +19,7 @@ FORMAT = Format(
     name="trl-prompts",
     summary="Prompts only, one for each turn of the trained side, as TRL's online trainers take them.",
     rows=rows_from(replies, _row),
+    by_range=True,
     tables={
         "prompt": "messages up to a turn of the trained side",
         "id": "the conversation",

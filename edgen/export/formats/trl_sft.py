@@ -30,6 +30,7 @@ FORMAT = Format(
     name="trl-sft",
     summary="Whole conversations, as TRL's SFTTrainer takes them.",
     rows=rows,
+    by_range=True,
     tables={
         "messages": "role, content, and train: whether the trained side wrote the message (not there with --no-masks)",
         "id": "the conversation",

@@ -13,6 +13,7 @@ FORMAT = Format(
     name="verl",
     summary="Whole conversations in Parquet, as verl's MultiTurnSFTDataset takes them.",
     rows=trl_sft.FORMAT.rows,
+    by_range=True,
     tables=trl_sft.FORMAT.tables,
     use="""\
 torchrun --nproc_per_node=GPUS -m verl.trainer.sft_trainer data.messages_key=messages \\

@@ -27,6 +27,7 @@ FORMAT = Format(
     name="verl-rl",
     summary="Prompts with the run's own replies, as verl's RLHFDataset takes them; edgen's judge is the reward.",
     rows=rows_of_replies(_value),
+    by_range=True,
     tables={
         "data_source": "edgen",
         "prompt": "messages up to a turn of the trained side",

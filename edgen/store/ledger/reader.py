@@ -91,11 +91,11 @@ class Outcomes:
         self._book = book
         self._scope = scope
 
-    def accepted(self) -> Iterator[tuple[int, Any]]:
-        """(scenario, task) of what was accepted."""
+    def accepted(self, first: int = 0) -> Iterator[tuple[int, Any]]:
+        """(scenario, task) of what was accepted, from a scenario on."""
         self._book.require_statuses()
         query = f"SELECT scenario, task FROM outcomes WHERE {_OUTCOMES} AND status = 'accepted' {_ORDER}"  # noqa: S608
-        return self._paged(query, UnitRow)
+        return self._paged(query, UnitRow, first=first)
 
     def groups(self) -> Iterator[tuple[int, int]]:
         """Yield (group hash, accepted outcomes), by ascending hash."""
@@ -163,10 +163,11 @@ class Outcomes:
             self._book.require_sound(row)
             yield row
 
-    def _paged(self, sql: str, row: type[Row], size: int = _PAGE) -> Iterator[Row]:
+    def _paged(self, sql: str, row: type[Row], size: int = _PAGE, first: int = 0) -> Iterator[Row]:
         """Yield the rows of a query over _TASKS, ordered and limited by _ORDER, with scenario and task as
-        first columns."""
-        values = {**self._scope.values, "scenario": self._scope.first - 1, "task": _BEHIND, "page": size}
+        first columns, from a scenario on."""
+        begin = max(self._scope.first, first) - 1
+        values = {**self._scope.values, "scenario": begin, "task": _BEHIND, "page": size}
         while True:
             rows, whole = self._book.page(sql, row, values)
             yield from rows

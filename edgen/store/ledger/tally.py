@@ -90,8 +90,9 @@ class RowCounter:
         self._rows: dict[str, tuple[int, list[Any], list[Any]]] = {}  # columns, values added, and removed
         self._tally: _Tally | None = None
         self._noted = ""
-        # A row that is replaced counts as removed.
-        sql = ["PRAGMA temp_store = MEMORY; PRAGMA recursive_triggers = ON"]
+        # A row that is replaced counts as removed. The triggers are few pages, which stay in memory; `temp_store =
+        # MEMORY` would keep there what SQLite sorts, too, such as all groups of a run.
+        sql = ["PRAGMA recursive_triggers = ON"]
         for table in _PROBLEMS:
             if table == "sessions" or not book.has_table(table):
                 continue

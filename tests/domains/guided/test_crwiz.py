@@ -23,7 +23,7 @@ from edgen.evaluation.measuring import measure
 from edgen.export.write import export
 from edgen.families.dialogue import DIALOGUE
 from edgen.space import Dimension, Entry, Space, SpaceRole
-from edgen.store.run_reader import AcceptedConversation
+from edgen.store.run_parts import AcceptedConversation
 from tests.domains.guided.records import ITEMS, LEADS, records, turns_of
 from tests.export.runs import FORMATS, MemoryRun
 

@@ -20,7 +20,7 @@ from edgen.export.options import ExportOptions
 from edgen.export.write import Exported, export
 from edgen.families.dialogue import DIALOGUE
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import AcceptedConversation
+from edgen.store.run_parts import AcceptedConversation
 from tests.cli.command import Command
 from tests.export.runs import FORMATS, MemoryRun
 from tests.export.test_spaces import SPACE, accepted

@@ -14,7 +14,7 @@ from edgen.core.values import Turn
 from edgen.domains.retrieval.export.intent_features import FEATURES, Features
 from edgen.domains.retrieval.export.sentiment import NEGATIVE, NEGATORS, POSITIVE, sentiment_of
 from edgen.export.options import ExportOptions
-from edgen.store.run_reader import AcceptedConversation
+from edgen.store.run_parts import AcceptedConversation
 from tests.domains.retrieval.test_msdialog import run_of
 from tests.export.runs import FORMATS
 from tests.export.test_spaces import accepted

@@ -18,7 +18,7 @@ from edgen.domains.retrieval.negatives import are_alike
 from edgen.export.options import ExportOptions
 from edgen.export.write import export
 from edgen.families.dialogue import DIALOGUE
-from edgen.store.run_reader import AcceptedConversation
+from edgen.store.run_parts import AcceptedConversation
 from tests.export.runs import FORMATS, MemoryRun
 from tests.export.test_spaces import SPACE, accepted
 from tests.late import Late

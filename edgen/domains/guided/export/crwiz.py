@@ -99,6 +99,7 @@ FORMAT = Format(
     name="crwiz",
     summary="Guided conversations as CRWIZ logs them: a file for each room with all its events, and the states.",
     rows=rows,
+    by_range=True,
     reasons={"no_events": "the record tells of no states and choices, as those of `protocol: guided` do"},
     tables=(
         DataTable(

@@ -1,0 +1,94 @@
+"""Rows of an export made by several processes, each with ranges of the run, in the order of one process.
+
+A process reads a range, and makes its rows; this one writes them. So any file layout works, and every byte is as
+from one process.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Generator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from edgen.core.errors import UsageError
+from edgen.core.plugin_faults import refuse_value
+from edgen.core.registry import find, is_added
+from edgen.export.chat import Chat, chat_for
+from edgen.export.conversation_rows import columns_for_trainers
+from edgen.export.format import Format
+from edgen.export.options import ExportOptions
+from edgen.export.rows import Item, LeftOut, Row
+from edgen.runtime.processes import HERE, Processes
+from edgen.store.pairs_file import use_pair_set
+from edgen.store.run_parts import RunRange
+from edgen.store.run_reader import RunReader
+
+_SIZE = 1000  # conversations of a range
+
+
+def require_ranges(format_: Format, options: ExportOptions) -> None:
+    """Raise UsageError for a format whose rows cannot be made in ranges."""
+    if options.others:
+        raise UsageError("--workers divides one run; leave it out with --against.")
+    if not format_.by_range or is_added("format", format_.name):
+        why = (
+            "was added in this process" if is_added("format", format_.name) else "needs the whole run at once"
+        )
+        raise UsageError(
+            f"--workers: {format_.name} {why}, so one process has to write it; leave --workers out."
+        )
+
+
+def items_of(run: RunReader, format_: Format, chat: Chat) -> Generator[Item, None, None]:
+    """Yield the rows and omissions of a run, the rows with the scenario's columns if the format has them."""
+    beside = columns_for_trainers(run.space)
+    for item in format_.rows(run, chat):
+        if not isinstance(item, Row | LeftOut):
+            said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
+            refuse_value("format", format_.name, said)
+        if isinstance(item, Row) and format_.scenario and item.scenario is not None:
+            item.value.update(beside.read_texts(item.scenario))
+        yield item
+
+
+def items_by_workers(
+    run: RunReader, format_: Format, chat: Chat, options: ExportOptions, workers: int, on: str | None
+) -> Generator[Item, None, None]:
+    """Yield the same as `items_of`, made by so many processes, of this machine or `on` a cluster whose nodes
+    see the run's folder."""
+    if workers == 1:
+        yield from items_of(run, format_, chat)
+        return
+    with Processes(workers, on or HERE) as processes:
+        yield from items_in_ranges(run, format_, options, processes)
+
+
+def items_in_ranges(
+    run: RunReader, format_: Format, options: ExportOptions, processes: Processes, size: int = _SIZE
+) -> Generator[Item, None, None]:
+    """Yield the same as `items_of`, made by processes in ranges of about `size` conversations."""
+    read = partial(_read_range, run.rundir.path.absolute(), format_.name, options)
+    for pickled, stale in processes.results(partial(read, part) for part in run.divide(size)):
+        run.stale_labels.update(stale)
+        for given in pickle.loads(pickled):  # noqa: S301 - from a process that this one started
+            yield LeftOut(given) if isinstance(given, str) else Row(*given)
+
+
+def _read_range(path: Path, name: str, options: ExportOptions, part: RunRange) -> tuple[bytes, Counter[str]]:
+    """Return the rows of a range, pickled as plain values, and the counts of labels that were left out."""
+    format_ = find("format", name)
+    with RunReader(path, options.layers, part) as run:
+        use_pair_set(run.rundir, options.pairs)
+        chat = chat_for(run, options)
+        chat.own = format_.own(options)
+        plain = [_plain(item) for item in items_of(run, format_, chat)]
+    return pickle.dumps(plain), run.stale_labels
+
+
+def _plain(item: Item) -> Any:
+    if isinstance(item, LeftOut):
+        return item.reason
+    return (item.split, item.value, item.table, item.evidence, None, dict(item.beside))

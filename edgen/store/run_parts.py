@@ -1,0 +1,68 @@
+"""What a run's reader gives: conversations, pairs with their sides, and ranges of the run for other readers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from edgen.core.errors import RunError
+from edgen.core.kept_files import has_digest, require_kept
+from edgen.core.pair import Candidate, Pair
+from edgen.core.values import Scenario, Turn
+from edgen.space.splits import HeldOutGroups
+from edgen.store.layers import LabelsByLayer, LayerFacts, layer_files
+from edgen.store.ordered_lines import MOST
+from edgen.store.run_folder import RunFolder
+
+
+class AcceptedConversation(msgspec.Struct, frozen=True):
+    """An accepted conversation with scenario, side of the split and record. `turns` are the record's, with an
+    end marker; `provenance` is plain JSON; `labels` holds the labels of each of the run's layers."""
+
+    candidate: Candidate
+    scenario: Scenario
+    split: Literal["train", "test"]
+    record: dict[str, Any]
+    turns: tuple[Turn, ...]
+    provenance: dict[str, Any]
+    labels: LabelsByLayer = {}
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """A line of pairs.jsonl with its two conversations."""
+
+    pair: Pair
+    a: Candidate
+    b: Candidate
+    scenario: Scenario
+
+
+class RunRange(msgspec.Struct, frozen=True):
+    """Some scenarios of a run, with what is known of the whole run: its test side and its layers."""
+
+    scenarios: range
+    test_side: HeldOutGroups
+    layers: tuple[LayerFacts, ...]
+
+
+def require_order(run: RunFolder) -> None:
+    """Raise DamagedError for a changed file of pairs or labels, and RunError for one that edgen did not write:
+    its lines may be in any order."""
+    for path in [*layer_files(run).values(), *filter(Path.exists, [run.pairs])]:
+        if not has_digest(path):
+            raise RunError(
+                f"{path}: this file was not written by edgen, so its lines may be in any order, and the run cannot be "
+                "divided among processes; leave --workers out."
+            )
+        require_kept(path, "Make it again with the command that wrote it.")
+
+
+def cut_plan(scenarios: int, step: int) -> Iterator[range]:
+    """Yield ranges of `step` scenarios; the last one has all further numbers, too."""
+    starts = [0, *range(step, scenarios, step)]
+    for start, end in itertools.zip_longest(starts, starts[1:], fillvalue=MOST):
+        yield range(start, end)

@@ -1,0 +1,178 @@
+"""Exports by several processes: the rows of one process, whatever the format."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import edgen
+from edgen.core.errors import EdgenError, RunError, UsageError
+from edgen.core.registry import find, find_all
+from edgen.export.chat import chat_for
+from edgen.export.options import ExportOptions
+from edgen.export.ranges import items_in_ranges, items_of, require_ranges
+from edgen.export.rows import Item, Row
+from edgen.runtime.processes import Processes
+from edgen.store.ordered_lines import lines_between
+from edgen.store.run_parts import cut_plan
+from edgen.store.run_reader import RunReader
+from tests import ROOT
+from tests.cli.command import call
+
+pytestmark = pytest.mark.integration
+
+BY_RANGE = sorted(one.name for one in find_all("format") if one.by_range)
+JOBS = {  # conversations, and what else to say of each job
+    "quickstart": (17, {"replicates": 2, "arms": {"a": {}, "b": {"prompt": "education_dialogue_json"}}}),
+    "tutoring": (5, {}),
+    "incident_response": (5, {}),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A run with arms, pairs and a layer; one of exercises; one of machines."""
+    above = tmp_path_factory.mktemp("runs")
+    for name, (count, more) in JOBS.items():
+        edgen.generate(
+            ROOT / "jobs" / f"{name}.yaml", conversations=count, output=above / name, progress=False, **more
+        )
+    assert call("pairs", above / "quickstart", "--signal", "oracle") == 0
+    assert call("annotate", above / "quickstart", "--labels", "teacher_moves") == 0
+    return [above / name for name in JOBS]
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Processes]:
+    with Processes(2) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", BY_RANGE)
+def test_ranges_give_the_rows_of_one_process(name: str, runs: list[Path], processes: Processes) -> None:
+    format_, rows = find("format", name), 0
+    for folder in runs:
+        options = ExportOptions(opening="user") if format_.chat else ExportOptions()
+        with RunReader(folder) as run:
+            if format_.refuse(run) is not None or (
+                "pairs" in format_.needs and not run.rundir.pairs.exists()
+            ):
+                continue
+            chat = chat_for(run, options)
+            chat.own = format_.own(options)
+            one = [*map(as_sent, items_of(run, format_, chat))]
+        with RunReader(folder) as run:
+            several = [*items_in_ranges(run, format_, options, processes, size=7)]
+        assert several == one
+        rows += sum(isinstance(item, Row) for item in one)
+    assert rows
+
+
+def as_sent(item: Item) -> Item:
+    """A row as it is written: its scenario is in it by then."""
+    return replace(item, scenario=None) if isinstance(item, Row) else item
+
+
+def test_layers_are_divided_with_what_is_left_out_of_them(runs: list[Path], processes: Processes) -> None:
+    options = ExportOptions()
+    with RunReader(runs[0]) as run:
+        (layer,) = run.layers
+        labelled = sum(bool(one.labels) for one in run.conversations())
+        stale = Counter(run.stale_labels)
+    assert labelled
+    with RunReader(runs[0]) as run:
+        rows = [*items_in_ranges(run, find("format", "hf"), options, processes, size=3)]
+        assert run.stale_labels == stale
+    assert (
+        sum(row.value[f"labels.{layer.name}"] is not None for row in rows if isinstance(row, Row)) == labelled
+    )
+
+
+@pytest.mark.parametrize("name", ["hf", "csv", "trl-conversation"])
+def test_the_command_writes_the_same_bytes(name: str, tmp_path: Path, runs: list[Path]) -> None:
+    many = tmp_path / "many"
+    job = ROOT / "jobs" / "quickstart.yaml"
+    edgen.generate(
+        job,
+        conversations=1300,
+        replicates=2 if name == "trl-conversation" else 1,
+        output=many,
+        progress=False,
+    )
+    if name == "trl-conversation":
+        assert call("pairs", many, "--signal", "probability") == 0
+    edgen.open(many).export(name, tmp_path / "a" / "out")
+    assert call("export", many, "--to", name, "-o", tmp_path / "b" / "out", "--workers", "2") == 0
+    assert files_in(tmp_path / "a") == files_in(tmp_path / "b")
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_format_of_the_whole_run_says_so(
+    tmp_path: Path, runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("mtpo", "trl-kto", "dstc7"):
+        with pytest.raises(
+            UsageError, match=f"{name} needs the whole run at once, so one process has to write it"
+        ):
+            require_ranges(find("format", name), ExportOptions())
+    assert call("export", runs[0], "--to", "mtpo", "-o", tmp_path / "out", "--workers", "2") == 2
+    assert "leave --workers out" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(UsageError, match="--against"):
+        require_ranges(find("format", "trl-dpo"), ExportOptions(against=(runs[0],)))
+    assert call("export", runs[0], "--to", "hf", "-o", tmp_path / "out", "--on", "ray") == 2
+    assert "--workers 4" in capsys.readouterr().err
+
+
+def test_lines_by_somebody_else_are_not_divided(tmp_path: Path, processes: Processes) -> None:
+    edgen.generate(
+        ROOT / "jobs" / "quickstart.yaml", conversations=4, output=tmp_path / "run", progress=False
+    )
+    with RunReader(tmp_path / "run") as run:
+        run.rundir.pairs.parent.mkdir(exist_ok=True)
+        run.rundir.pairs.write_bytes(b"")
+        with pytest.raises(RunError, match="may be in any order"):
+            next(items_in_ranges(run, find("format", "hf"), ExportOptions(), processes))
+
+
+def test_an_error_in_a_range_is_the_error_of_the_export(tmp_path: Path, processes: Processes) -> None:
+    edgen.generate(
+        ROOT / "jobs" / "quickstart.yaml", conversations=4, output=tmp_path / "run", progress=False
+    )
+    with RunReader(tmp_path / "run") as run, pytest.raises(EdgenError, match="--train nobody"):
+        [*items_in_ranges(run, find("format", "sharegpt"), ExportOptions(train="nobody"), processes)]
+
+
+@given(
+    numbers=st.lists(st.one_of(st.none(), st.integers(0, 30)), max_size=40),
+    step=st.integers(1, 12),
+    count=st.integers(0, 40),
+)
+def test_ranges_of_lines_are_all_lines(numbers: list[int | None], step: int, count: int) -> None:
+    known = iter(sorted(one for one in numbers if one is not None))
+    lines = [
+        json.dumps([None if one is None else next(known), "x" * (at % 7)]) for at, one in enumerate(numbers)
+    ]
+    data = "".join(f"{line}\n" for line in lines).encode()
+
+    def scenario_of(line: bytes) -> int | None:
+        found: int | None = json.loads(line)[0]
+        return found
+
+    parts = [
+        [*lines_between(io.BytesIO(data), len(data), part, scenario_of)] for part in cut_plan(count, step)
+    ]
+    assert b"".join(line for part in parts for line in part) == data
+    for part, scenarios in zip(parts, cut_plan(count, step), strict=True):
+        assert all(scenario_of(line) in (None, *scenarios[:100]) for line in part)
