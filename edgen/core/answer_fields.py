@@ -30,8 +30,8 @@ class Choice(NamedTuple):
 
 class Field(NamedTuple):
     """One part of an answer. `name` is empty for a whole answer without a form. `most`: characters of a
-    text, or the largest number; `least`: the smallest. `own`: the other field whose value the person writes here
-    instead of choosing there. `asks`: the question that it answers, if there is one."""
+    text, or the largest number; `least`: the smallest. `own`: the other field whose value the person
+    writes here instead of choosing there. `asks`: the question that it answers, if there is one."""
 
     name: str
     kind: Kind

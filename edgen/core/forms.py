@@ -3,8 +3,8 @@
 A protocol states the form of each answer. Where the job and the service allow it, the schema is sent with the
 request, and the sentence ends its last message; elsewhere the template's own words remain. Forms use the part
 of JSON Schema that all services with structured answers have: objects whose properties are all required,
-lists, texts, whole numbers and enumerations, and one of several of these. Bounds (BOUNDS) are left out for a service
-that refuses them, and then all keywords but those that name properties, types and values (EXTRAS).
+lists, texts, whole numbers and enumerations, and one of several of these. Bounds (BOUNDS) are left out for a
+service that refuses them, and then all keywords but those that name properties, types and values (EXTRAS).
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def whole_number(least: int, most: int) -> Part:
 
 
 def either(*parts: Part) -> Part:
-    """Return the schema of a value that fits any of these parts. Services that enforce schemas require each property,
-    so this is how an answer leaves out what it does not need."""
+    """Return the schema of a value that fits any of these parts. Services that enforce schemas require each
+    property, so this is how an answer leaves out what it does not need."""
     return {"anyOf": [*parts]}
 
 

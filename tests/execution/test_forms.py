@@ -104,7 +104,13 @@ async def test_a_job_finds_out_what_its_service_takes(
         else:
             assert "response_format" not in last
             assert "Answer with one JSON object" not in words, "the prompt is the template's own again"
-        told = {"schema": "", "no_bounds": "bounds", "plain": "only names, types", "prose": "only the words", "ignored": "ignores it"}[way]
+        told = {
+            "schema": "",
+            "no_bounds": "bounds",
+            "plain": "only names, types",
+            "prose": "only the words",
+            "ignored": "ignores it",
+        }[way]
         assert told in made.err
         assert ("From now on" in made.err) is bool(told)
 
