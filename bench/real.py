@@ -1,4 +1,4 @@
-"""python -m bench real [--forms schema|prose|both] [--only CASE…] [--role ROLE] [--share X] [--keep FOLDER].
+"""python -m bench real [--forms schema|prose|both] [--only CASE…] [--role ROLE] [--share X] [--seed N] [--keep FOLDER].
 
 Every protocol and asker with a real model. Each case is asked twice, with the form of its answers as a JSON Schema and
 in the templates' prose. The model is SmolLM2-135M-Instruct in this process (`sh .ci/setup-local` installs it);
@@ -109,7 +109,7 @@ def named(backend: dict[str, Any], role: str) -> dict[str, Any]:
 
 # --- the cases: protocols -----------------------------------------------------------------------
 
-_JOB = {"seed": 7, "design": "even", "asks": _ASKS, "limits": {"in_flight": 1}, "stop_when_useless": False}
+_JOB = {"design": "even", "asks": _ASKS, "limits": {"in_flight": 1}, "stop_when_useless": False}
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "oneshot": {"space": "education_dialogue", "protocol": "oneshot", "conversations": 4},
     "selfplay": {
@@ -166,6 +166,7 @@ def generate(
     *,
     share: float = 1.0,
     only: str | None = None,
+    seed: int = 7,
 ) -> Used:
     """Generate the conversations of a protocol, or a share of them; of a small share, shorter ones. With `only`,
     the simulator answers for all other roles."""
@@ -173,7 +174,7 @@ def generate(
     if only is not None:
         backends["default"] = {"type": "simulator"}
     backends = backends or {"default": backend}
-    job = {"name": name, **_JOB, **PROTOCOLS[name], "forms": forms, "backends": backends}
+    job = {"name": name, **_JOB, "seed": seed, **PROTOCOLS[name], "forms": forms, "backends": backends}
     job["conversations"] = max(1, round(job["conversations"] * share))
     if share < _SMALL and name in _SHORT:
         job[name] = {**job[name], **_SHORT[name]}
@@ -183,10 +184,12 @@ def generate(
     return used_in(folder / name, job["conversations"], time.monotonic() - began)
 
 
-def ask(name: str, forms: str, backend: dict[str, Any], folder: Path, *, share: float = 1.0) -> Used:
+def ask(
+    name: str, forms: str, backend: dict[str, Any], folder: Path, *, share: float = 1.0, seed: int = 7
+) -> Used:
     """Let an asker ask about a few conversations."""
     role, asks = ASKERS[name]
-    run = talks(folder, max(1, round(3 * share)))
+    run = talks(folder, max(1, round(3 * share)), seed)
     before = set(folder.rglob("*.db"))
     began = time.monotonic()
     with contextlib.suppress(EdgenError):
@@ -206,6 +209,7 @@ def measure(
     *,
     only: str | None = None,
     keep: Path | None = None,
+    seed: int = 7,
 ) -> Used:
     """Measure one case in a new folder, or in a folder that is kept, for its raw replies."""
     with contextlib.ExitStack() as stack:
@@ -213,8 +217,8 @@ def measure(
         folder = parent / f"{name}-{forms}"
         folder.mkdir(parents=True)
         if name in PROTOCOLS:
-            return generate(name, forms, backend, folder, share=share, only=only)
-        return ask(name, forms, backend, folder, share=share)
+            return generate(name, forms, backend, folder, share=share, only=only, seed=seed)
+        return ask(name, forms, backend, folder, share=share, seed=seed)
 
 
 def rows(forms: tuple[str, ...], backend: dict[str, Any], said: argparse.Namespace) -> Iterator[str]:
@@ -223,7 +227,7 @@ def rows(forms: tuple[str, ...], backend: dict[str, Any], said: argparse.Namespa
     yield "|---|---|---|---|---|---|---|---|"
     for name in said.only or (*PROTOCOLS, *ASKERS):
         for way in forms:
-            used = measure(name, way, backend, said.share, only=said.role, keep=said.keep)
+            used = measure(name, way, backend, said.share, only=said.role, keep=said.keep, seed=said.seed)
             of = f" of {used.wanted}" if used.wanted else ""
             yield (
                 f"| {name} | {way} | {used.in_form:.0%} | {used.usable:.0%} of {used.calls} | {used.calls_per_result:.1f} | "
@@ -239,6 +243,7 @@ def real(arguments: list[str]) -> None:
     parser.add_argument("--forms", choices=("schema", "prose", "both"), default="both")
     parser.add_argument("--only", nargs="*", default=(), choices=(*PROTOCOLS, *ASKERS))
     parser.add_argument("--share", type=float, default=1.0, help="of the usual number of conversations")
+    parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--role", default=None, help="the one role of a protocol that the model plays")
     parser.add_argument("--keep", type=Path, default=None, help="a new folder for the runs and their replies")
     parser.add_argument("--backend", default=None, help="a backend of a job, as YAML")

@@ -26,16 +26,16 @@ from edgen.runtime.control import Control
 Backends = dict[str, dict[str, Any]]
 
 _TALKS = {
-    "name": "talks", "seed": 7, "design": "even", "space": "education_dialogue", "protocol": "selfplay",
+    "name": "talks", "design": "even", "space": "education_dialogue", "protocol": "selfplay",
     "prompts": {"teacher": "selfplay_teacher", "student": "selfplay_student"},
     "selfplay": {"first": "teacher", "max_turns": 6}, "replicates": 2, "branch": {"at": 1},
     "backends": {"default": {"type": "simulator"}}, "limits": {"in_flight": 1}, "stop_when_useless": False,
 }  # fmt: skip
 
 
-def talks(folder: Path, scenarios: int) -> edgen.Run:
+def talks(folder: Path, scenarios: int, seed: int) -> edgen.Run:
     """Return a run of short conversations by the simulator, two for each scenario."""
-    job = {**_TALKS, "conversations": scenarios}
+    job = {**_TALKS, "seed": seed, "conversations": scenarios}
     return edgen.generate(job, output=folder / "talks", progress=False)
 
 
@@ -135,17 +135,17 @@ def _ranking(run: edgen.Run, settings: dict[str, Any]) -> None:
 
 
 def _growth(run: edgen.Run, settings: dict[str, Any]) -> None:
-    """Ask for ten more topics."""
+    """Ask for ten more topics, or as many times more or fewer as there are conversations."""
     folder = run.folder.parent
     grow_space(
-        "education_dialogue", "topic", 10, Control(), job=str(_job_file(folder, settings)), output=folder / "grown.yaml"
+        "education_dialogue", "topic", max(1, round(10 / 6 * _count(run))), Control(), job=str(_job_file(folder, settings)), output=folder / "grown.yaml"
     )  # fmt: skip
 
 
 def _job_file(folder: Path, settings: dict[str, Any]) -> Path:
-    """Return a job whose default backend is the one that is measured."""
-    path = folder / "asked.yaml"
-    path.write_text(yaml.safe_dump({**_TALKS, **settings, "conversations": 1}))
+    """Return a job whose default backend is the one that is measured, with the seed of the conversations."""
+    path, seed = folder / "asked.yaml", yaml.safe_load((folder / "talks" / "job.yaml").read_text())["seed"]
+    path.write_text(yaml.safe_dump({**_TALKS, **settings, "seed": seed, "conversations": 1}))
     return path
 
 

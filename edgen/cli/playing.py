@@ -173,7 +173,7 @@ class Screen:
     def _fill(self, fields: Sequence[Field], view: View) -> tuple[dict[str, list[str]], bool]:
         given: dict[str, list[str]] = {}
         closing = False
-        own = {field.own[0]: field for field in fields if field.own is not None}
+        own = {field.own: field for field in fields if field.own}
         for field in fields:
             if field in own.values():
                 continue

@@ -6,7 +6,7 @@ values or a short scale is chosen, several of some values are marked. Words for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -30,7 +30,7 @@ class Choice(NamedTuple):
 
 class Field(NamedTuple):
     """One part of an answer. `name` is empty for a whole answer without a form. `most`: characters of a
-    text, or the largest number; `least`: the smallest. `own`: the value of another field if the person
+    text, or the largest number; `least`: the smallest. `own`: the other field whose value the person
     writes here instead of choosing there. `asks`: the question that it answers, if there is one."""
 
     name: str
@@ -38,7 +38,7 @@ class Field(NamedTuple):
     choices: tuple[Choice, ...] = ()
     least: int = 0
     most: int = _LONGEST
-    own: tuple[str, Any] | None = None
+    own: str = ""
     asks: str = ""
 
     @property
@@ -60,16 +60,22 @@ def fields_of(request: PersonRequest) -> tuple[Field, ...]:
     if not properties:
         return (Field("", "json"),)
     offers, questions = request.view.offers, dict(request.view.questions)
-    own = {one.field: (one.field, one.value) for one in offers if not one.words}
-    found = []
+    found: list[Field] = []
     for name, part in properties.items():
         words = {one.value: Choice(one.value, one.words, one.hint) for one in offers if one.field == name}
-        field = _field(name, part, {value: one for value, one in words.items() if one.words})
-        others = [said for there, said in own.items() if there != name]
-        if field.kind == "text" and others and field.least == 0:
-            field = field._replace(own=others[0])
-        found.append(field._replace(asks=questions.get(name, "")))
+        found += (field._replace(asks=questions.get(name, "")) for field in _fields(name, part, words))
     return tuple(found)
+
+
+def _fields(name: str, part: Mapping[str, Any], words: Mapping[Any, Choice]) -> Iterator[Field]:
+    """Yield the field of a part of an answer; of a choice or a text, a field for each."""
+    ways = part.get("anyOf")
+    if ways is None:
+        yield _field(name, part, words)
+        return
+    for way in ways:
+        field = _field(name, way, words if way.get("type") != "string" else {})
+        yield field._replace(name=f"{name}_own", own=name) if field.kind == "text" else field
 
 
 def _field(name: str, part: Mapping[str, Any], words: Mapping[Any, Choice]) -> Field:
@@ -120,14 +126,11 @@ def write_answer(fields: Sequence[Field], given: Mapping[str, Sequence[str]]) ->
         if not said:
             raise UsageError("Write an answer first.")
         return said[:_LONGEST]
-    own = {
-        field.own[0]: field.own[1] for field in fields if field.own is not None and _said(given, field.name)
-    }
+    own = {field.own for field in fields if field.own and _said(given, field.name)}
     answer: dict[str, Any] = {}
     for field in fields:
-        answer[field.name] = (
-            own[field.name] if field.name in own else _read(field, given.get(field.name) or [])
-        )
+        if field.own in own or not (field.own or field.name in own):
+            answer[field.own or field.name] = _read(field, given.get(field.name) or [])
     return msgspec.json.encode(answer).decode()
 
 

@@ -3,7 +3,8 @@
 A protocol states the form of each answer. Where the job and the service allow it, the schema is sent with the
 request, and the sentence ends its last message; elsewhere the template's own words remain. Forms use the part
 of JSON Schema that all services with structured answers have: objects whose properties are all required,
-lists, texts, whole numbers and enumerations. Bounds (BOUNDS) are left out for a service that refuses them.
+lists, texts, whole numbers and enumerations, and one of several of these. Bounds (BOUNDS) are left out for a
+service that refuses them, and then all keywords but those that name properties, types and values (EXTRAS).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ BOUNDS = frozenset(
         "exclusiveMaximum",
     ]
 )
+EXTRAS = BOUNDS | {"additionalProperties", "anyOf"}
 _MOST_NAMED = 12  # values of an enumeration that the sentence lists
 _MOST_TEXT = 1_000  # characters of one text, unless a form says otherwise
 
@@ -105,6 +107,12 @@ def whole_number(least: int, most: int) -> Part:
     return {"type": "integer", "minimum": least, "maximum": most}
 
 
+def either(*parts: Part) -> Part:
+    """Return the schema of a value that fits any of these parts. Services that enforce schemas require each
+    property, so this is how an answer leaves out what it does not need."""
+    return {"anyOf": [*parts]}
+
+
 def probability() -> Part:
     """Return the schema of a probability, in steps of 0.05: grammars bound no other numbers between 0 and
     1."""
@@ -134,6 +142,8 @@ def _describe(part: Part) -> str:
     """Return a part in words. An example in its place would be copied: small models answer with its dots."""
     if "enum" in part:
         return _describe_choice(part["enum"])
+    if "anyOf" in part:
+        return ", or ".join(map(_describe, part["anyOf"]))
     kind = part.get("type")
     if kind == "object":
         return ", ".join(f"{_quoted(name)} ({_describe(one)})" for name, one in part["properties"].items())

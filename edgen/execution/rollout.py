@@ -260,7 +260,7 @@ class OutcomeRecorder:
 
 
 GO_ON = "Then run the same command again to resume."
-_ADVICE = {
+ADVICE = {
     FailureKind.AUTHENTICATION: "The key is missing or not accepted: check the environment variable that the job names.",
     FailureKind.PERMISSION: "The key may not use this model or service: check its project and permissions.",
     FailureKind.QUOTA: "The account's quota or credit is used up: raise it, or wait until it is renewed.",
@@ -274,7 +274,7 @@ _ADVICE = {
 
 def advice(failure: CallError) -> str:
     """Return a failure with advice for the user."""
-    what = _ADVICE.get(failure.kind, "Check that the service runs and that `base_url` is right.")
+    what = ADVICE.get(failure.kind, "Check that the service runs and that `base_url` is right.")
     return f"The service refused: {describe_failure(failure)}. {what}"
 
 

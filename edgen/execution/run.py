@@ -14,12 +14,13 @@ from pathlib import Path
 import msgspec
 
 from edgen.config import ANNOTATOR, Job, arm_jobs, load_kept_job, protocol_of, resolved_values
-from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError
+from edgen.core.errors import DamagedError, EdgenError, FailureKind, ShortError, UsageError
 from edgen.core.threads import run_in_thread
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
 from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, write_files
 from edgen.execution.ordered_gates import MakeInOrder, decide_in_order
+from edgen.execution.rollout import ADVICE
 from edgen.execution.session import Session
 from edgen.execution.usefulness import GATED
 from edgen.families.base import Recorded
@@ -307,7 +308,9 @@ class Run:
         )
         again = " Failed ones are tried again when the same command is run again." if counts.failed else ""
         more = ""
-        if "no_branch" in lost:
+        if FailureKind.CONTEXT_OVERFLOW in lost:
+            more = f" {ADVICE[FailureKind.CONTEXT_OVERFLOW]}"
+        elif "no_branch" in lost:
             more = " A lower `branch.at`, or `at: sampled`, leaves conversations before they end."
         elif self._plan.job.top_up and any(_by_a_gate(reason) for reason in lost):
             more = (

@@ -19,20 +19,26 @@ from edgen.core.values import Turn
 from edgen.reading.roles import ARTICLES, RoleWords
 
 _MOST = 400  # colons of a turn; what holds more is a table
+_SHOWN = 2_000  # characters in which they are looked for
+_LISTED = 3  # letters before colons that make a list: `a: 3`
+_AROUND = " \t>#*_~`|•\"“”'‘’「『【[(-–—0123456789."
 _REACH = 90  # characters before a colon in which its label begins
+_NEAR = 40  # and before a sentence
 _COLON = re.compile(r":(?=[\s\"“”‘’'«<*_(]|[^\x00-\u02ff]|\Z)|：")
 _BEGINS = (
     r"(?:\A|[\n\r.!?…。！？؟।\"“”„'’‘«»()\[\]]|\\n|<(?:br|/?p|/?div|/?li)\s?/?>|[,;—–-](?=\s{0,2}[\"“*]))"
 )
-_ROUND = r"(?:[\s>#*_~`|•\"“”'‘’「『【\[(]|<[^<>\n]{1,20}>|\d{1,2}[.)]\s|[-–—]\s)*"
+_ROUND = (
+    r"(?:[\s>#*_~`|•\"“”'‘’「『【\[(]|<[^<>\n]{1,20}>|\d{1,2}[.)]\s|[-–—]\s|\d{1,2}:\d\d\s"
+    r"|(?:turn|line|exchange)\s\d{1,3}\s?[-–.:]\s)*"
+)
 _DECOR = r"(?:[\s*_~`\"”’」』】\])>-]|[–—]|</[^<>\n]{1,20}>)*"
 _APART = r"(?:(?<!\w)|(?<=\\n))"
 _BEFORE = "|".join(sorted(ARTICLES - {"l"}))
 _WHICH = rf"(?:(?:now|then|and|next)\s)?(?:(?:{_BEFORE}|the\sother|our|my|your|his|her|an?|another|other|one|first|second|third|next|new|same)\s|[ld]['’])?"
-_NUMBER = r"(?:\s?\#?(?:\d{1,2}|[A-Z])(?![\w]))?"
-_NOTE = (
-    r"(?:\s?[(（\[][^()（）\[\]\n]{1,50}[)）\]]|,\s\w{1,20}(?:ing|ly)|['’]s\s(?:voice|reply|response|turn))?"
-)
+_OVER = r"(?:(?!\w)|(?=[_\d甲乙丙丁])|(?<=[\u3000-\uffff])(?=[A-Z]))"  # `Student_2`, `学生甲`
+_NUMBER = r"(?:(?:\s|[_-])?(?:\#|no\.?\s|number\s)?(?:\d{1,2}|[A-Z甲乙丙丁]|one|two|three)(?![\w]))?"
+_NOTE = r"(?:\s?[(（\[][^()（）\[\]\n]{1,50}[)）\]]|,\s\w{1,20}(?:ing|ly|ed)|['’]s\s(?:voice|reply|response|turn|answer))?"
 _SPEAKS = (
     r"(?:says?|said|asks?|asked|repl(?:ies|ied|y)|answer(?:s|ed)?|respond(?:s|ed)?|adds?|added|exclaim(?:s|ed)?|whisper(?:s|ed)?"
     r"|continue[sd]?|explain(?:s|ed)?|shout(?:s|ed)?|mutter(?:s|ed)?|murmur(?:s|ed)?|interrupt(?:s|ed)?|speaks?|think(?:s)?|laugh(?:s|ed)?"
@@ -64,7 +70,35 @@ _NAME = r"[^\W\d_a-z][\w'’-]{0,20}(?:\s[^\W\d_a-z][\w'’-]{0,20})?"
 _OTHERS = (
     r"narrator|classmate|parent|principal|headmaster|headmistress|coach|counsell?or|interviewer|moderator"
 )
-_TOKENS = re.compile(r"<\|(?:im_start|start_header_id|user|assistant)\|>|<start_of_turn>|\[/?INST\]")
+# Words that mostly name no speaker: what is behind their colon has to be a sentence.
+_YOU = (
+    r"you|me|human|ai|bot|usu[aá]ri[oa]|utilizador|utilisat(?:eur|rice)|benutzer(?:in)?|nutzer(?:in)?|utente|gebruiker|użytkownik"
+    r"|пользователь|користувач|kullanıcı|用户|用戶|ユーザー|사용자|(?:ال)?مستخدم|ה?משתמש|उपयोगकर्ता|người\sdùng|asistente|assistente|assistant"
+    r"|assistent|asystent|ассистент|помощник|асистент|помічник|asistan|助手|アシスタント|어시스턴트|(?:ال)?مساعد|ה?עוזר|सहायक|trợ\slý"
+)
+_NUMBERED = r"(?:speaker|person|participant|voice|character|interlocutor|user|pupil|child|kid)[\s_#-]{1,2}(?:\d{1,2}|[A-Z])"
+_GROUPS = (
+    r"(?:the\s)?(?:whole\s|entire\s|other\s)?(?:class|all|everyone|everybody|others|both)(?:\stogether)?"
+)
+_LONE = r"model|system|ta|mom|mum|dad|mother|father|friend|st|stud?\.?|tea\.?|tchr?\.?"
+_SENTENCE = re.compile(
+    r"[\s*_\"“”„'‘’«「『]{0,6}(?:[^\W\d_a-z]|[¿¡])(?:[^\s.!?…。！？]{0,40}[?？！]|\S{0,40}\s\S{1,40}[^\n.!?…。！？]{1,400}[.!?…。！？।؟]"
+    r"|[\u0590-\uffdc][^\n]{3,400}?[.!?…。！？।؟])"
+).match
+_UTTERED = r"(?-i:[\"“„«]?[^\W\d_a-z]\S{0,40}\s\S[^\n]{1,400}[.!?…])"
+# Behind a letter stand definitions, too: `T: The temperature.`
+_PERSONAL = re.compile(
+    r"(?i)[?!]|(?<!\w)(?:i|we|you|me|my|our|your|yes|no|oh|ok|okay|but|well|hmm+|thanks?|sorry)(?!\w)"
+).search
+_AT_LINE = re.compile(r"(?:\n|\\n)[\W\d]{0,12}\Z").search
+# Before a dialogue that a turn shows: `Read this dialogue:`
+_CITES = re.compile(
+    r"(?i)(?:[:：]\s*|\b(?:dialog|conversation|role-?\s?play|read\s(?:this|these|it)|practi[sc]e)[^\n]{0,60}\n\s*)\Z"
+).search
+_LETTER = re.compile(r"(?m)^[^\w\n]{0,6}([^\W\d_])\d?[^\w\n]{0,4}[:：]").findall
+_TOKENS = re.compile(
+    r"\n(?:user|assistant|model|human)\n(?=\S)|<\|(?:im_start|start_header_id|user|assistant)\|>|<start_of_turn>|\[/?INST\]"
+)
 _HINT = re.compile(r"[:：\n<{\[(\\*\"“„«—–]").search  # most turns hold none
 _MARK = re.compile(r"[\n<{\[(\\*]").search
 _QUOTE = re.compile(r"[\"“„«]").search
@@ -75,11 +109,12 @@ _WORDS = re.compile(r"[^\W_]+").findall
 
 
 class _Patterns(NamedTuple):
-    """Words that a speaker's name holds; labels before a colon; names with a title; labels without a colon; speech with
+    """Words that a speaker's name holds; labels before a colon; those that count before a sentence alone; names with a title; labels without a colon; speech with
     a verb; gestures between marks. Patterns are compiled at first use: each costs as much as reading a hundred replies, and few turns need one."""
 
     words: frozenset[str]
     label: re.Pattern[str]
+    short: re.Pattern[str]
     titled: re.Pattern[str]
     alone: re.Pattern[str]
     spoken: re.Pattern[str]
@@ -122,6 +157,8 @@ def _labelled(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> boo
     for colon in islice(_COLON.finditer(text), _MOST):
         place = colon.start()
         begin = max(0, place - _REACH)
+        if _SENTENCE(text, place + 1) and _labelled_in_short(text, max(0, place - _NEAR), place, own, roles):
+            return True
         if not patterns.names_somebody(text[begin:place]) or not _SPEECH(text, place + 1):
             continue
         found = patterns.label.search(text, begin, place)
@@ -132,6 +169,24 @@ def _labelled(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> boo
         elif patterns.titled.search(text, begin, place):
             return True
     return False
+
+
+def _labelled_in_short(text: str, begin: int, place: int, own: str, roles: RoleWords) -> bool:
+    """Return whether a letter, a number or another word that mostly names no speaker stands before a colon as a label:
+    `S: But why?` A list of letters is none, nor is a dialogue that the turn shows."""
+    found = _patterns(roles).short.search(text, begin, place)
+    if found is None:
+        return False
+    start = found.start("who")
+    if found.start() == 0:
+        return roles.aliases.get(found["who"].lower(), own) != own
+    if found["lone"] is not None and not _AT_LINE(text[max(0, start - _REACH) : start]):
+        return False
+    if found["letter"] is not None and not _PERSONAL(text, place + 1, place + _REACH):
+        return False
+    return len({*_LETTER(text[:_SHOWN])}) < _LISTED and not _CITES(
+        text[max(0, start - _REACH) : start].rstrip(_AROUND)
+    )
 
 
 @cache
@@ -146,23 +201,34 @@ def _patterns(roles: RoleWords) -> _Patterns:
         re.escape(word) for word in sorted({*roles.by_name, *foreign, *aliases, *own}, key=len, reverse=True)
     )
     who = rf"(?P<who>{words})"
-    speaker = rf"{_WHICH}{_APART}{who}(?!\w){_NUMBER}{_NOTE}"
+    speaker = rf"{_WHICH}{_APART}{who}{_OVER}{_NUMBER}{_NOTE}"
     plain = rf"{_WHICH}{_APART}(?:{words})(?!\w){_NUMBER}"
     whose = r"(?!(?:my|your|his|her|our)\s)"  # `My teacher said "practise"` is a report
     anyone = rf"(?:{plain}|(?-i:{_TITLES}\s?{_NAME}))"
+    initials = {name[0].upper() for name in roles.names} | {
+        word.upper() for word in roles.aliases if len(word) == 1
+    }
+    letters = "".join(re.escape(letter) for letter in sorted(initials - {"A", "B", "Q"}))
+    plurals = rf"(?:the\s)?(?:{'|'.join(re.escape(name) for name in (*roles.by_name, *sorted(aliases)))})s"
     named = {part for word in {*roles.by_name, *foreign, *aliases, *own} for part in _WORDS(word)}
+    counted = (word + mark for word in named if word[-1] > "\u2fff" for mark in "甲乙丙丁123456789abcdef")
     return _Patterns(
-        words=frozenset({*named, *_WORDS(_PLAIN_TITLES)}),
+        words=frozenset({*named, *_WORDS(_PLAIN_TITLES), *counted}),
         label=compile_later(
             rf"(?i){_BEGINS}{_ROUND}(?:{speaker}|(?<!\w)[^\W\d_][\w.'’ -]{{0,30}}\s?\((?P<called>{words})\))"
             rf"(?:\s{_SAYS})?{_DECOR}\Z"
+        ),
+        short=compile_later(
+            rf"{_BEGINS}{_ROUND}(?P<who>(?P<letter>[{letters}P]\d{{1,2}}|[{letters or 'P'}])|(?i:{_YOU}|{_NUMBERED})"
+            rf"|(?P<lone>(?i:{_LONE}|{_GROUPS}|{plurals})))(?i:{_NOTE}){_DECOR}\Z"
         ),
         titled=compile_later(
             rf"{_BEGINS}{_ROUND}(?:{_TITLES}\s?{_NAME}|(?i:{_OTHERS})){_NOTE}(?:\s{_SAYS})?{_DECOR}\Z"
         ),
         alone=compile_later(
-            rf"(?im)(?:^|\\n|>)[^\S\n]*(?:[\[【<#*_({{]{{1,4}}\s?{anyone}{_NOTE}\s?(?:[\])】>*_}}]{{1,4}}|$)|{anyone}{_NOTE}\s?[—–>]"
-            rf"|{anyone}\s-\s(?=\S+\s\S)|(?:-{{2,}}|={{2,}}|~{{2,}})\s?{anyone}\s?(?:-{{2,}}|={{2,}}|~{{2,}}))"
+            rf"(?im)(?:^|\\n|>)[^\S\n]*(?:[\[【<#*_({{]{{1,4}}\s?{anyone}{_NOTE}\s?(?:[\])】>*_}}]{{1,4}}|$)"
+            rf"|{anyone}(?:\s-\s(?=\S+\s\S)|\s?(?:[;|]|=>?|[-=]>|→)\s(?={_UTTERED})|{_NOTE}\s?[—–>])"
+            rf"|[-=~–—•|]{{1,80}}\s?{anyone}\s?(?:-{{2,}}|={{2,}}|~{{2,}}|[-–—•~|]\s{{1,3}}(?={_UTTERED})))"
             rf"|\n[^\S\n]*\n\s*{anyone}[^\S\n]*\n\s*(?=\S+[^\S\n]\S)"
             rf"|[\[(*]{anyone}\s{_SPEAKS}[^\n]{{0,20}}[\])*]|</?(?:{words})(?:[_ -]?\w{{1,3}})?\s?/?>"
             rf"|[\"'](?:role|speaker|name)[\"']\s{{0,2}}:\s{{0,2}}[\"']{anyone}[\"']"

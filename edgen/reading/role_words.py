@@ -1,12 +1,13 @@
 """What other languages call a teacher and a student, where a line begins with it.
 
-A language's words for the teacher, then for the student, men's and women's forms alike. A word that also stands for a
+A language's words for the teacher, then for the student, men's and women's forms alike; an underscore stands for a
+blank. A word that also stands for a
 thing, a subject or an order would split a turn: `Maître`, `docente` and `élève` stand for people alone.
 """
 
 from __future__ import annotations
 
-LANGUAGES: dict[str, tuple[str, ...]] = {
+_WORDS: dict[str, tuple[str, str]] = {
     "Arabic": (
         "معلم المعلم معلمة المعلمة مدرس المدرس أستاذ الأستاذ أستاذة الأستاذة",
         "طالب الطالب طالبة الطالبة تلميذ التلميذ تلميذة التلميذة",
@@ -21,7 +22,7 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
         "lehrer lehrerin lehrkraft lehrperson dozent dozentin tutor tutorin professor professorin",
         "schüler schülerin lernende lernender student studentin studierende studierender",
     ),
-    "Hebrew": ("מורה המורה", "תלמיד התלמיד תלמידה התלמידה סטודנט סטודנטית"),
+    "Hebrew": ("מורה המורה", "תלמיד התלמיד תלמידה התלמידה סטודנט הסטודנט סטודנטית הסטודנטית"),
     "Hindi": ("शिक्षक शिक्षिका अध्यापक अध्यापिका गुरु गुरुजी", "छात्र छात्रा विद्यार्थी शिष्य"),
     "Italian": (
         "insegnante professore professoressa prof maestro maestra docente tutor",
@@ -40,5 +41,16 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
         "estudiante alumno alumna",
     ),
     "Turkish": ("öğretmen", "öğrenci"),
-    "Ukrainian": ("вчитель вчителька учитель викладач викладачка", "учень учениця студент студентка"),
+    "Ukrainian": (
+        "вчитель вчителька учитель учителька викладач викладачка",
+        "учень учениця студент студентка",
+    ),
+    "Vietnamese": (
+        "giáo_viên giảng_viên thầy cô thầy_giáo cô_giáo gia_sư",
+        "học_sinh sinh_viên học_viên học_trò trò",
+    ),
+}
+LANGUAGES = {
+    language: tuple(tuple(word.replace("_", " ") for word in words.split()) for words in by_role)
+    for language, by_role in _WORDS.items()
 }

@@ -35,6 +35,13 @@ ARTICLES = frozenset(
         "de",
         "het",
         "l",
+        "ein",
+        "eine",
+        "een",
+        "une",
+        "um",
+        "uma",
+        "bir",
     ]
 )
 # A job's own words for each role, in the order of the roles.
@@ -62,7 +69,7 @@ class RoleWords:
 
     names: tuple[str, ...]
     aliases: Mapping[str, str] = field(default_factory=dict)
-    languages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    languages: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     titled: str | None = None
     own: OwnWords = ()
     patterns: dict[object, re.Pattern[str]] = field(default_factory=dict)  # none depends on a job's own words
@@ -127,7 +134,7 @@ class RoleWords:
         first."""
         each = []
         for i, _ in enumerate(self.names):
-            words = {word for by_role in self.languages.values() for word in by_role[i].split()}
+            words = {word for by_role in self.languages.values() for word in by_role[i]}
             words -= {*self.by_name, *self.aliases}
             each.append(sorted(words, key=lambda word: (-len(word), word)))
         return each
@@ -233,6 +240,6 @@ def side_of(name: str) -> str | None:
         side
         for by_role in LANGUAGES.values()
         for side, words in zip(TEACHER_STUDENT.names, by_role, strict=True)
-        if word in words.split()
+        if word in words
     }
     return found.pop() if len(found) == 1 else None

@@ -91,6 +91,9 @@ def _empty(part: Part) -> Any:
 def _value(text: str, part: Part) -> Any:
     """Return what a text says as a value of a part, None if it says no such thing."""
     text = text.strip()
+    if "anyOf" in part:
+        fitting = (one for one in part["anyOf"] if one.get("type") != "integer" or text.isdecimal())
+        return next((value for one in fitting if (value := _value(text, one)) is not None), None)
     if "enum" in part:
         return _choice(text, part["enum"])
     if part.get("type") == "integer":

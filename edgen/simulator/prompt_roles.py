@@ -208,7 +208,7 @@ def _words_of(expected: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], .
     lists = []
     for place, (name, *others) in enumerate(expected):
         aliases = [word for word, role in roles.aliases.items() if role == name and len(word) > 2]
-        foreign = [word for by_role in roles.languages.values() for word in by_role[place].split()]
+        foreign = [word for by_role in roles.languages.values() for word in by_role[place]]
         own = [word for word in aliases if word not in _CHAT]
         lists.append(tuple(dict.fromkeys((name, *others, *own, *foreign, *aliases))))
     return tuple(lists)
@@ -284,9 +284,7 @@ def _english() -> frozenset[str]:
 @lru_cache(maxsize=1)
 def _didactic() -> frozenset[str]:
     """Return every language's words for a teacher and a student."""
-    return _english().union(
-        word for by_role in LANGUAGES.values() for words in by_role for word in words.split()
-    )
+    return _english().union(word for by_role in LANGUAGES.values() for words in by_role for word in words)
 
 
 def _known(text: str) -> Iterator[str]:
@@ -294,11 +292,11 @@ def _known(text: str) -> Iterator[str]:
     lower = text.lower()
     aliases = {**{name.lower(): name for name in TEACHER_STUDENT.names}, **TEACHER_STUDENT.aliases}
     own = tuple(
-        " ".join(word for word in aliases if aliases[word] == role and word in _english())
+        tuple(word for word in aliases if aliases[word] == role and word in _english())
         for role in TEACHER_STUDENT.names
     )
     for by_role in (own, *LANGUAGES.values()):
-        places = [_first(lower, words.split()) for words in by_role]
+        places = [_first(lower, words) for words in by_role]
         if all(places):
             yield from (word for _, word in sorted(place for place in places if place))
             return

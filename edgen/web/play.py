@@ -179,7 +179,7 @@ def _shown(field: Field) -> dict[str, Any]:
     """Return a field as the template shows it."""
     choices = [(msgspec.json.encode(one.value).decode(), one.words, one.hint) for one in field.choices]
     return {"name": f"f:{field.name}", "label": field.label, "kind": field.kind, "choices": choices, "least": field.least,
-            "most": field.most, "worded": field.worded, "own": field.own is not None}  # fmt: skip
+            "most": field.most, "worded": field.worded, "own": bool(field.own)}  # fmt: skip
 
 
 def _said(pending: PersonRequest, text: str | None) -> str:
@@ -192,7 +192,7 @@ def _said(pending: PersonRequest, text: str | None) -> str:
     except msgspec.DecodeError:
         answer = {"": text}
     for field in fields_of(pending):
-        value = answer.get(field.name) if isinstance(answer, dict) else None
+        value = answer.get(field.own or field.name) if isinstance(answer, dict) else None
         if field.kind == "text" and isinstance(value, str) and value:
             said.append(value)
         elif field.worded and field.kind == "choice":

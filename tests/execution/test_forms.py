@@ -64,6 +64,10 @@ def refuse_bounds(form: str) -> str:
     return "response_format: minLength is not supported" if any(word in form for word in BOUNDED) else ""
 
 
+def refuse_closed_objects(form: str) -> str:
+    return "unsupported keyword: additionalProperties" if "additionalProperties" in form else ""
+
+
 def refuse_schemas(form: str) -> str:
     return "" if form == "null" else "unknown field: response_format"
 
@@ -73,7 +77,8 @@ def refuse_schemas(form: str) -> str:
     [
         (refuse_nothing, True, "schema", 0),
         (refuse_bounds, True, "no_bounds", 2),
-        (refuse_schemas, True, "prose", 4),
+        (refuse_closed_objects, True, "plain", 4),
+        (refuse_schemas, True, "prose", 6),
         (refuse_nothing, False, "ignored", 0),
     ],
 )
@@ -90,7 +95,7 @@ async def test_a_job_finds_out_what_its_service_takes(
         assert len(service.bodies) <= 12 + wasted, "what is refused once is not tried again"
         last = service.bodies[-1]
         words = last["messages"][-1]["content"]
-        if way in ("schema", "no_bounds"):
+        if way in ("schema", "no_bounds", "plain"):
             assert all(service.answered)
             assert "Answer with one JSON object" in words
             form = last["response_format"]["json_schema"]["schema"]
@@ -99,7 +104,13 @@ async def test_a_job_finds_out_what_its_service_takes(
         else:
             assert "response_format" not in last
             assert "Answer with one JSON object" not in words, "the prompt is the template's own again"
-        told = {"schema": "", "no_bounds": "bounds", "prose": "only the words", "ignored": "ignores it"}[way]
+        told = {
+            "schema": "",
+            "no_bounds": "bounds",
+            "plain": "only names, types",
+            "prose": "only the words",
+            "ignored": "ignores it",
+        }[way]
         assert told in made.err
         assert ("From now on" in made.err) is bool(told)
 

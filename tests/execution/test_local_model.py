@@ -76,6 +76,21 @@ async def test_doctor_estimate_and_a_run_in_short(project: Path) -> None:
     assert (await edgen("validate", project / "run")).code == 0
 
 
+async def test_prompts_that_do_not_fit_the_context_are_told_and_fit_a_larger_one(project: Path) -> None:
+    (project / "short.j2").write_text("{% block user %}" + "many words " * 25 + "{{ topic }}{% endblock %}")
+    backend = {"type": "llamacpp", "path": "./tiny.gguf", "temperature": 1.0}
+    run = project / "run"
+    small = {"default": {**backend, "context": 128}}
+    ended = await edgen("generate", write_job(project, conversations=2, backends=small), "-o", run)
+    assert ended.code == 3
+    assert "context_overflow 2" in ended.err
+    assert "shorten the template, or give it more context" in ended.err
+    large = {"default": {**backend, "context": 2048}}
+    ended = await edgen("generate", write_job(project, conversations=2, backends=large), "-o", run, "--json")
+    assert ended.code == 0, ended.err
+    assert ended.facts["accepted"] == 2
+
+
 async def test_other_weights_are_asked_anew_and_the_same_ones_elsewhere_are_not(project: Path) -> None:
     job = write_job(project, conversations=3)
     assert (await edgen("generate", job, "-o", project / "run")).code == 0

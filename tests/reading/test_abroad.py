@@ -59,7 +59,7 @@ EXPECTED = [("Teacher" if i % 2 == 0 else "Student", text) for i, text in enumer
 @pytest.mark.parametrize("manner", MANNERS)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_word_of_a_language_names_its_side_in_every_manner(language: str, manner: str) -> None:
-    teachers, students = (words.split() for words in LANGUAGES[language])
+    teachers, students = LANGUAGES[language]
     for i in range(max(len(teachers), len(students))):
         teacher, student = teachers[i % len(teachers)], students[i % len(students)]
         if language == "Turkish" and manner == "capitals":
@@ -82,7 +82,7 @@ def test_json_may_have_its_letters_escaped(teacher: str, student: str) -> None:
 def test_one_side_alone_is_never_a_conversation_and_splits_no_other(language: str) -> None:
     known = {*TEACHER_STUDENT.by_name, *TEACHER_STUDENT.aliases}
     for words in LANGUAGES[language]:
-        for word in set(words.split()) - known:
+        for word in {*words} - known:
             assert isinstance(read(lesson("lines", word, word)), Rejection)
             within = f"Teacher: Well.\n{word}: yes\nStudent: I see.\n"
             assert said(read(within)) == [("Teacher", f"Well.\n{word}: yes"), ("Student", "I see.")]
@@ -100,7 +100,7 @@ def test_a_speaker_in_other_words_is_no_part_of_another_s_turn(language: str, fo
         "Dutch": "De ",
         "Portuguese": "O ",
     }
-    for word in {word for words in LANGUAGES[language] for word in words.split()}:
+    for word in {word for words in LANGUAGES[language] for word in words}:
         for name in (word, articles.get(language, "The ") + word):
             result = read(f"Teacher: Well.\n{form.format(name)}\nStudent: I see.\n\nProbability: 0.3")
             assert isinstance(result, Conversation)

@@ -67,7 +67,7 @@ def test_forms_without_a_colon_are_found() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_words_of_every_language_are_found(language: str) -> None:
-    for word in " ".join(LANGUAGES[language]).split():
+    for word in itertools.chain(*LANGUAGES[language]):
         for label in ("\n{}: " + THEN, " {}: " + THEN, "\n**{}：** " + THEN):
             said = FIRST + label.format(word.capitalize())
             assert speaks_for_another(said, "Teacher", TEACHER_STUDENT), said

@@ -28,10 +28,8 @@ class Shown:
         offer = course.offer()
         states = {option.utterance: option.state for option in offer.options}
         utterances = [*(option.utterance for option in offer.options), *offer.fixed.values()]
-        offers = [
+        offers = (
             Offer("choice", number, words, offer.hint is not None and states.get(words) == offer.hint)
             for number, words in enumerate(utterances, 1)
-        ]
-        if session._may_write:
-            offers.append(Offer("choice", 0, ""))
+        )
         return view.with_(offers=tuple(offers))

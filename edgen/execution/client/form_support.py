@@ -1,10 +1,10 @@
 """Detection of what a service takes of the forms of answers, from its first answers.
 
 A request with `prose` may be answered without its schema. It is sent with the schema; if the service refuses
-that, with a schema without bounds, and at last in prose: a refused request costs nothing, so this is no
-attempt of its own. The first way that is answered counts for all later requests. A service may also accept a
-schema and ignore it: after IGNORED answers, none of which fits, requests go in prose. What was found is noted
-in the ledger, so a resumed run does not try again.
+that, with a schema without bounds, then with one of names, types and values, and at last in prose: a refused
+request costs nothing, so this is no attempt of its own. The first way that is answered counts for all later
+requests. A service may also accept a schema and ignore it: after IGNORED answers, none of which fits, requests
+go in prose. What was found is noted in the ledger, so a resumed run does not try again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from edgen.core.errors import CallError, FailureKind
-from edgen.core.forms import without_bounds
+from edgen.core.forms import BOUNDS, EXTRAS, without_bounds
 from edgen.core.values import Reply, Request
 from edgen.prompting.prompt import fits_schema
 from edgen.store.ledger.opening import decode_fact
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from edgen.core.events import Events
     from edgen.store.ledger import Ledger
 
-Way = Literal["schema", "no_bounds", "prose"]
-WAYS: tuple[Way, ...] = ("schema", "no_bounds", "prose")
+Way = Literal["schema", "no_bounds", "plain", "prose"]
+WAYS: tuple[Way, ...] = ("schema", "no_bounds", "plain", "prose")
+_LEFT_OUT: dict[Way, frozenset[str]] = {"no_bounds": BOUNDS, "plain": EXTRAS}
 _NAMED = 4  # properties of a schema that are named
 IGNORED = 3  # whole answers that do not fit, before the first that does
 REFUSED_ANYWAY = 3  # calls refused in every way, after which the schema is not the cause
@@ -37,6 +38,7 @@ _NO_OTHER_FORM = "the service takes no schema, so the same request was sent in w
 _CONSEQUENCE: dict[Way, str] = {
     "schema": "answers are requested by schemas",
     "no_bounds": "the bounds of numbers, lists and texts are left out",
+    "plain": "only names, types and values of its parts are sent",
     "prose": "only the words of the templates ask for it",
 }
 _ABOUT_SCHEMAS = re.compile(r"(?i)schema|grammar|response_?format|structured|json|output_config")
@@ -67,8 +69,8 @@ class FormSupport:
         way = way or self.way
         if not request.prose or request.schema is None or way == "schema":
             return request
-        if way == "no_bounds":
-            return msgspec.structs.replace(request, schema=without_bounds(request.schema))
+        if way in _LEFT_OUT:
+            return msgspec.structs.replace(request, schema=without_bounds(request.schema, _LEFT_OUT[way]))
         return msgspec.structs.replace(request, schema=None, messages=request.prose, prose=())
 
     def describe(self, request: Request) -> str:
@@ -80,8 +82,8 @@ class FormSupport:
         sent = self.sent(request)
         if sent.schema is None:
             return f"in words alone, since the service {self._why}"
-        bounds = ", without bounds," if sent.schema != request.schema else ""
-        return f"by a JSON Schema{bounds}{named}"
+        bounds = {"no_bounds": ", without bounds,", "plain": " of names, types and values"}.get(self.way, "")
+        return f"by a JSON Schema{bounds if sent.schema != request.schema else ''}{named}"
 
     async def complete(self, request: Request, call: Callable[[Request], Awaitable[Reply]]) -> Reply:
         """Return the reply to a request, sent in the first way that the service takes. Raises CallError."""

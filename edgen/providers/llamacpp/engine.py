@@ -53,6 +53,10 @@ class Engine:
             self._server = server.start(plain, self.key)
         except RuntimeError as problem:
             raise InputError(_unloadable(path, str(problem))) from None
+        except ImportError as problem:  # of another Python, or without a library of the system's
+            raise InputError(
+                f"xllamacpp {library_version()} is installed, but Python cannot import it: {problem}. Install it again."
+            ) from None
         self.address: str = self._server.listening_address
 
     def turns(self) -> asyncio.Semaphore:

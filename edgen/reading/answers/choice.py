@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from edgen.core.forms import Form, form, whole_number
+from edgen.core.forms import Form, either, form, whole_number
 from edgen.core.forms import text as text_of
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.answers.body import body_of, decoded, unfenced
@@ -73,10 +73,11 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 def choice_form(offered: int, *, free: bool = False) -> Form:
-    """Return the form of a choice of `offered` utterances; 0 is something of the speaker's own, if it is `free`."""
-    if not free:
-        return form(choice=whole_number(1, offered))
-    return form(choice=whole_number(0, offered), say=text_of(least=0))
+    """Return the form of a choice of `offered` utterances; a text is something of the speaker's own, if it is `free`."""
+    if not offered:
+        return form(say=text_of())
+    number = whole_number(1, offered)
+    return form(choice=either(number, text_of()) if free else number)
 
 
 def read_choice(
@@ -129,10 +130,15 @@ def _split(body: str) -> tuple[int | None, str]:
     value = decoded(body) if body.startswith("{") else None
     if isinstance(value, dict):
         number = _whole(next((value[key] for key in _KEYS if key in value), None))
-        if type(number) is int and (number or "say" not in value):  # 0 in a form: something of its own
+        if type(number) is int and (number or "say" not in value):  # 0 next to `say`: something of its own
             return number, ""
-        said = value.get("say", value.get("text"))
-        return None, said if isinstance(said, str) else ""
+        said = value.get("say", value.get("text", number))
+        return _split_words(said) if isinstance(said, str) else (None, "")
+    return _split_words(body)
+
+
+def _split_words(body: str) -> tuple[int | None, str]:
+    """Return the number that words choose, or what they say."""
     if _SAY.match(body):
         return None, _SAY.sub("", body, count=1)
     lines = [line.strip() for line in body.split("\n") if line.strip()]

@@ -140,5 +140,5 @@ def _speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | N
 def _known(roles: RoleWords) -> frozenset[str]:
     """Return every word for a role, in any language, that is more than a letter."""
     words = {*roles.by_name, *roles.aliases}
-    words |= {word for by_role in roles.languages.values() for some in by_role for word in some.split()}
+    words |= {word for by_role in roles.languages.values() for some in by_role for word in some}
     return frozenset(word for word in words if len(word) > 1)

@@ -45,6 +45,7 @@ def test_a_refusal_that_comes_after_another_call_has_found_the_way_loses_no_call
     [
         ("schema", "by a JSON Schema with text and probability"),
         ("no_bounds", "by a JSON Schema, without bounds, with text and probability"),
+        ("plain", "by a JSON Schema of names, types and values with text and probability"),
         ("prose", "in words alone, since the service takes no schema"),
     ],
 )
