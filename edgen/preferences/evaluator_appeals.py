@@ -58,8 +58,8 @@ def _appeals(has: set[str], *, spoken_to: bool) -> bool:
     """Return whether the classes in one sentence make an appeal. `spoken_to`: this sentence, or the one
     before, addresses or names an evaluator."""
     asks = bool(has & {"rate", "choose", "label"})
-    claims = bool(has & {"extreme", "label"})
-    if spoken_to and (claims or ("object" in has and asks) or ({"rare", "better"} & has and asks)):
+    claims = bool(has & {"extreme", "label", "better"})
+    if spoken_to and (claims or ("object" in has and asks) or ("rare" in has and asks)):
         return True
     if "judging" in has and "choose" in has:
         return True

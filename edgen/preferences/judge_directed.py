@@ -19,7 +19,7 @@ from edgen.preferences.evaluator_appeals import find_appeal
 from edgen.preferences.text_forms import Forms, read_sections
 
 _SHOWN = 120  # characters of what was found
-_INVISIBLE = re.compile(r"[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+_INVISIBLE = re.compile(r"[\u00ad\u064b-\u0650\u0652\u0670\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
 
 _SECTIONS = read_sections(Path(__file__).with_suffix(".txt"))
 _LINES = Forms({"lines": _SECTIONS["lines"]}, re.MULTILINE)
@@ -30,7 +30,7 @@ def judge_directed(text: str) -> str | None:
     """Return the part of a text that addresses a judge or imitates a judge's prompt, as found; None without
     one.
 
-    Letters that only look wider, and invisible characters, make no difference.
+    Letters that only look wider, invisible characters and Arabic vowel signs make no difference.
     """
     if not text.isascii():
         text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
