@@ -11,7 +11,7 @@ from edgen.core.registry import find, find_all
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.processes import require_several
 from edgen.runtime.status import Status, status_of
-from edgen.store.pairs_file import require_pair_set
+from edgen.store.pairs_file import places_of_pairs, require_pair_set
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -124,6 +124,8 @@ def _export_between(run: Path, format_: Format, output: Path, options: ExportOpt
     if options.layers:
         raise UsageError("--layer is about one run; leave it out with --against.")
     with open_for_reading(run, options.others) as reader:
+        if options.pairs is not None:
+            require_pair_set(reader.rundir, options.pairs)
         if not reader.rundir.pairs.exists():
             others = " ".join(map(str, options.others))
             raise UsageError(
@@ -134,8 +136,11 @@ def _export_between(run: Path, format_: Format, output: Path, options: ExportOpt
 
 def _refer_to_others(rundir: RunFolder, format_: Format) -> None:
     """Raise UsageError where a run has pairs with other runs alone."""
-    if "pairs" in format_.needs and not rundir.pairs.exists() and (between := rundir.pairs_with_others()):
-        folders = ", ".join(path.parent.name for path in between)
+    if "pairs" in format_.needs and not rundir.pairs.exists():
+        between = [place.pairs_folder.name for place in places_of_pairs(rundir)[1:] if place.pairs.exists()]
+        if not between:
+            return
+        folders = ", ".join(between)
         raise UsageError(
             f"{rundir.path}: this run has pairs with other runs only ({folders}); name these with --against RUN, in the "
             "same order as for `edgen pairs`."

@@ -41,7 +41,6 @@ from edgen.store.run_reader import RunReader
 from edgen.store.votes import stored_votes, take_votes
 
 _OF_PAIRS = ("min_margin", "max_per_scenario", "min_turns_left")  # options that stand for a key of `pairs`
-_NO_NAME = "--name is about the pairs of one run; leave it out between runs."
 _SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
 
 
@@ -97,22 +96,20 @@ def report_bias(
             f"--signal is missing: name the evidence, as in --signal oracle ({', '.join(get_args(Source))}), or use --report alone."
         )
     with open_for_reading(run, against) as reader:
-        if against and name is not None:
-            raise UsageError(_NO_NAME)
         require_pair_set(reader.rundir, name)
         return bias_of_run(reader)
 
 
-def compare_sets(run: Path, names: tuple[str, str]) -> SetComparison:
-    """Compare the labels of two pair sets of a run: agreement, and the biases of each. Raises UsageError and
-    RunError."""
-    with open_for_reading(run) as reader:
+def compare_sets(run: Path, names: tuple[str, str], against: Sequence[Path] = ()) -> SetComparison:
+    """Compare the labels of two pair sets of a run, or of a run with others: agreement, and the biases of
+    each. Raises UsageError and RunError."""
+    with open_for_reading(run, against) as reader:
         return compare_pair_sets(reader, names)
 
 
-def make_vote_sheet(run: Path, path: Path) -> int:
+def make_vote_sheet(run: Path, path: Path, against: Sequence[Path] = ()) -> int:
     """Write a sheet for people to vote in, and return the number of its pairs. Raises UsageError."""
-    with explain_os_errors(run), open_for_reading(run) as reader:
+    with explain_os_errors(run), open_for_reading(run, against) as reader:
         return write_vote_sheet(reader, path)
 
 
@@ -142,18 +139,14 @@ class PairMaking:
         options = self.options
         if not options.against:
             return
-        if options.by not in ("oracle", "probability"):
+        if options.by in OF_RESPONSES:
             raise UsageError(
-                f"--signal {options.by} is about the conversations of one run; between runs, use --signal oracle."
+                f"--signal {options.by} is about the responses of one run; between runs, use --signal oracle or human."
             )
         if options.credit == "rollouts" or options.rollouts is not None or job.pairs.rollouts is not None:
             raise UsageError(
                 "rollouts continue conversations of one run; between runs, use --credit whole or --credit response."
             )
-        if options.human is not None:
-            raise UsageError("--people is about the conversations of one run; leave it out between runs.")
-        if options.name is not None:
-            raise UsageError(_NO_NAME)
 
     def _choose_set(self) -> None:
         """Choose the set that the pairs are written to: people's votes never replace another source's
@@ -161,9 +154,10 @@ class PairMaking:
         name, by = self.options.name, self.options.by
         if name is None and by == "human" and labels_by(self.run) not in (None, by):
             name = by
+            others = "".join(f" --against {path}" for path in self.options.against)
             self._control.note(
                 f"the labels of {self.run.pairs} are not people's and stay; people's are the set {name}. "
-                f"`edgen export {self.run.path} --pairs {name}` takes them."
+                f"`edgen export {self.run.path}{others} --pairs {name}` takes them."
             )
         use_pair_set(self.run, name)
         self.name = None if name == DEFAULT else name

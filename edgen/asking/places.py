@@ -16,7 +16,7 @@ from edgen.runtime.supervise import used_elsewhere
 from edgen.store.locks import lock_for_writing
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
-from edgen.store.several_runs import SeveralRuns, refuse_twins
+from edgen.store.several_runs import open_together, refuse_twins
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +83,4 @@ def _read(run: Path, against: Sequence[Path]) -> Iterator[RunReader]:
         for other in map(RunFolder, against):
             other.require()
             stack.enter_context(other.lock_for_reading())
-        yield stack.enter_context(SeveralRuns([run, *against]) if against else RunReader(run))
+        yield stack.enter_context(open_together([run, *against]))

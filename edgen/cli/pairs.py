@@ -82,7 +82,8 @@ def command(
     orders; ties and abstentions never become labels. People's votes come from --people (one JSON object a
     line, or the sheet of --sheet) and from `edgen web RUN --vote`; they make a set of pairs of their own. A
     second start requests no verdict twice. --report without --signal reports on existing pairs. Several runs
-    are compared on their common scenarios; the pairs go to pairs/against in the first run's folder.
+    are compared on their common scenarios, by judges and people; the pairs go to pairs/against in the first
+    run's folder.
 
     Example: edgen pairs outputs/selfplay --signal oracle --min-margin 0.5 --max-per-scenario 2
 
@@ -113,21 +114,23 @@ def _print_apart(
     json: bool,
 ) -> None:
     """Write a sheet, or compare two sets. Raises UsageError for what does not go with that."""
-    if len(runs) > 1 or signal is not None or (sheet is not None and compare is not None):
-        raise UsageError("--sheet and --compare are about one run, each alone; leave the other options out.")
+    run, *against = runs
+    if signal is not None or (sheet is not None and compare is not None):
+        raise UsageError("--sheet and --compare stand alone; leave the other options out.")
     if compare is not None:
         from edgen.api.pairs import compare_sets
         from edgen.preferences.pair_sets import render_comparison
 
-        found = compare_sets(runs[0], compare)
+        found = compare_sets(run, compare, against)
         print_value(found, render_comparison(found), json=json)
     elif sheet is not None:
         from edgen.api.pairs import make_vote_sheet
 
-        count = make_vote_sheet(runs[0], sheet)
-        then = f"Write 1, 2 or tie into `choice`; then edgen pairs {runs[0]} --signal human --people {sheet}"
+        count = make_vote_sheet(run, sheet, against)
+        named = " ".join(map(str, runs))
+        then = f"Write 1, 2 or tie into `choice`; then edgen pairs {named} --signal human --people {sheet}"
         lines = (f"sheet      {count:,} pairs: {sheet}", f"           {then}")
-        print_value({"run": str(runs[0]), "file": str(sheet), "pairs": count}, lines, json=json)
+        print_value({"run": str(run), "file": str(sheet), "pairs": count}, lines, json=json)
 
 
 def _print_bias(

@@ -207,12 +207,19 @@ class Screen:
             ask += " (numbers, with commas)"
         elif field.kind == "number":
             ask += f" ({field.least} to {field.most})"
+        elif field.is_list:
+            self.note(f"{field.label}; an empty line ends the list.")
+        lines: list[str] = []
         while True:
             said = self._read(f"{ask} › ")
             if said == QUIT:
                 raise Left
+            if field.is_list and said not in ("", HELP):
+                lines.append(said)
+                if len(lines) < field.most:
+                    continue
             if said != HELP:
-                return said
+                return "\n".join(lines) if field.is_list else said
             self.note(
                 f"{END} ends the conversation where the role may. {QUIT} leaves: the conversation waits for you."
             )

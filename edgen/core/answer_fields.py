@@ -1,11 +1,13 @@
 """Fields of an answer that a person gives: what a form's JSON Schema asks for, as places to fill in.
 
 One list of fields serves every page and the terminal, and knows no protocol: a text is written, one of some
-values or a short scale is chosen, several of some values are marked. Words for values come from the view.
+values or a short scale is chosen, several of some values are marked, texts and numbers of a list are written a
+line each. Words for values come from the view.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -16,8 +18,10 @@ from edgen.core.person_requests import PersonRequest
 
 _LONGEST_SCALE = 11  # steps of a scale that are shown as choices
 _LONGEST = 20_000  # characters of an answer of any form
+_MOST_LINES = 1_000  # of a list
+_NUMBERED = re.compile(r"^(?:[-*•]|\(?\d{1,3}[.):])\s+")  # before a line of a list
 
-Kind = Literal["text", "choice", "several", "number", "json"]
+Kind = Literal["text", "choice", "several", "number", "texts", "numbers", "json"]
 
 
 class Choice(NamedTuple):
@@ -30,8 +34,8 @@ class Choice(NamedTuple):
 
 class Field(NamedTuple):
     """One part of an answer. `name` is empty for a whole answer without a form. `most`: characters of a
-    text, or the largest number; `least`: the smallest. `own`: the other field whose value the person
-    writes here instead of choosing there. `asks`: the question that it answers, if there is one."""
+    text, the largest number, or lines of a list; `least`: the smallest. `own`: the other field whose value
+    the person writes here instead of choosing there. `asks`: the question that it answers, if there is one."""
 
     name: str
     kind: Kind
@@ -49,7 +53,21 @@ class Field(NamedTuple):
     @property
     def label(self) -> str:
         """The question, else the name in words."""
-        return self.asks or self.name.replace("_", " ").capitalize()
+        label = self.asks or self.name.replace("_", " ").capitalize()
+        if not self.is_list:
+            return label
+        count = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
+        return f"{label}: {count}, one on each line"
+
+    @property
+    def most_characters(self) -> int:
+        """The largest number of characters that a place to write takes."""
+        return self.most if self.kind == "text" else _LONGEST
+
+    @property
+    def is_list(self) -> bool:
+        """True if it is written a line each."""
+        return self.kind in ("texts", "numbers")
 
 
 def fields_of(request: PersonRequest) -> tuple[Field, ...]:
@@ -89,12 +107,18 @@ def _field(name: str, part: Mapping[str, Any], words: Mapping[Any, Choice]) -> F
         return Field(name, "text", least=part.get("minLength", 0), most=part.get("maxLength", _LONGEST))
     if kind == "integer":
         return Field(name, "number", least=part["minimum"], most=part["maximum"])
-    if kind == "array" and (values := _values(part.get("items", {}))) is not None:
+    items = part.get("items", {})
+    if kind == "array" and (words or "enum" in items) and (values := _values(items)) is not None:
         least, most = part.get("minItems", 0), part.get("maxItems", len(values))
         return Field(
             name, "several", tuple(words.get(value) or _choice(value) for value in values), least, most
         )
+    if kind == "array" and (each := _LISTED.get(items.get("type"))) is not None:
+        return Field(name, each, least=part.get("minItems", 0), most=part.get("maxItems", _MOST_LINES))
     return Field(name, "json")
+
+
+_LISTED: Mapping[Any, Kind] = {"string": "texts", "integer": "numbers"}
 
 
 def _values(part: Mapping[str, Any]) -> Sequence[Any] | None:
@@ -147,6 +171,8 @@ def _read(field: Field, said: Sequence[str]) -> Any:
         if len(text) > field.most:
             raise UsageError(f"{label}: this has {len(text)} characters; at most {field.most} fit.")
         return text
+    if field.is_list:
+        return _read_lines(field, text)
     if field.kind == "number":
         if not (text.lstrip("-").isascii() and text.lstrip("-").isdecimal() and len(text) < 12):
             raise UsageError(f"{label}: give a whole number from {field.least} to {field.most}.")
@@ -169,3 +195,18 @@ def _read(field: Field, said: Sequence[str]) -> Any:
     if not field.least <= len(chosen) <= field.most:
         raise UsageError(f"{label}: choose {field.least} to {field.most}.")
     return chosen
+
+
+def _read_lines(field: Field, text: str) -> list[str] | list[int]:
+    """Return the lines of a list, without numbers or signs before texts."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) == 1 and field.kind == "numbers":
+        lines = re.findall(r"-?\w+", text)
+    if not field.least <= len(lines) <= field.most:
+        count = field.least if field.least == field.most else f"{field.least} to {field.most}"
+        raise UsageError(f"{field.label}. This has {len(lines)} where {count} are expected.")
+    if field.kind == "texts":
+        return [_NUMBERED.sub("", line) for line in lines]
+    if any(not (line.isascii() and line.isdecimal() and len(line) < 12) for line in lines):
+        raise UsageError(f"{field.label}. Write whole numbers alone.")
+    return [int(line) for line in lines]

@@ -26,7 +26,7 @@ Prompts that quote what models or people wrote
     append_message, in_one_message: messages of a chat. too_little: a rejection for too few turns.
 What a person sees who plays a role
     View, Offer: the view of a request (`Question.view`, `Session.view`). said_in: speaker and
-        text of turns.
+        text of turns. words_without_marks: a template's words, for people.
     Questionnaire, load_questionnaire, read_questionnaire, QuestionnaireError: items with a Scale each.
 Values for a space
     Protocol: the base of all protocols. read_values: a reply that lists
@@ -76,6 +76,7 @@ from edgen.protocols.stage import in_one_message as in_one_message
 from edgen.protocols.stage import play as play
 from edgen.protocols.stage import too_little as too_little
 from edgen.protocols.views import said_in as said_in
+from edgen.protocols.views import words_without_marks as words_without_marks
 from edgen.reading.answers.values import LONGEST as LONGEST
 from edgen.reading.answers.values import read_values as read_values
 from edgen.space import SpaceRole as SpaceRole

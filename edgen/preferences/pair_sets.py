@@ -67,9 +67,8 @@ Place = tuple[str, str, str]
 
 def _labelled(run: RunFolder, name: str) -> dict[Place, Pair]:
     """Return the labelled pairs of a set, by their conversations and texts."""
-    own = RunFolder(run.path)
-    require_pair_set(own, name)
-    return {(pair.a.id, pair.b.id, pair.texts): pair for pair in read_pairs(own) if pair.label is not None}
+    require_pair_set(run, name)
+    return {(pair.a.id, pair.b.id, pair.texts): pair for pair in read_pairs(run) if pair.label is not None}
 
 
 def _sign(pair: Pair | None) -> int:

@@ -56,6 +56,7 @@ from edgen.plugin.protocols import (
     said_in,
     transcript_of,
     unread,
+    words_without_marks,
 )
 from edgen.plugin.providers import Token
 from edgen.reading.answers.verdict import read_verdict
@@ -315,12 +316,10 @@ def _views(
     about what is better, without those about its marks."""
     known = _known(comparison, shown, compare) | _fenced(comparison, shown, compare, rules, 1, 2)
     without = {name: "" for name in (*PLAIN[compare], *GUARDED) if name not in ("compare", "fence")}
-    said = "\n".join(message.content for message in prompt.messages({**known, **without}))
-    lines = (line.strip() for line in said.split("\n") if known["fence"] not in line)
     both = said_in(shown[1]), said_in(shown[2])
     view = View(
         turns=said_in(shown[0]),
-        text="\n".join(line for line in lines if line),
+        text=words_without_marks(prompt.messages({**known, **without}), known["fence"]),
         offers=(Offer("better", 1, "The first"), Offer("better", 2, "The second")),
         questions=(("better", "Which is better?"),),
     )

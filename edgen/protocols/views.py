@@ -42,6 +42,13 @@ def facts_of(
     return tuple((labels.get(name, name.replace("_", " ")), scenario.values[name]) for name in known)
 
 
+def words_without_marks(messages: Iterable[Message], fence: str) -> str:
+    """Return what a template says as a person reads it: without the lines about its marks, which hold
+    `fence`."""
+    lines = (line.strip() for message in messages for line in message.content.split("\n"))
+    return "\n".join(line for line in lines if line and fence not in line)
+
+
 def said_in(turns: Iterable[Turn]) -> tuple[tuple[str, str], ...]:
     """Return speaker and text of turns."""
     return tuple((turn.role, turn.text) for turn in turns)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Generator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -33,7 +33,7 @@ from edgen.plugin import (
 )
 from edgen.plugin.forms import form, listed
 from edgen.plugin.forms import text as text_of
-from edgen.plugin.protocols import Protocol, ended, fence_turns
+from edgen.plugin.protocols import Protocol, View, ended, fence_turns, said_in, words_without_marks
 from edgen.plugin.texts import are_alike
 from edgen.reading.answers.texts import read_texts
 
@@ -108,8 +108,11 @@ def write_texts(
         return written
 
     messages = writing_messages(turns, count, address, prompt, rules)
+    view = _view(turns, count, address, prompt, rules) if rules.by_people(role) else None
     asked = form(texts=listed(text_of(), count, count))
-    question = Question(address, messages, WRITING.name, role, prompt.schema, form=prompt.form(asked))
+    question = Question(
+        address, messages, WRITING.name, role, prompt.schema, form=prompt.form(asked), view=view
+    )
     return (yield from ask(question, rules, read))
 
 
@@ -117,10 +120,24 @@ def writing_messages(
     turns: Sequence[Turn], count: int, address: Address, prompt: Prompting, rules: Rules
 ) -> tuple[Message, ...]:
     """Return the writer's messages: the conversation up to the turn, which has the number 1."""
+    return prompt.messages(_variables(turns, count, address, rules))
+
+
+def _variables(turns: Sequence[Turn], count: int, address: Address, rules: Rules) -> dict[str, Any]:
+    fenced = fence_turns(rules.seed, address.scenario, f"{address.task}/{address.step}", _numbered(turns))
+    return {**fenced, "role": turns[-1].role, "count": count}
+
+
+def _numbered(turns: Sequence[Turn]) -> list[Turn]:
     *before, said = turns
-    shown = [*before, Turn(f"(1) {said.role}", said.text)]
-    fenced = fence_turns(rules.seed, address.scenario, f"{address.task}/{address.step}", shown)
-    return prompt.messages({**fenced, "role": said.role, "count": count})
+    return [*before, Turn(f"(1) {said.role}", said.text)]
+
+
+def _view(turns: Sequence[Turn], count: int, address: Address, prompt: Prompting, rules: Rules) -> View:
+    """Return what a person sees who writes: the conversation up to the turn, and the template's words."""
+    known = _variables(turns, count, address, rules)
+    text = words_without_marks(prompt.messages({**known, "guarded": ""}), known["fence"])
+    return View(turns=said_in(_numbered(turns)), text=text)
 
 
 def choose_texts(texts: Sequence[str], said: Turn, kind: Kind) -> Written:

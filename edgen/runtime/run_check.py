@@ -19,7 +19,7 @@ from edgen.core.kept_files import DIGESTS, find_damage, has_digest
 from edgen.execution.finish import find_stale_files
 from edgen.store.layers import read_layer
 from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage, has_acknowledgement, has_tally
-from edgen.store.pairs_file import pair_sets, read_pairs, use_pair_set
+from edgen.store.pairs_file import pair_sets, places_of_pairs, read_pairs_of, use_pair_set
 from edgen.store.people import has_people
 from edgen.store.run_folder import RunFolder
 from edgen.store.split_side import read_test_side
@@ -173,12 +173,12 @@ def _digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator
 
 def _derived(folder: RunFolder, others: FindReaders) -> Iterator[tuple[Path, Callable[[], object]]]:
     """Yield the files made of a run's answers, or given by people, each with its reader."""
-    for name in pair_sets(folder):
-        own = RunFolder(folder.path)
-        use_pair_set(own, name)
-        yield own.pairs, partial(_exhaust_pairs, own)
-    if folder.votes.exists():
-        yield folder.votes, lambda: filed_votes(folder)
+    for own in places_of_pairs(folder):
+        for name in pair_sets(own):
+            use_pair_set(own, name)
+            yield own.pairs, partial(_exhaust_pairs, own.pairs, folder.path)
+        if own.votes.exists():
+            yield own.votes, partial(filed_votes, own)
     if has_people(folder.path):
         yield folder.path / "people" / "people.db", lambda: stored_votes(folder)
     readers: tuple[Reader, ...] = (
@@ -192,8 +192,8 @@ def _derived(folder: RunFolder, others: FindReaders) -> Iterator[tuple[Path, Cal
             yield path, partial(read, path)
 
 
-def _exhaust_pairs(folder: RunFolder) -> None:
-    _exhaust(read_pairs(folder))
+def _exhaust_pairs(path: Path, run: Path) -> None:
+    _exhaust(read_pairs_of(path, run))
 
 
 def _unreadable(folders: Iterable[RunFolder], others: FindReaders) -> Iterator[_Found]:

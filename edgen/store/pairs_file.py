@@ -2,6 +2,7 @@
 
 pairs/pairs.jsonl          the default set
 pairs/<name>/pairs.jsonl   a named one
+(pairs between runs: pairs/against/<a>-vs-<b>/ in place of pairs/)
 """
 
 from __future__ import annotations
@@ -80,17 +81,27 @@ def _read(line: bytes, place: str, run: Path) -> Pair:
     return pair
 
 
+def places_of_pairs(run: RunFolder) -> list[RunFolder]:
+    """Return a run's folder once for its own pairs, and once for each place of pairs between it and others."""
+    places = [RunFolder(run.path)]
+    for folder in sorted(run.against.glob("*/")):
+        places.append(RunFolder(run.path))
+        places[-1].place_pairs(folder)
+    return places
+
+
 def use_pair_set(run: RunFolder, name: str | None) -> None:
     """Have a run's folder name the pairs of a set as its pairs; None and "default" mean the default set.
     Raises UsageError for a name that cannot be one."""
-    if name in (None, DEFAULT):
+    if name is None or name == DEFAULT:
+        run.pairs = run.pairs_folder / "pairs.jsonl"
         return
     if not _NAME.fullmatch(name) or name in _TAKEN:
         raise UsageError(
             f"{name!r} cannot be the name of a pair set: give 1 to 60 letters, digits and signs of _ . -, with a letter or a "
             f"digit first, and none of {', '.join(_TAKEN)}."
         )
-    run.pairs = run.path / "pairs" / name / "pairs.jsonl"
+    run.pairs = run.pairs_folder / name / "pairs.jsonl"
 
 
 def require_pair_set(run: RunFolder, name: str | None) -> None:
@@ -99,13 +110,14 @@ def require_pair_set(run: RunFolder, name: str | None) -> None:
     if name not in (None, DEFAULT) and not run.pairs.exists():
         found = ", ".join(pair_sets(run)) or "none yet"
         raise UsageError(
-            f"{run.path}: there is no pair set {name!r} (sets: {found}); `edgen pairs {run.path} --signal … --name {name}` makes it."
+            f"{run.pairs_folder}: there is no pair set {name!r} (sets: {found}); `edgen pairs` with `--signal … --name {name}` "
+            "makes it."
         )
 
 
 def pair_sets(run: RunFolder) -> list[str]:
     """Return the names of the sets that a run has, the default one first."""
-    folder = run.path / "pairs"
+    folder = run.pairs_folder
     named = sorted(path.parent.name for path in folder.glob("*/pairs.jsonl"))
     found = [name for name in named if _NAME.fullmatch(name) and name not in (*_TAKEN, DEFAULT)]
     return [DEFAULT, *found] if (folder / "pairs.jsonl").exists() else found

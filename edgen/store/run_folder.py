@@ -82,11 +82,8 @@ class RunFolder:
         self.previous = path / "previous"
         self.arms_folder = path / "arms"
         self.arm_numbers = path / "arms" / "numbers.json"
-        self.judged = path / "pairs" / "judged"
-        self.rollouts = path / "pairs" / "rollouts"
         self.against = path / "pairs" / "against"
-        self.pairs = path / "pairs" / "pairs.jsonl"
-        self.votes = path / "pairs" / "votes.jsonl"
+        self.place_pairs(path / "pairs")
         self.adherence = path / "adherence"
         self.layers = path / "layers"
         self.candidates = path / "candidates"
@@ -94,9 +91,11 @@ class RunFolder:
         self.comparisons = path / "comparisons"
         self.report = path / "report.html"
 
-    def pairs_with_others(self) -> list[Path]:
-        """Return the files of pairs between this run and others."""
-        return sorted(self.against.glob("*/pairs.jsonl"))
+    def place_pairs(self, folder: Path) -> None:
+        """Let a folder hold the pairs, the votes, and what judges and rollouts say of them."""
+        self.pairs_folder = folder
+        self.judged, self.rollouts = folder / "judged", folder / "rollouts"
+        self.pairs, self.votes = folder / "pairs.jsonl", folder / "votes.jsonl"
 
     def arm(self, name: str) -> RunFolder:
         """Return the folder of one arm. The only arm of a job without `arms:` is "", and its folder is this

@@ -65,9 +65,7 @@ class AgainstFolder(RunFolder):
 
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__(paths[0])
-        own = self.against / name_together(_plain(label_runs(paths)))
-        self.judged, self.rollouts = own / "judged", own / "rollouts"
-        self.pairs, self.votes = own / "pairs.jsonl", own / "votes.jsonl"
+        self.place_pairs(self.against / name_together(_plain(label_runs(paths))))
 
 
 def _plain(labels: Sequence[str]) -> list[str]:
@@ -76,6 +74,17 @@ def _plain(labels: Sequence[str]) -> list[str]:
     if len(set(plain)) == len(plain):
         return plain
     return [f"{label}_{number}" for number, label in enumerate(plain)]
+
+
+def pairs_place(paths: Sequence[Path]) -> RunFolder:
+    """Return the folder of a run; of several runs, that of the first with the place of the pairs between
+    them."""
+    return RunFolder(paths[0]) if len(paths) == 1 else AgainstFolder(paths)
+
+
+def open_together(paths: Sequence[Path]) -> RunReader:
+    """Return the reader of a run, or of several as the arms of one. Raises as they do."""
+    return RunReader(paths[0]) if len(paths) == 1 else SeveralRuns(paths)
 
 
 class SeveralRuns(RunReader):
@@ -106,6 +115,7 @@ class SeveralRuns(RunReader):
             for other in others:
                 _require_same_roles(first, other)
             self._numbers = {label: _match(first, reader) for label, reader in [*self._readers.items()][1:]}
+            self._shared_numbers: dict[str, dict[int, int]] = {}
             self._require_shared()
             self._stack = stack.pop_all()
 
@@ -190,6 +200,23 @@ class SeveralRuns(RunReader):
         arm = f"{label}.{found.arm}" if found.arm else label
         identifier = found.id if self._own_names else f"{label}/{found.id}"
         return msgspec.structs.replace(found, id=identifier, scenario=index, arm=arm)
+
+    def _located(self, identifier: str) -> tuple[int, str] | None:
+        """Return scenario and name of an accepted conversation, by its id, in whichever run it is."""
+        for label, reader in self._readers.items():
+            own = identifier if self._own_names else identifier.removeprefix(f"{label}/")
+            if (self._own_names or own != identifier) and (place := reader._located(own)) is not None:
+                index = self._shared_number(label, place[0])
+                return None if index is None else (index, f"{label}.{place[1]}")
+        return None
+
+    def _shared_number(self, label: str, index: int) -> int | None:
+        """Return the number that a scenario of a run has in the first one; None if that lacks it."""
+        if label not in self._numbers:
+            return index
+        if label not in self._shared_numbers:
+            self._shared_numbers[label] = {there: here for here, there in self._numbers[label].items()}
+        return self._shared_numbers[label].get(index)
 
     def split(self, scenario: Scenario) -> Literal["train", "test"]:
         """Return the side of a scenario in the first run."""

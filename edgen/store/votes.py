@@ -36,7 +36,7 @@ _DIGEST = re.compile("[0-9a-f]{16}")
 _TURNED: dict[HumanChoice, HumanChoice] = {"a": "b", "b": "a", "tie": "tie"}
 
 VOTE = "vote"
-"""The task of people who vote."""
+"""The word of the task of people who vote. Votes on pairs between runs have the name of the pairs' folder, too."""
 _BETWEEN = "~"  # stands in no conversation's id
 
 _encode = msgspec.json.Encoder().encode
@@ -100,6 +100,17 @@ def rater_of(pair: tuple[str, str], vote: HumanVote) -> tuple[str, str]:
     return vote.rater, (vote.texts or "") if pair[0] == pair[1] else ""
 
 
+def vote_task(rundir: RunFolder) -> str:
+    """Return the task of people who vote on the pairs of a run, or on those between it and others."""
+    between = rundir.pairs_folder.parent == rundir.against
+    return f"{VOTE} {rundir.pairs_folder.name}" if between else VOTE
+
+
+def is_vote(task: str) -> bool:
+    """Return whether people vote in a task."""
+    return task.partition(" ")[0] == VOTE
+
+
 def vote_unit(a: str, b: str, texts: str) -> str:
     """Return the unit of the task "vote" for two conversations, in the order of their places in the run, and
     the digest of their texts."""
@@ -120,7 +131,7 @@ def _given_on_pages(rundir: RunFolder) -> Iterator[tuple[tuple[str, str], HumanV
     if not has_people(rundir.path):
         return
     with People(rundir.path) as people:
-        latest = people.latest(VOTE)
+        latest = people.latest(vote_task(rundir))
     for (unit, person), answer in latest.items():
         pair = read_vote_unit(unit)
         choice = answer.value.get("choice") if isinstance(answer.value, dict) else None

@@ -7,7 +7,7 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from aiohttp import web
@@ -15,6 +15,7 @@ from aiohttp import web
 from edgen.core.errors import EdgenError, UsageError
 from edgen.preferences.vote_units import key_of
 from edgen.store.people import Invitation, People
+from edgen.web.answers import SOURCES, html_page
 from edgen.web.guard import NOT_NOW, VISITOR, Route, Visitor, problem_page
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
@@ -36,13 +37,13 @@ class Asked(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """A kind of task. `units` finds the units of a task in a run; `shown` returns what a template needs of a
+    """A kind of task. `units` finds the units of a task in the runs that it is about; `shown` returns what a template needs of a
     unit's content for a person; `read` returns the answer in a form, and what the person saw. It raises
     UsageError."""
 
     word: str
     template: str
-    units: Callable[[IndexedRun, str, Setup], RunUnits[Any, Any]]
+    units: Callable[[Sequence[IndexedRun], Setup], RunUnits[Any, Any]]
     shown: Callable[[str, Any, str, Setup], Mapping[str, Any]]
     read: Callable[[Mapping[str, Any], str, str, Setup, list[str]], tuple[Any, Any]]
 
@@ -62,7 +63,8 @@ class _Pages:
         self._asking = asking
 
     def _asked(self, request: web.Request) -> tuple[Asked, Invitation]:
-        """Return the task of the visitor. Raises UsageError if it is another kind of task."""
+        """Return the task of the visitor. Raises HTTPForbidden if it is another kind of task, HTTPConflict where it cannot be
+        read now."""
         visitor: Visitor = request[VISITOR]
         run, invitation = visitor.run, visitor.invitation
         if run is None or invitation is None or invitation.task.split(" ")[0] != self._asking.word:
@@ -73,14 +75,18 @@ class _Pages:
         known = request.app[QUEUES]
         place = (run.slug, invitation.task)
         if place not in known:
-            units = self._asking.units(run, invitation.task, setup_of(people, invitation.task))
+            setup = setup_of(people, invitation.task)
+            try:
+                units = self._asking.units(request.app[SOURCES].together(run, setup.against), setup)
+            except EdgenError:  # whose words name places of this machine
+                raise web.HTTPConflict(text=NOT_NOW) from None
             known[place] = Asked(people, units, Queue(people, invitation.task, units))
         return known[place], invitation
 
     async def show(self, request: web.Request) -> web.StreamResponse:
         """Show the unit that the person is to answer now."""
         try:
-            return _html(await asyncio.to_thread(self._show, request, request[VISITOR]))
+            return html_page(await asyncio.to_thread(self._show, request, request[VISITOR]))
         except EdgenError:  # whose words name places of this machine
             return problem_page(NOT_NOW, 409, "/task")
 
@@ -184,10 +190,6 @@ def _seconds(since: str, now: float) -> float | None:
     except ValueError:
         return None
     return round(spent, 1) if math.isfinite(spent) and 0 <= spent <= _LONGEST_TIME else None
-
-
-def _html(text: str, status: int = 200) -> web.Response:
-    return web.Response(text=text, content_type="text/html", status=status)
 
 
 def _to(place: str) -> web.Response:

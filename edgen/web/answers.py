@@ -1,13 +1,13 @@
-"""Answers that the pages share: HTML, a problem as a page, and the run that an address names."""
+"""What the pages share: HTML as an answer, and the run that an address names."""
 
 from __future__ import annotations
 
 from aiohttp import web
 
-from edgen.web.guard import problem_page as problem_page
-from edgen.web.people import SOURCES as SOURCES
-from edgen.web.sources import IndexedRun
+from edgen.core.errors import UsageError
+from edgen.web.sources import IndexedFiles, IndexedRun, Sources
 
+SOURCES = web.AppKey("sources", Sources)
 NO_RUN = "There is no such run here; it may have been moved or removed."
 
 
@@ -16,6 +16,17 @@ def html_page(text: str, status: int = 200) -> web.Response:
     return web.Response(text=text, content_type="text/html", status=status)
 
 
-def run_of(request: web.Request) -> IndexedRun | None:
-    """Return the run that a request's path names; None if there is none."""
-    return request.app[SOURCES].find(request.match_info["run"])
+def source_of(request: web.Request) -> IndexedRun:
+    """Return the run or data set that a request's path names. It may wait for a disk. Raises UsageError for
+    an unknown one."""
+    if (found := request.app[SOURCES].find(request.match_info["run"])) is None:
+        raise UsageError(NO_RUN)
+    return found
+
+
+def run_of(request: web.Request) -> IndexedRun:
+    """Return the run that a request's path names. It may wait for a disk. Raises UsageError for an unknown
+    one, and for a data set."""
+    if isinstance(found := source_of(request), IndexedFiles):
+        raise UsageError(NO_RUN)
+    return found

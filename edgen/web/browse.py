@@ -12,7 +12,8 @@ import msgspec
 from aiohttp import web
 
 from edgen.store.conversation_index import ConversationIndex, Found, NumberFacts, Query
-from edgen.web.answers import NO_RUN, html_page, problem_page, run_of
+from edgen.web.answers import html_page, source_of
+from edgen.web.guard import problem_page
 from edgen.web.rendering import render
 
 PAGE = 50  # conversations of a page
@@ -24,9 +25,7 @@ _OPEN = 4  # facets that are shown open
 
 async def browse(request: web.Request) -> web.Response:
     """Show the conversations of a run or data set: searched, filtered, sorted, by the page."""
-    run = await asyncio.to_thread(run_of, request)
-    if run is None:
-        return problem_page(NO_RUN, 404)
+    run = await asyncio.to_thread(source_of, request)
     index = await asyncio.to_thread(run.index) or await asyncio.to_thread(run.wait, _PATIENCE)
     if index is None:
         if run.problem is not None:

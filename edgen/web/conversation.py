@@ -20,7 +20,7 @@ from edgen.preferences.pair_lines import pair_lines
 from edgen.space import load_space
 from edgen.store.layers import LabelsByLayer
 from edgen.store.run_folder import RunFolder
-from edgen.web.answers import NO_RUN, SOURCES, html_page, problem_page, run_of
+from edgen.web.answers import NO_RUN, SOURCES, html_page, run_of, source_of
 from edgen.web.marks import Part, differences, parts_of_reply
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedFiles, IndexedRun
@@ -41,15 +41,9 @@ class Details(NamedTuple):
 
 async def conversation(request: web.Request) -> web.Response:
     """Show one conversation, or all of one scenario side by side, with all that is known of it."""
-    run = await asyncio.to_thread(run_of, request)
-    if run is None:
-        return problem_page(NO_RUN, 404)
-    named = request.match_info["id"]
-    try:
-        text = await asyncio.to_thread(conversation_page, run, named, request.app[SOURCES].names())
-    except UsageError as problem:
-        return problem_page(str(problem), 404)
-    return html_page(text)
+    run = await asyncio.to_thread(source_of, request)
+    others = request.app[SOURCES].names()
+    return html_page(await asyncio.to_thread(conversation_page, run, request.match_info["id"], others))
 
 
 def conversation_page(
@@ -83,13 +77,7 @@ def conversation_page(
 async def requests(request: web.Request) -> web.Response:
     """Show every request of a conversation, as it was sent."""
     run = await asyncio.to_thread(run_of, request)
-    if run is None or isinstance(run, IndexedFiles):
-        return problem_page(NO_RUN, 404)
-    named = request.match_info["id"]
-    try:
-        found, *_ = await asyncio.to_thread(find_conversations, RunFolder(run.path), named)
-    except UsageError as problem:
-        return problem_page(str(problem), 404)
+    found, *_ = await asyncio.to_thread(find_conversations, RunFolder(run.path), request.match_info["id"])
     one = found[0]
     sent, note = await asyncio.to_thread(sent_requests, run.path, one.arm, one.scenario.index, one.replicate)
     return html_page(render("requests.html.j2", run=run, root="/", one=one, sent=sent, note=note))
@@ -104,11 +92,8 @@ async def beside(request: web.Request) -> web.Response:
         named = request.query.get(f"{side}_id", named)[:300]
         run = await asyncio.to_thread(sources.find, slug[:40])
         if run is None:
-            return problem_page(NO_RUN, 404)
-        try:
-            details = await asyncio.to_thread(details_of, run, named)
-        except UsageError as problem:
-            return problem_page(str(problem), 404)
+            raise UsageError(NO_RUN)
+        details = await asyncio.to_thread(details_of, run, named)
         halves += [(run, one) for one in details.shown]
     mark_differences([one for _, one in halves])
     return html_page(render("beside.html.j2", halves=halves, root="/"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import msgspec
 
 from edgen.core.errors import EdgenError
 from edgen.core.text import safe
-from edgen.core.values import Scenario, Turn
+from edgen.core.values import Scenario
 from edgen.evaluation.data_sets.files import files_at
 from edgen.evaluation.measure import Measure
 from edgen.evaluation.measuring import measures, measures_of_other_families
@@ -232,11 +232,6 @@ def facets_of(scenario: Scenario) -> tuple[dict[str, list[str]], dict[str, float
             facets[name] = [f"{value:g}"]
         _sort_in(name, value, numbers, facets)
     return facets, numbers
-
-
-def texts_of(turns: Sequence[Turn]) -> str:
-    """Return all that is said, for comparing conversations."""
-    return "\n".join(turn.text for turn in turns)
 
 
 def main(kind: str, path: str, index: str) -> None:

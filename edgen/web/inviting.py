@@ -15,8 +15,8 @@ from edgen.core.errors import DataError, UsageError
 from edgen.core.yaml_values import read_text
 from edgen.store.people import People, has_people
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import RunReader
-from edgen.store.votes import VOTE
+from edgen.store.several_runs import open_together
+from edgen.store.votes import vote_task
 from edgen.web import labelling, voting
 from edgen.web.options import PeopleOptions
 from edgen.web.people import invite
@@ -27,29 +27,33 @@ _MOST_GUIDELINES = 200_000  # bytes
 
 
 def set_up(paths: Sequence[Path], options: PeopleOptions) -> dict[str, str]:
-    """Set up a task in a run, and return the key of each new link by name.
+    """Set up a task in a run, or voting between runs, and return the key of each new link by name.
 
     Raises UsageError, RunError, DataError and LabelSetError.
     """
     if not options.sets_up:
         return {}
-    if len(paths) != 1:
-        raise UsageError("--vote, --label and --invite are about one run: name its folder alone.")
-    if not RunFolder(paths[0]).exists:
-        raise UsageError(
-            f"{paths[0]}: there is no run here. Name the folder of one, as `edgen status` lists them."
-        )
+    if len(paths) != 1 and not options.vote:
+        raise UsageError("--label and --invite are about one run: name its folder alone.")
+    for path in paths:
+        if not RunFolder(path).exists:
+            raise UsageError(
+                f"{path}: there is no run here. Name the folder of one, as `edgen status` lists them."
+            )
     if options.vote == (options.label is not None):
         raise UsageError("Name one task: --vote, or --label SET. The options of tasks go with it.")
     run = IndexedRun(paths[0])
     people = run.people(create=True)
     assert people is not None
     try:
-        with RunReader(run.path) as reader:
+        with open_together(paths) as reader:
             if options.vote:
                 if options.unit is not None:
                     raise UsageError("--unit goes with --label.")
-                task, setup = VOTE, voting.set_up(reader, setup_of(people, VOTE), options.known)
+                task = vote_task(reader.rundir)
+                setup = voting.set_up(reader, setup_of(people, task), options.known)
+                others = tuple(str(path.resolve()) for path in paths[1:])
+                setup = msgspec.structs.replace(setup, against=others)
             else:
                 labels = find_label_set(options.label or "")
                 task = labelling.task_of(labels)

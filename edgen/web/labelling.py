@@ -39,13 +39,13 @@ def _labels_of(setup: Setup) -> Labels:
     return Labels(labels=labels, unit="conversation" if setup.whole else "turn")
 
 
-def _units(run: IndexedRun, _task: str, setup: Setup) -> RunUnits[LabelUnit, tuple[Turn, ...]]:
+def _units(runs: Sequence[IndexedRun], setup: Setup) -> RunUnits[LabelUnit, tuple[Turn, ...]]:
     labels = _labels_of(setup)
 
     def listed(reader: RunReader) -> Iterator[tuple[str, LabelUnit]]:
         return ((one.unit, one) for one in label_units(reader, labels))
 
-    return RunUnits(run, listed, _loaded)
+    return RunUnits(runs, listed, _loaded)
 
 
 def _loaded(reader: RunReader, unit: LabelUnit) -> tuple[Turn, ...] | None:

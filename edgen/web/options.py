@@ -13,7 +13,9 @@ from edgen.core.options import option
 class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of people's tasks."""
 
-    vote: Annotated[bool, option("Have people vote on the run's pairs.")] = False
+    vote: Annotated[
+        bool, option("Have people vote on the run's pairs; of several runs, on those between them.")
+    ] = False
     label: Annotated[
         str | None,
         option(

@@ -15,23 +15,15 @@ from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.store.mailbox import Conversation, Mailbox, has_mailbox
 from edgen.store.people import Invitation, People
 from edgen.store.run_folder import RunFolder
+from edgen.web.answers import html_page, run_of
 from edgen.web.faces import Face
 from edgen.web.guard import ENTER, VISITOR, Route
 from edgen.web.progress import Progress, progress_of
 from edgen.web.rendering import render
-from edgen.web.sources import IndexedRun, Sources
+from edgen.web.sources import IndexedRun
 
 FACES = web.AppKey("faces", tuple[Face, ...])
-SOURCES = web.AppKey("sources", Sources)
 _MOST_INVITED = 200  # at once
-
-
-def run_of(request: web.Request) -> IndexedRun:
-    """Return the run that an address of the owner's pages names. Raises UsageError for an unknown one."""
-    run = request.app[SOURCES].find(request.match_info["run"])
-    if run is None:
-        raise UsageError("There is no such run here; it may have been moved or removed.")
-    return run
 
 
 def tasks_of(app: web.Application, run: IndexedRun) -> tuple[list[str], str]:
@@ -66,7 +58,7 @@ async def page(request: web.Request) -> web.StreamResponse:
 
 
 async def _show(request: web.Request, keys: Mapping[str, str], problem: str = "") -> web.Response:
-    run = run_of(request)
+    run = await asyncio.to_thread(run_of, request)
     people = run.people()
     invitations: list[Invitation] = [] if people is None else people.invitations()
     base = f"{request.scheme}://{request.host}"
@@ -83,7 +75,7 @@ async def _show(request: web.Request, keys: Mapping[str, str], problem: str = ""
         progress=[] if people is None else await asyncio.to_thread(_progress, people, invitations),
         hint=_hints(request.app, run),
     )
-    return web.Response(text=text, content_type="text/html", status=400 if problem else 200)
+    return html_page(text, 400 if problem else 200)
 
 
 def _progress(people: People, invitations: list[Invitation]) -> list[Progress]:
@@ -117,7 +109,7 @@ def _row(one: Invitation, people: People | None) -> dict[str, Any]:
 async def change_invite(request: web.Request) -> web.StreamResponse:
     """Invite people, and show each link once."""
     form = await request.post()
-    run, task = run_of(request), str(form.get("task", ""))
+    run, task = await asyncio.to_thread(run_of, request), str(form.get("task", ""))
     names = [
         name.strip() for name in str(form.get("names", "")).replace("\n", ",").split(",") if name.strip()
     ]
@@ -133,7 +125,7 @@ async def change_invite(request: web.Request) -> web.StreamResponse:
 async def answers(request: web.Request) -> web.StreamResponse:
     """Send everything that people answered, a JSON object a line: what they said in conversations, with
     times, and what they agreed to and answered besides."""
-    run = run_of(request)
+    run = await asyncio.to_thread(run_of, request)
     lines = await asyncio.to_thread(lambda: [msgspec.json.encode(one) for one in _answers(run)])
     return web.Response(body=b"\n".join(lines) + b"\n", content_type="application/jsonl", charset="utf-8")
 
@@ -177,7 +169,7 @@ def run_name(run: IndexedRun) -> str:
 
 async def change_revoke(request: web.Request) -> web.StreamResponse:
     """Revoke an invitation."""
-    run, number = run_of(request), str((await request.post()).get("n", ""))
+    run, number = await asyncio.to_thread(run_of, request), str((await request.post()).get("n", ""))
     people = run.people()
     if people is not None and number.isascii() and number.isdecimal() and len(number) < 10:
         await asyncio.to_thread(people.revoke, int(number), time.time())

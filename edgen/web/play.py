@@ -23,6 +23,7 @@ from edgen.runtime.players import Paper, answered_by, paper_after, paper_before,
 from edgen.store.mailbox import Mailbox, Seat, Waiting, has_mailbox
 from edgen.store.people import Answer
 from edgen.store.run_folder import RunFolder
+from edgen.web.answers import html_page
 from edgen.web.faces import Face
 from edgen.web.guard import VISITOR, Route
 from edgen.web.rendering import render
@@ -177,9 +178,16 @@ def _sided(turns: Sequence[tuple[str, str]]) -> list[tuple[str, str, int]]:
 
 def _shown(field: Field) -> dict[str, Any]:
     """Return a field as the template shows it."""
-    choices = [(msgspec.json.encode(one.value).decode(), one.words, one.hint) for one in field.choices]
-    return {"name": f"f:{field.name}", "label": field.label, "kind": field.kind, "choices": choices, "least": field.least,
-            "most": field.most, "worded": field.worded, "own": bool(field.own)}  # fmt: skip
+    return {
+        "name": f"f:{field.name}",
+        "label": field.label,
+        "kind": field.kind,
+        "choices": [(msgspec.json.encode(one.value).decode(), one.words, one.hint) for one in field.choices],
+        "least": field.least,
+        "most": field.most if field.kind == "number" else field.most_characters,
+        "worded": field.worded,
+        "own": bool(field.own),
+    }
 
 
 def _said(pending: PersonRequest, text: str | None) -> str:
@@ -216,7 +224,7 @@ def _page(
 ) -> web.Response:
     values = _show(request, player, stage, problem, kept=kept or {})
     text = render("play.html.j2", version=_version(player, stage), **values)
-    return web.Response(text=text, content_type="text/html", status=400 if problem else 200)
+    return html_page(text, 400 if problem else 200)
 
 
 def _version(player: _Player, stage: _Stage) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from edgen.core.errors import EdgenError
 from edgen.families.base import read_record_id
 from edgen.store.people import Answer, People
-from edgen.store.votes import VOTE
+from edgen.store.votes import is_vote
 from edgen.web.tasks import KNOWN, REPEAT, base_of, setup_of
 
 _AT_LEAST = 2  # people, for agreement
@@ -38,7 +38,7 @@ def progress_of(people: People, task: str) -> Progress:
     agreement = position = problem = None
     try:
         agreement = _agreement(said)
-        position = _position(latest) if task == VOTE else None
+        position = _position(latest) if is_vote(task) else None
         rest = _against_rest(said)
     except EdgenError as missing:  # numpy is an extra
         problem, rest = str(missing), {}
@@ -75,7 +75,8 @@ def _said(latest: Mapping[tuple[str, str], Answer]) -> dict[str, dict[str, tuple
 
 
 def _scenario(unit: str) -> int:
-    place = read_record_id(unit.partition("~")[0].partition("@")[0])
+    first = unit.partition("~")[0].partition("@")[0]
+    place = read_record_id(first.rpartition("/")[2])  # between runs of one name, a run stands before its ids
     return -1 if place is None else place[1]
 
 

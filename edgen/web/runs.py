@@ -182,10 +182,17 @@ async def events(request: web.Request) -> web.StreamResponse:
     before = b""
     with contextlib.suppress(ConnectionResetError, ClientConnectionResetError):
         while True:
-            rows, totals = await asyncio.to_thread(_look, request.app)
-            started = request.app[STARTER].shown()
-            data = msgspec.json.encode({"runs": rows, "totals": totals, "started": started})
+            data = await asyncio.to_thread(_state, request.app) or before
             await answer.write(b": alive\n\n" if data == before else b"data: " + data + b"\n\n")
             before = data
             await asyncio.sleep(_EVERY)
     return answer
+
+
+def _state(app: web.Application) -> bytes:
+    """Return how the runs stand, as JSON; empty where they cannot be read at this moment."""
+    try:
+        rows, totals = _look(app)
+    except (EdgenError, OSError):
+        return b""
+    return msgspec.json.encode({"runs": rows, "totals": totals, "started": app[STARTER].shown()})

@@ -11,6 +11,7 @@ from aiohttp import web
 from edgen.core.errors import UsageError
 from edgen.core.system import handling
 from edgen.web import answering, faces, labelling, pages, people, play, starting, voting
+from edgen.web.answers import SOURCES
 from edgen.web.faces import Face
 from edgen.web.guard import Guard
 from edgen.web.sources import Sources, stop_building
@@ -23,7 +24,7 @@ _MOST_SENT = 1 << 16  # bytes of a form
 def make_app(sources: Sources, guard: Guard) -> web.Application:
     """Return the application that shows these runs."""
     app = web.Application(middlewares=[guard.admit, pages.explain], client_max_size=_MOST_SENT)
-    app[people.SOURCES] = sources
+    app[SOURCES] = sources
     app[people.FACES] = FACES
     app[answering.QUEUES] = {}
     app[starting.STARTER] = starting.Starter(Path.cwd())

@@ -42,7 +42,7 @@ class IndexedRun:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = safe(path.name)
-        self.slug = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        self.slug = _slug(path)
         self.done, self.planned = 0, 0
         self.problem: str | None = None
         self._lock = threading.Lock()
@@ -104,17 +104,10 @@ class IndexedRun:
         yield from ledgers
         yield from (path.with_name(f"{path.name}-wal") for path in ledgers)
         yield from sorted(rundir.layers.glob("*/labels.jsonl"))
-        yield rundir.pairs
 
     def state(self) -> str:
-        digest = hashlib.sha256(_FORMAT.encode())
-        for file in self.files():
-            try:
-                facts = file.stat()
-            except OSError:
-                continue
-            digest.update(f"{file}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()[:16]
+        """Return a text that changes with the files."""
+        return stamp_of(self.files())
 
     def _build(self, path: Path) -> None:
         """Let a process build an index, and take the index when it is finished."""
@@ -156,10 +149,27 @@ class IndexedFiles(IndexedRun):
             return ()
 
 
+def stamp_of(files: Iterable[Path]) -> str:
+    """Return a text that changes with the size or the time of any of these files."""
+    digest = hashlib.sha256(_FORMAT.encode())
+    for file in files:
+        try:
+            facts = file.stat()
+        except OSError:
+            continue
+        digest.update(f"{file}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:16]
+
+
 def stop_building() -> None:
     """End every process that builds an index."""
     for child in [*_CHILDREN]:
         child.terminate()
+
+
+def _slug(path: Path) -> str:
+    """Return the short name of a run or data set in addresses."""
+    return hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def _index_file(name: str) -> Path:
@@ -209,6 +219,20 @@ class Sources:
     def names(self) -> list[tuple[str, str]]:
         """Return the short name and the name of every run and data set that was shown."""
         return [(one.slug, one.name) for one in (*self.data, *self._known.values())]
+
+    def together(self, run: IndexedRun, others: Sequence[str]) -> list[IndexedRun]:
+        """Return a run with those in these folders. Raises UsageError for one that is not shown here: what a
+        run's own files name is opened only where the owner named it, too."""
+        runs = [run]
+        for folder in others:
+            other = self.find(_slug(Path(folder)))
+            if other is None:
+                raise UsageError(
+                    f"people vote on pairs between {run.path} and {folder}, which is not shown here; start "
+                    f"`edgen web {run.path} {folder}`."
+                )
+            runs.append(other)
+        return runs
 
     def find(self, slug: str) -> IndexedRun | None:
         """Return the run or data set of that short name; None if there is none.

@@ -27,7 +27,6 @@ from edgen.store.run_folder import RunFolder
 from edgen.web.answers import run_of
 from edgen.web.guard import Route
 from edgen.web.job_process import Line
-from edgen.web.sources import IndexedFiles
 
 _MOST_STARTED = 20  # processes at once
 _MOST_COUNT = 10**7  # conversations
@@ -177,8 +176,6 @@ async def change_start(request: web.Request) -> web.StreamResponse:
 async def change_resume(request: web.Request) -> web.StreamResponse:
     """Resume a run from its own copy of the job."""
     run = await asyncio.to_thread(run_of, request)
-    if run is None or isinstance(run, IndexedFiles):
-        raise UsageError("There is no such run here; it may have been moved or removed.")
     rundir = RunFolder(run.path)
     await asyncio.to_thread(request.app[STARTER].start, rundir.job, run.path)
     return _home()
@@ -187,8 +184,6 @@ async def change_resume(request: web.Request) -> web.StreamResponse:
 async def change_stop(request: web.Request) -> web.StreamResponse:
     """Stop a run in its orderly way."""
     run = await asyncio.to_thread(run_of, request)
-    if run is None:
-        raise UsageError("There is no such run here; it may have been moved or removed.")
     await asyncio.to_thread(stop_run, RunFolder(run.path))
     return _home()
 

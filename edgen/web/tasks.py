@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -17,7 +17,8 @@ from edgen.core.errors import UsageError
 from edgen.preferences.vote_units import drawn, key_of
 from edgen.store.people import Answer, People
 from edgen.store.run_reader import RunReader
-from edgen.web.sources import IndexedRun
+from edgen.store.several_runs import open_together, pairs_place
+from edgen.web.sources import IndexedRun, stamp_of
 
 U = TypeVar("U")
 C = TypeVar("C")
@@ -40,6 +41,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """Answers between two checks of attention; 0: none."""
     known: dict[str, Any] = {}
     """Right answers of some units, which everybody gets."""
+    against: tuple[str, ...] = ()
+    """The folders of other runs, if people vote on pairs between runs."""
     labels: dict[str, Any] | None = None
     """The label set of a task of labels."""
     whole: bool = False
@@ -58,19 +61,20 @@ def base_of(unit: str) -> str:
 
 
 class RunUnits(Generic[U, C]):
-    """The units of a task in a run, as the run is now. Thread-safe.
+    """The units of a task in a run, or in several runs together, as they are now. Thread-safe.
 
-    `listed` yields the units of a run with their names; `loaded` returns a unit's content, None where the
-    run has other texts now.
+    `listed` yields the units with their names; `loaded` returns a unit's content, None where the runs have
+    other texts now.
     """
 
     def __init__(
         self,
-        run: IndexedRun,
+        runs: Sequence[IndexedRun],
         listed: Callable[[RunReader], Iterable[tuple[str, U]]],
         loaded: Callable[[RunReader, U], C | None],
     ) -> None:
-        self._run, self._listed, self._loaded = run, listed, loaded
+        self._runs, self._listed, self._loaded = runs, listed, loaded
+        self._paths = [run.path for run in runs]
         self._lock = threading.Lock()
         self._reader: RunReader | None = None
         self._stamp = ""
@@ -113,9 +117,9 @@ class RunUnits(Generic[U, C]):
         now = time.monotonic()
         if now < self._next_look:
             return
-        stamp = self._run.state()
+        stamp = "/".join((*(run.state() for run in self._runs), stamp_of([pairs_place(self._paths).pairs])))
         if stamp != self._stamp or self._reader is None:
-            reader = RunReader(self._run.path)
+            reader = open_together(self._paths)
             try:
                 units = dict(self._listed(reader))
             except BaseException:

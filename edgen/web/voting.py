@@ -14,11 +14,11 @@ from edgen.core.pair import texts_digest
 from edgen.core.values import Turn
 from edgen.preferences.vote_units import VotePair, VoteTexts, first_side, has_vote_pairs, texts_of, vote_pairs
 from edgen.store.run_reader import RunReader
-from edgen.store.votes import VOTE, vote_unit, votes_of_file
+from edgen.store.votes import VOTE, is_vote, vote_unit, votes_of_file
 from edgen.web.answering import Asking
 from edgen.web.faces import Face
 from edgen.web.sources import IndexedRun
-from edgen.web.tasks import RunUnits, Setup
+from edgen.web.tasks import RunUnits, Setup, setup_of
 
 _CHOICES = ("first", "second", "tie")
 _LOOKED_AT = 200  # conversations in which a page looks for several responses to a turn
@@ -26,18 +26,19 @@ _LOOKED_AT = 200  # conversations in which a page looks for several responses to
 
 def _tasks(run: IndexedRun) -> Sequence[str]:
     people = run.people()
-    if people is not None and people.settings(VOTE) is not None:
-        return (VOTE,)
+    known = [] if people is None else [task for task in people.tasks_set() if is_vote(task)]
+    if VOTE in known:
+        return known
     with RunReader(run.path) as reader:
-        return (VOTE,) if has_vote_pairs(reader, most=_LOOKED_AT) else ()
+        return [VOTE, *known] if has_vote_pairs(reader, most=_LOOKED_AT) else known
 
 
 def _listed(reader: RunReader) -> Iterator[tuple[str, VotePair]]:
     return ((pair.unit, pair) for pair in vote_pairs(reader))
 
 
-def _units(run: IndexedRun, _task: str, _setup: Setup) -> RunUnits[VotePair, VoteTexts]:
-    return RunUnits(run, _listed, texts_of)
+def _units(runs: Sequence[IndexedRun], _setup: Setup) -> RunUnits[VotePair, VoteTexts]:
+    return RunUnits(runs, _listed, texts_of)
 
 
 def _shown(unit: str, texts: VoteTexts, person: str, _setup: Setup) -> Mapping[str, Any]:
@@ -74,8 +75,9 @@ def set_up(reader: RunReader, before: Setup, known: Path | None) -> Setup:
     UsageError for a run without pairs, DataError for the file."""
     if not has_vote_pairs(reader):
         raise UsageError(
-            f"{reader.rundir.path}: this run has no pairs to vote on. A pair is two accepted conversations of one scenario, or "
-            "two responses to one turn: generate with `replicates: 2` or more, with `arms`, or with several responses."
+            f"{reader.rundir.path}: there are no pairs to vote on. A pair is two accepted conversations of one scenario, or "
+            "two responses to one turn: generate with `replicates: 2` or more, with `arms`, or with several responses; or name "
+            "two runs of the same scenarios."
         )
     if known is None:
         return before
@@ -94,8 +96,9 @@ def set_up(reader: RunReader, before: Setup, known: Path | None) -> Setup:
 VOTING = Asking("vote", "vote.html.j2", _units, _shown, _read)
 
 
-def _hint(run: IndexedRun, _task: str) -> str:
-    return f"edgen pairs {run.path} --signal human makes labels of these votes."
+def _hint(run: IndexedRun, task: str) -> str:
+    named = " ".join((str(run.path), *setup_of(run.people(), task).against))
+    return f"edgen pairs {named} --signal human makes labels of these votes."
 
 
 FACE = Face("vote", _tasks, VOTING.routes, _hint)

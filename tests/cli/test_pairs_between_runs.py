@@ -151,7 +151,7 @@ def test_what_cannot_be_compared_is_said(command: Command, runs: tuple[Path, Pat
         assert ended.code == 2, ended.err
         assert said in ended.err
     ended = command("pairs", a, b, "--signal", "human")
-    assert (ended.code, "is about the conversations of one run" in ended.err) == (2, True)
+    assert (ended.code, "there are no votes" in ended.err) == (2, True)
     ended = command("pairs", a, b, "--report")
     assert (ended.code, "there is no such file" in ended.err) == (2, True)
 

@@ -4,10 +4,12 @@ pages."""
 from __future__ import annotations
 
 import itertools
+import json
 import re
+import signal
 import subprocess
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -176,3 +178,84 @@ def test_a_person_writes_a_whole_conversation_in_prose(tmp_path: Path) -> None:
     (record,) = edgen.open(run).conversations()
     assert [turn.text for turn in record.turns][:2] == ["What is a market?", "A place to trade."]
     assert call("validate", run) == 0
+
+
+def test_a_person_writes_texts_for_turns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Paraphrases and wrong replies, a line each; one that only repeats the turn is asked for again."""
+    run = make_run(tmp_path / "run")
+    setting = "backends.writer={type: human}"
+    for kind, says in (("paraphrases", "in other words"), ("wrong", "wrong replies")):
+        command = ("annotate", "--write", kind, "--texts", "2", "--after", "2", "--set", setting)
+        asked = _asking(run, *command, "--agent", "Teacher")
+        again = iter([True])
+
+        def write(ann: Player, again: Iterator[bool] = again, kind: str = kind) -> None:
+            if next(again, False):
+                said = ann.turns[-1]
+                ann.page = ann.browser.post("/play/answer", ann.form() | {"f:texts": f"{said}\n{said}"})
+                return
+            texts = f"1. The first of the {kind}.\n\n- And <b>another</b> of the {kind}."
+            ann.page = ann.browser.post("/play/answer", ann.form() | {"f:texts": texts})
+
+        seen = _answer_all(run, "writer", asked, write)
+        assert len(seen) == 11  # ten conversations with one such turn, and once again
+        assert "Texts: 2, one on each line" in seen[0]
+        assert says in seen[0]
+        assert "begins" not in seen[0]  # the marks of a model's prompt
+        assert "(1) Teacher" in seen[0]
+        assert any("Your answer could not be used" in page for page in seen)
+        lines = (run / "candidates" / f"{kind}.jsonl").read_text("utf-8").splitlines()
+        texts = {text for line in lines for text in json.loads(line)["texts"]}
+        assert texts == {f"The first of the {kind}.", f"And <b>another</b> of the {kind}."}
+        assert len(lines) == 10
+    asked = _asking(
+        run, "annotate", "--write", "wrong", "--after", "0", "--agent", "Teacher", "--set", setting
+    )
+    with Pages(run) as pages:
+        bob = Player.enter("bob", pages.port, pages.invite("writer", "bob")["bob"])
+        assert bob.until("answer") == "answer"
+        for given in ("", "one", "a\nb\nc\nd"):
+            page = bob.browser.post("/play/answer", bob.form() | {"f:texts": given})
+            assert f"This has {len(given.split())} where 3 are expected" in page
+            assert given in page  # what was written stays
+    asked.send_signal(signal.SIGINT)
+    assert asked.wait(30) == 130
+    out = tmp_path / "pool"
+    assert call("export", run, "--to", "dstc7", "-o", out) in (0, 3)
+    assert call("validate", run) == 0
+
+
+def test_a_person_rates_adherence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run(tmp_path / "run")
+    asked = _asking(run, "stats", "--adherence", "10", "--set", "backends.judge={type: human}", "--json")
+
+    def rate(ann: Player) -> None:
+        names = re.findall(r'type="radio" name="(f:\w+)"', ann.page)
+        ann.page = ann.browser.post("/play/answer", ann.form() | dict.fromkeys(names, '"yes"'))
+
+    seen = _answer_all(run, "judge", asked, rate)
+    assert len(seen) == 10
+    assert "Does the student ask to be taught" in seen[0]
+    assert "begins" not in seen[0]
+    assert "&lt;script&gt;" in seen[0]
+    capsys.readouterr()
+    assert call("stats", run, "--adherence", "10", "--set", "backends.judge={type: human}", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert "adherence" in json.dumps(told)
+
+
+def test_a_person_labels_all_turns_of_a_conversation_together(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run")
+    command = (
+        "annotate",
+        "--labels",
+        "teacher_moves",
+        "--together",
+        "--set",
+        "backends.annotator={type: human}",
+    )
+    seen = _answer_all(run, "annotator", _asking(run, *command), lambda ann: ann.say(""))
+    assert len(seen) == 10
+    assert "(2) Teacher" in seen[0]
+    lines = (run / "layers" / "teacher_moves" / "labels.jsonl").read_text("utf-8").splitlines()
+    assert len(lines) == 20

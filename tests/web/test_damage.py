@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import re
 import shutil
 import sqlite3
 import time
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,9 +122,34 @@ def test_every_page_of_a_run_that_changed_says_what_is_wrong(outputs: Path) -> N
             for route in pages:
                 status = _ask(served, people[name], route, slug)[0]
                 assert status in (200, 303), (name, route.path)
+        events = _Events(served)
+        assert {
+            name: run["state"] for name, run in events.until(lambda runs: len(runs) == len(CHANGES)).items()
+        } == dict.fromkeys(CHANGES, "complete")
         for name, change in CHANGES.items():
             change(outputs / name)
         time.sleep(2.5)  # what a page knows of a run is that old at most
+        gone = {"moved", "removed", "a_file"}
+        runs = events.until(lambda runs: not gone & {*runs} and runs["newer"]["problem"])
+        assert {*runs} >= {*CHANGES} - gone - {"ledger_gone"}
+        unreadable = {name for name, run in runs.items() if run["state"] == "unreadable"}
+        assert {"newer", "older", "garbage"} <= unreadable
+        home = unescape(served.site.get("/").text)
+        for name in unreadable:  # the list has a note with the run's own problem
+            assert runs[name]["problem"]
+            assert f'<p class="note">{runs[name]["problem"]}</p>' in home
+        for name in gone:
+            assert f'data-run="{slugs[name]}"' not in home
+        for name in CHANGES:
+            for path in ("/play", "/play/state"):
+                answer = people[name]["player"].get(path)
+                assert answer.status in ({409, 403} if name in (*gone, "people_gone") else {200, 403, 409})
+                assert str(outputs) not in answer.text
+                if name in ("moved", "removed"):
+                    assert (answer.status, "cannot be read now" in answer.text) == (409, True), path
+            form = {"token": "x", "key": "x", "f:text": "lost?"}
+            assert people[name]["player"].post("/play/answer", form).status == 403
+        assert events.until(lambda runs: True)  # and the stream goes on
         told: dict[str, set[int]] = {}
         for name, slug in slugs.items():
             for _ in range(2):  # also once something was read again
@@ -138,6 +167,28 @@ def test_every_page_of_a_run_that_changed_says_what_is_wrong(outputs: Path) -> N
         assert re.search("newer|version", newer), newer
         assert served.site.get("/").status == 200
         assert served.server.poll() is None
+
+
+class _Events:
+    """What a page hears of the runs, as they change."""
+
+    def __init__(self, served: Served) -> None:
+        self._talk = http.client.HTTPConnection("127.0.0.1", served.site.port, timeout=20)
+        self._talk.request("GET", "/events", headers={"Cookie": served.site.cookie})
+        self._answer = self._talk.getresponse()
+        self._last: dict[str, Any] = {}
+
+    def until(self, holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+        """Listen until this holds of the runs, by name; return them."""
+        end = time.monotonic() + 60
+        while True:
+            line = self._answer.readline()
+            assert line, "the stream ended"
+            if line.startswith(b"data: "):
+                self._last = {run["name"]: run for run in json.loads(line.removeprefix(b"data: "))["runs"]}
+            if holds(self._last):
+                return self._last
+            assert time.monotonic() < end, self._last
 
 
 def _ask(served: Served, people: dict[str, Person], route: Route, slug: str) -> tuple[int, str]:

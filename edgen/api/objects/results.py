@@ -18,8 +18,7 @@ from edgen.core.values import Turn
 from edgen.store.layers import UnitLabels, read_layer
 from edgen.store.pairs_file import require_pair_set, use_pair_set
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import RunReader
-from edgen.store.several_runs import AgainstFolder, SeveralRuns
+from edgen.store.several_runs import open_together, pairs_place
 from edgen.store.written_texts import WrittenLine, read_written
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from edgen.api.pairs import PairedRun
     from edgen.evaluation.comparison.result import Comparison as ComparisonResult
     from edgen.evaluation.measuring import Quality
+    from edgen.store.run_reader import RunReader
 
 
 class Tabular:
@@ -78,15 +78,13 @@ class Pairs(Tabular):
         self.made = made
         self.against = tuple(against)
         self.name = name
-        run = AgainstFolder([folder, *against]) if against else RunFolder(folder)
+        run = pairs_place([folder, *against])
         require_pair_set(run, name)
         if not run.pairs.exists():
             raise UsageError(f"{folder}: this run has no pairs yet; make them with run.pairs(by='oracle').")
 
     def _open(self) -> RunReader:
-        if self.against:
-            return SeveralRuns([self.folder, *self.against])
-        reader = RunReader(self.folder)
+        reader = open_together([self.folder, *self.against])
         use_pair_set(reader.rundir, self.name)
         return reader
 

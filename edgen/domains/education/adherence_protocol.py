@@ -28,7 +28,17 @@ from edgen.plugin import (
 )
 from edgen.plugin.answers import drop_thinking, object_in
 from edgen.plugin.forms import form_of, one_of
-from edgen.plugin.protocols import DEFAULT_VARIABLES, FENCED, Protocol, TaskId, fence_turns, transcript_of
+from edgen.plugin.protocols import (
+    DEFAULT_VARIABLES,
+    FENCED,
+    Protocol,
+    TaskId,
+    View,
+    fence_turns,
+    said_in,
+    transcript_of,
+    words_without_marks,
+)
 
 VARIABLES = (*DEFAULT_VARIABLES, "conversation", *FENCED)
 TEMPLATE = "adherence_guarded"
@@ -80,7 +90,13 @@ def adherence(
     variables = {**scenario_variables(scenario), **shown, "conversation": transcript_of(turns)}
     address = Address(scenario.index, task)
     messages = prompt.messages(variables)
-    question = Question(address, messages, ADHERENCE.name, "judge", prompt.schema, form=prompt.form(SHEET))
+    view = None
+    if rules.by_people("judge"):
+        plain = prompt.messages({**variables, "guarded": "", "conversation": ""})
+        view = View(turns=said_in(turns), text=words_without_marks(plain, shown["fence"]))
+    question = Question(
+        address, messages, ADHERENCE.name, "judge", prompt.schema, form=prompt.form(SHEET), view=view
+    )
     return (yield from ask(question, rules, _read))
 
 

@@ -21,7 +21,7 @@ from edgen.core.values import Event, Reply, Role, Scenario, Turn
 from edgen.families.base import record_id
 from edgen.preferences.rollout_evidence import RolloutOutcome, find_rollouts
 from edgen.store.layers import LabelsByLayer, LayerJoin
-from edgen.store.pairs_file import read_pairs_of, read_pairs_of_scenario
+from edgen.store.pairs_file import pair_sets, places_of_pairs, read_pairs_of_scenario, use_pair_set
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -173,31 +173,31 @@ def _with_labels(
 def _pairs(
     rundir: RunFolder, ids: set[str], scenario: int
 ) -> tuple[list[Pair], dict[str, list[RolloutOutcome]], list[str]]:
-    """Return the pairs with these conversations, their rollouts, and the reason for missing pairs."""
-    between, said = _pairs_with_others(rundir, ids)
-    if not rundir.pairs.exists():
-        return between, {}, said
-    try:
-        own = read_pairs_of_scenario(rundir, scenario)
-        pairs = [pair for pair in own if {pair.a.id, pair.b.id} & ids]
-        rollouts: dict[str, list[RolloutOutcome]] = {}
-        if any(pair.signals.rollouts is not UNSET for pair in pairs):
-            with RunReader(rundir.path) as reader:
-                rollouts = {pair.id: found for pair in pairs if (found := find_rollouts(reader, pair))}
-        return pairs + between, rollouts, said
-    except RunError as problem:
-        return between, {}, [f"Its pairs cannot be told: {problem}", *said]
-
-
-def _pairs_with_others(rundir: RunFolder, ids: set[str]) -> tuple[list[Pair], list[str]]:
-    """Return the pairs of these conversations with those of other runs, and the reason for missing ones. A
-    side's id has its run in front where the runs have one name."""
+    """Return the pairs with these conversations, their rollouts, and the reason for missing pairs. A pair of
+    several sets is there once for each label."""
     found: list[Pair] = []
     said: list[str] = []
-    for file in rundir.pairs_with_others():
-        try:
-            pairs = read_pairs_of(file, rundir.path)
-            found += [pair for pair in pairs if ids & {one.id.rpartition("/")[2] for one in (pair.a, pair.b)}]
-        except RunError as problem:
-            said.append(f"Its pairs with other runs cannot be told: {problem}")
-    return found, said
+    for place in places_of_pairs(rundir):
+        for name in pair_sets(place):
+            use_pair_set(place, name)
+            try:
+                pairs = [pair for pair in read_pairs_of_scenario(place, scenario) if _ids_of(pair) & ids]
+            except RunError as problem:
+                said.append(f"Its pairs cannot be told: {problem}")
+                continue
+            known = [(pair.id, pair.label) for pair in found]
+            found += [pair for pair in pairs if (pair.id, pair.label) not in known]
+    rollouts: dict[str, list[RolloutOutcome]] = {}
+    try:
+        if any(pair.signals.rollouts is not UNSET for pair in found):
+            with RunReader(rundir.path) as reader:
+                rollouts = {pair.id: played for pair in found if (played := find_rollouts(reader, pair))}
+    except RunError as problem:
+        said.append(f"Its rollouts cannot be told: {problem}")
+    return found, rollouts, said
+
+
+def _ids_of(pair: Pair) -> set[str]:
+    """Return the ids of a pair's conversations in their runs: between runs of one name, a side's id has its
+    run in front."""
+    return {side.id.rpartition("/")[2] for side in (pair.a, pair.b)}

@@ -14,8 +14,9 @@ async function look() {
         play.querySelector("textarea, input[type=radio]")?.focus();
       }
       typing.textContent = state.typing ? "Somebody is writing …" : "";
-    } else if (answer.status === 403) {
-      typing.textContent = "Open your link again to go on.";
+    } else {
+      typing.textContent = answer.status === 403 ? "Open your link again to go on."
+        : "The conversation cannot be read now; the page tries again. Everything that you sent is stored.";
     }
   } catch {
     typing.textContent = "No connection; the page tries again.";
