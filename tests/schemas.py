@@ -190,7 +190,10 @@ def space_schema() -> _Schema:
         "required": ["name"],
         "anyOf": [
             {"required": ["dimensions"], "properties": dict.fromkeys(lists, False)},
-            {"required": list(lists), "properties": dict.fromkeys(own, False)},
+            {
+                "required": list(lists),
+                "properties": dict.fromkeys([key for key in own if key not in section_names()], False),
+            },
         ],
     }
     return _whole(

@@ -32,6 +32,7 @@ REASONS: Mapping[str, str] = {
     "repeated": "the same row is there already",
     "assistant_first": "the first message is not the user's, which this format cannot express",
     "no_prompt": "the trained side speaks first there, so its words have no prompt (--opening user gives it one)",
+    "untrained": "the trained side says nothing in it",
     "system_message": "the first message is a system message, which this format cannot express",
     "no_actions": "nothing says what the response does, or was to do, so that its prompt could tell it",
     "actions_differ": "the two responses do, or were to do, different things, so their prompts differ",

@@ -37,7 +37,8 @@ def rows_of(path: Path, source: str) -> Iterator[Piece]:
         ) from None
     number = 0
     try:
-        with parquet.ParquetFile(path) as file:
+        # Buffered ahead, every row group would stay in memory until the end.
+        with parquet.ParquetFile(path, pre_buffer=False) as file:
             for batch in file.iter_batches(batch_size=_ROWS):
                 for row in batch.to_pylist():
                     number += 1

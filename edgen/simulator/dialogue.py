@@ -14,7 +14,7 @@ from edgen.core.values import END_MARKER, Role
 from edgen.reading import phrase_kinds as ways
 from edgen.simulator.answer_form import Json
 from edgen.simulator.conversation_prompt import ConversationPrompt, ScenarioBrief
-from edgen.simulator.phrases import Phrases, inside, join
+from edgen.simulator.phrases import Phrases, Way, inside, is_grudging, join
 
 Course = Literal["harmony", "teacher_adapts", "student_adapts", "clash"]
 Mood = Literal["good", "mixed", "bad"]
@@ -56,14 +56,15 @@ class Dialogue(NamedTuple):
     probability: float
 
 
-def converse(task: ConversationPrompt, rng: Random) -> Dialogue:
-    """Return the requested conversation; every choice is drawn from `rng`."""
+def converse(task: ConversationPrompt, rng: Random, aspects: tuple[Way, ...] = ()) -> Dialogue:
+    """Return the requested conversation; every choice is drawn from `rng`. `aspects`: those of the topic."""
     plot_ = plot(task, rng)
-    voice = Phrases(rng, _slots(task.brief, rng))
+    voice = Phrases(rng, _slots(task.brief, rng), aspects)
     turns: Entries = []
     for i in range(plot_.length):
         if i % 2 == 0:
-            turns.append(("Teacher", _teacher(plot_, task.brief, i, voice, rng)))
+            heard = turns[-1][1] if turns else ""
+            turns.append(("Teacher", _teacher(plot_, task.brief, i, voice, rng, heard)))
         else:
             turns.append(("Student", _student(plot_, task.brief, i, voice, rng)))
     role, text = turns[-1]
@@ -163,21 +164,24 @@ def _part(phrase: str | None, default: str, rng: Random) -> str:
     return parts[int(rng.random() * len(parts))]
 
 
-def _teacher(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Random) -> str:
-    """Return the teacher's entry `i`."""
+def _teacher(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Random, heard: str) -> str:
+    """Return the teacher's entry `i`, after what it heard last."""
     say, draw = voice.say, rng.random
     if i == 0:
         return join(say("t.open"), say(f"t.method.{plot_.offers}") if draw() < 0.7 else "")
     if i == plot_.length - 1:
         return voice.close("t", plot_.teacher, plot_.mood)
     if i == plot_.length - 2:
-        return join(say("t.nod") if plot_.mood == "good" else "", say(f"t.before.{plot_.mood}"))
+        nods = plot_.mood == "good" and not is_grudging(heard)
+        return join(say("t.nod") if nods else "", say(f"t.before.{plot_.mood}"))
     if i == plot_.turning and plot_.course == "teacher_adapts":
         first = say("t.react.adapts") if draw() < 0.5 else ""
         return join(first, say("t.turn"), say(f"t.teach.{plot_.wants}"))
     served = plot_.wants if plot_.course == "teacher_adapts" else plot_.offers
     if i > plot_.turning:
-        return join(say("t.nod") if draw() < 0.65 else "", say(f"t.teach.{served}"))
+        return join(
+            say("t.nod") if draw() < 0.65 and not is_grudging(heard) else "", say(f"t.teach.{served}")
+        )
     if i == 2 and draw() < 0.5:
         return join(say("t.press"), say(f"t.teach.{plot_.offers}"))
     if plot_.teacher == "adapts":  # willing, but not yet or not this time

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 
@@ -38,12 +39,14 @@ BOOK = compile_book(Path(__file__).with_name("phrases.txt").read_text(encoding="
 
 
 class Phrases:
-    """A speaker of rules that repeats no way, aspect or quality in one conversation while others are left."""
+    """A speaker of rules that repeats no way, aspect or quality in one conversation while others are left.
+    `aspects`: those of the topic, if the space names any."""
 
-    __slots__ = ("_random", "_said", "slots")
+    __slots__ = ("_aspects", "_random", "_said", "slots")
 
-    def __init__(self, rng: Random, slots: Mapping[str, str]) -> None:
+    def __init__(self, rng: Random, slots: Mapping[str, str], aspects: tuple[Way, ...] = ()) -> None:
         self.slots = slots
+        self._aspects = aspects or BOOK["aspect"]
         self._random = rng.random
         self._said: set[int] = set()
 
@@ -65,7 +68,8 @@ class Phrases:
             rule = name.lower()
             value = self.slots.get(rule)
             if value is None:
-                value = self._fill(self._fresh(BOOK[rule]) if rule in _ONCE else self._any(BOOK[rule]))
+                ways = self._aspects if rule == "aspect" else BOOK[rule]
+                value = self._fill(self._fresh(ways) if rule in _ONCE else self._any(ways))
             out += (value if name == rule else _capital(value), way[i + 1])
         return "".join(out)
 
@@ -84,6 +88,36 @@ class Phrases:
                 way = fresh
         said.add(id(way))
         return way
+
+
+@lru_cache(maxsize=256)
+def aspects_of(texts: tuple[str, ...]) -> tuple[Way, ...]:
+    """Return the aspects of a topic as ways to say `aspect`, with some that every topic has."""
+    return (*((text,) for text in texts), *(way for way in BOOK["aspect"] if way[0] in _OF_ANY_TOPIC))
+
+
+_OF_ANY_TOPIC = ("the main idea", "the hardest part", "the bigger picture", "the most surprising detail")
+
+
+_GRUDGING = ("s.first.doubt", "s.confused", "s.wish", "s.prefer", "s.ask.", "s.react.")
+
+
+@lru_cache(maxsize=1)
+def _grudging() -> re.Pattern[str]:
+    """Return a pattern of what students say who do not follow, or want another way."""
+    ways = {
+        max(way[::2], key=len).strip() for rule in BOOK if rule.startswith(_GRUDGING) for way in BOOK[rule]
+    }
+    return re.compile("|".join(sorted(re.escape(way[1:]) for way in ways if len(way) > _TELLING)))
+
+
+_TELLING = 8  # characters; shorter words stand in other sentences, too
+
+
+def is_grudging(text: str) -> bool:
+    """Return whether a student's turn holds a complaint, a wish or a question of not following, as the book
+    has them: nobody praises these."""
+    return _grudging().search(text) is not None
 
 
 def join(*sentences: str) -> str:

@@ -29,9 +29,11 @@ def speak_next(scene: Scene, messages: Sequence[Message], fault: str | None, rng
         return own[int(rng.random() * len(own))]
     talk = Talk(scene, scene.role, rng)
     turns = _turns_of(first)
-    last = _closes(len(said) + 1, turns, rng) or (
-        len(said) + 1 >= turns[0] and talk.is_through(own, heard, opened=not said or said[0][0])
+    count = len(said) + 1
+    last = _closes(count, turns, rng) or (
+        count >= turns[0] and talk.is_through(own, heard, opened=not said or said[0][0])
     )
+    last = last and (count >= turns[1] or not _is_asked(heard))
     text = talk.next(own, heard, last=last, opened=not said or said[0][0])
     if fault == "leaked_secret" and (secret := talk.secret()):
         text = f"{text} {secret}."
@@ -55,6 +57,11 @@ def _closes(count: int, turns: tuple[int, int], rng: Random) -> bool:
     return count >= high or (count >= low and rng.random() < 1 / (high - count + 1))
 
 
+def _is_asked(heard: Sequence[str]) -> bool:
+    """Return whether the last that was heard is a question: who answers it does not say goodbye with it."""
+    return bool(heard) and heard[-1].rstrip().endswith("?")
+
+
 def talk_over(scene: Scene, task: ConversationPrompt, rng: Random) -> Dialogue:
     """Return a whole conversation of the scene's roles; every choice is drawn from `rng`."""
     names = [*scene.book.sees]
@@ -67,14 +74,17 @@ def talk_over(scene: Scene, task: ConversationPrompt, rng: Random) -> Dialogue:
     own: dict[str, list[str]] = {name: [] for name in names}
     heard: dict[str, list[str]] = {name: [] for name in names}
     entries: list[tuple[Any, str]] = []
-    for i in range(length):
+    for i in range(high):
         name = names[i % len(names)]
-        text = talks[name].next(own[name], heard[name], last=i == length - 1, opened=name == names[0])
+        last = i == high - 1 or (i >= length - 1 and not _is_asked(heard[name]))
+        text = talks[name].next(own[name], heard[name], last=last, opened=name == names[0])
         own[name].append(text)
         for other in names:
             if other != name:
                 heard[other].append(text)
         entries.append((written[name], text))
+        if last:
+            break
     if task.end_marker:
         entries[-1] = (entries[-1][0], f"{entries[-1][1]} {END_MARKER}")
     middle, spread = _UNDERSTOOD

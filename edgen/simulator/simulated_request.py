@@ -18,7 +18,7 @@ from edgen.core.values import Message
 from edgen.protocols.base import Protocol
 from edgen.simulator import conversation_prompt, defects, prompt_roles
 from edgen.simulator.dialogue import Dialogue, converse, render
-from edgen.simulator.phrases import Phrases
+from edgen.simulator.phrases import Phrases, Way, aspects_of
 
 if TYPE_CHECKING:
     from edgen.simulator.agent_prompt import AgentPrompt
@@ -118,7 +118,11 @@ class SimulatedRequest:
             if self.scene is not None and "topic" in (values := self.scene.scenario.values):
                 task = task._replace(brief=task.brief._replace(topic=values["topic"]))
             scene = self._speaking_scene
-        dialogue = converse(task, self._rng) if scene is None else self._talk_over(scene, task)
+        dialogue = (
+            converse(task, self._rng, self._aspects(self._scene))
+            if scene is None
+            else self._talk_over(scene, task)
+        )
         spoken = dialogue.entries
         if self.fault == "one_speaker":
             spoken = [entry for entry in spoken if entry[0] == spoken[0][0]]
@@ -147,6 +151,14 @@ class SimulatedRequest:
         """The scene whose values turns are about; None where the prompt alone says what to speak of."""
         return self.scene if self.scene is not None and self.scene.book.speaks else None
 
+    @staticmethod
+    def _aspects(scene: Scene | None) -> tuple[Way, ...]:
+        """Return the aspects that the space names of the scene's topic."""
+        if scene is None or not (facts := scene.book.phrases.facts.get("topic")):
+            return ()
+        texts = facts.get(scene.scenario.values.get("topic", ""), {}).get("aspects", ())
+        return aspects_of(tuple(texts)) if texts and not isinstance(texts, str) else ()
+
     def turn(self) -> str | None:
         """Return a side's next turn."""
         if (scene := self._speaking_scene) is not None and scene.role is not None:
@@ -158,7 +170,9 @@ class SimulatedRequest:
             return None
         from edgen.simulator import turns
 
-        return self._garble() or self.as_json("text", turns.speak(self._place, self.fault, self._rng))
+        return self._garble() or self.as_json(
+            "text", turns.speak(self._place, self.fault, self._rng, self._aspects(self.scene))
+        )
 
     def probability(self) -> str | None:
         """Return the number for a closing question."""

@@ -20,6 +20,7 @@ from edgen.space.scene import Scene
 
 _QUOTED = re.compile(r"[“\"]([^“”\"]{2,160})[”\"]")
 _AFTER_COLON = re.compile(r":\s+(.{2,160}?)(?=[.?!](?:\s|$)|$)")
+_ASKING = re.compile(r"[^.!?\n]+\?")  # a sentence that asks
 _NOTHING = RolePhrases()
 _NO_WAYS: Mapping[str, tuple[str, ...]] = {}
 _NO_FIELDS: Mapping[str, Any] = {}
@@ -118,11 +119,14 @@ class Talk:
         """Return whether what was heard holds certain words, with any item of a list in a slot of theirs."""
         before, slot, after = split_words(words)
         if slot is not None and after is not None:
-            name, field, _ = read_slot(slot)
+            name, field, *_ = read_slot(slot)
             if field and isinstance(items := self._fact(name, field), (list, tuple)):
                 if before not in heard or after not in heard:  # most turns
                     return False
-                return any(f"{before}{str(item).lower()}{after}" in heard for item in items)
+                said = [str(item).lower() for item in items]
+                return any(
+                    f"{before}{one}{after}" in heard for item in said for one in (item, item.rstrip(".?!"))
+                )
         wanted = self._fill(words)
         return bool(wanted) and str(wanted).lower() in heard
 
@@ -186,7 +190,7 @@ class Talk:
         return tidy("".join(out))
 
     def _slot(self, slot: str) -> str | None:
-        name, field, lower = read_slot(slot)
+        name, field, lower, new = read_slot(slot)
         if name == HEARD:
             return self._note_place(self._example())
         if name == KNOWLEDGE:
@@ -197,6 +201,8 @@ class Talk:
             if name not in values:
                 return None
         if name not in self._sees and not self._knows_all:
+            return None
+        if new and not self._note_unsaid(name, field):
             return None
         said = self._field(name, field) if field else self._value(name)
         if said and len(said) >= LONG_ENOUGH and said.rstrip(".?!") in self._said:
@@ -224,6 +230,15 @@ class Talk:
             if place is not None:
                 self._places[name] = place
         return texts[place] if place is not None and place < len(texts) else None
+
+    def _note_unsaid(self, name: str, field: str) -> bool:
+        """Let the present way have the place of an item that nobody has said; return whether there is one."""
+        items, whole = self._fact(name, field), "\n".join([*self._own, *self._heard])
+        listed = items if isinstance(items, (list, tuple)) else ()
+        unsaid = [i for i, one in enumerate(listed) if one.rstrip(".?!") not in whole]
+        if unsaid:
+            self._places[name] = unsaid[int(self._draw() * len(unsaid))]
+        return bool(unsaid)
 
     def _note_place(self, said: str | None) -> str | None:
         """Return an example that was heard; items in the present way are in its place."""
@@ -326,9 +341,10 @@ class Talk:
 
     def _value_asked_for(self) -> str | None:
         """Return the value of the dimension whose label the last question names."""
-        labels, last = self.scene.book.labels, self._heard[-1].lower() if self._heard else ""
-        for name in self._known() if "?" in last else ():
-            if labels[name].lower() in last and self._scenario.values[name] not in self._said:
+        labels, heard = self.scene.book.labels, self._heard[-1].lower() if self._heard else ""
+        asked = " ".join(_ASKING.findall(heard))
+        for name in self._known() if asked else ():
+            if labels[name].lower() in asked and self._scenario.values[name] not in self._said:
                 return self.generic("v.answer", label=labels[name], value=str(self._value(name)))
         return None
 

@@ -20,7 +20,7 @@ from edgen.core.values import END_MARKER, Message, Role
 from edgen.reading import phrase_kinds as ways
 from edgen.simulator.agent_prompt import AgentPrompt, methods, mood
 from edgen.simulator.conversation_prompt import MARKER
-from edgen.simulator.phrases import BOOK, Phrases, Way, inside, join
+from edgen.simulator.phrases import BOOK, Phrases, Way, inside, is_grudging, join
 from edgen.simulator.prompt_length import any_turns
 from edgen.simulator.tone import tone
 
@@ -47,8 +47,10 @@ class _Fresh(Phrases):
 
     __slots__ = ("_heard",)
 
-    def __init__(self, rng: Random, slots: Mapping[str, str], heard: str) -> None:
-        super().__init__(rng, slots)
+    def __init__(
+        self, rng: Random, slots: Mapping[str, str], heard: str, aspects: tuple[Way, ...] = ()
+    ) -> None:
+        super().__init__(rng, slots, aspects)
         self._heard = heard
 
     def say_one(self, ways: tuple[Way, ...]) -> str:
@@ -105,7 +107,7 @@ def harmless(rule: str) -> tuple[Way, ...]:
 class _Speaker:
     """Common parts of both sides: state, voice, draws."""
 
-    def __init__(self, place: AgentPrompt, rng: Random) -> None:
+    def __init__(self, place: AgentPrompt, rng: Random, aspects: tuple[Way, ...]) -> None:
         self.place = place
         self.side = place.side
         self.draw = rng.random
@@ -118,7 +120,7 @@ class _Speaker:
         self.likes = names or (ways.OTHER,)
         self.way = self.likes[int(self.draw() * len(self.likes))]
         self.slots = {"topic": self.topic, "want": "", "have": ""}
-        self.voice = _Fresh(rng, self.slots, "\n".join(self.own))
+        self.voice = _Fresh(rng, self.slots, "\n".join(self.own), aspects)
         self.say = self.voice.say
 
     def hears(self, text: str) -> tuple[str, ...]:
@@ -153,9 +155,10 @@ TELLS_JUDGE = (
 )
 
 
-def speak(place: AgentPrompt, fault: str | None, rng: Random) -> str:
-    """Return a side's next turn; every choice is drawn from `rng`. `fault`: a content fault, or None."""
-    speaker = _Speaker(place, rng)
+def speak(place: AgentPrompt, fault: str | None, rng: Random, aspects: tuple[Way, ...] = ()) -> str:
+    """Return a side's next turn; every choice is drawn from `rng`. `fault`: a content fault, or None;
+    `aspects`: those of the topic."""
+    speaker = _Speaker(place, rng, aspects)
     role = place.side.role
     if fault == "loop" and speaker.own:
         return speaker.own[int(speaker.draw() * len(speaker.own))]
@@ -247,14 +250,15 @@ def _teacher(speaker: _Speaker, last: bool) -> str:
         return say(f"t.before.{speaker.lately()}")
     heard = speaker.other[-1] if speaker.other else ""
     felt = tone(heard)
+    pleased = felt > 0 and not is_grudging(heard)
     wishes = [name for name in speaker.hears(heard) if name not in speaker.likes]
     if served not in speaker.likes:  # already changed
-        return join(say("t.nod") if felt > 0 and chance(0.6) else "", _teach(speaker, served))
+        return join(say("t.nod") if pleased and chance(0.6) else "", _teach(speaker, served))
     if wishes and felt < 0.45 and chance(_yields(speaker, kind, felt)):
         speaker.name("want", wishes[0])
         return join(say("t.turn"), _teach(speaker, wishes[0]))
     if felt > 0.1 or chance(0.2 + 0.3 * speaker.mood):
-        return join(say("t.nod") if chance(0.7) else "", _teach(speaker, speaker.way))
+        return join(say("t.nod") if pleased and chance(0.85) else "", _teach(speaker, speaker.way))
     if kind == "adapts":  # willing, but without a hint, or not this time
         return join(say("t.react.adapts" if chance(0.6) else "t.press"), _teach(speaker, speaker.way))
     if chance(0.3 + 0.3 * speaker.mood):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 from edgen.space.phrases import SLOT
 
@@ -28,11 +29,21 @@ def split_words(words: str) -> tuple[str, str | None, str | None]:
     return before.lower(), slot, after
 
 
+class Slot(NamedTuple):
+    """A slot: its name and field, whether it begins with a small letter, and whether it wants an unsaid item."""
+
+    name: str
+    field: str
+    lower: bool
+    new: bool
+
+
 @lru_cache(maxsize=4_096)
-def read_slot(slot: str) -> tuple[str, str, bool]:
-    """Return the name, the field and whether it begins with a small letter."""
-    name, _, field = slot.removesuffix(":lower").partition(".")
-    return name, field, slot.endswith(":lower")
+def read_slot(slot: str) -> Slot:
+    """Return a slot's parts."""
+    path, _, how = slot.partition(":")
+    name, _, field = path.partition(".")
+    return Slot(name, field, how == "lower", how == "new")
 
 
 def names_item(text: str, item: str) -> bool:

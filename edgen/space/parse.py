@@ -114,7 +114,10 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
         raise SpaceError(source, f"this file is a job, and its space is {value['space']}; name that instead.")
     problems: list[Problem] = []
     of_domains = {name: value.pop(name) for name in section_names() if name in value}
-    is_open = bool(of_domains or {"dimensions", "roles", "exclude", "knowledge"} & value.keys())
+    in_lists = {*LISTS.values()} <= value.keys()
+    is_open = bool(
+        {"dimensions", "roles", "exclude", "knowledge"} & value.keys() or (of_domains and not in_lists)
+    )
     head = _read_head(value, OpenSpace if is_open else FiveLists, problems)
     keep = value["duplicates"] == "keep"
     dimensions = (_read_dimensions if is_open else _read_lists)(value, problems, keep)

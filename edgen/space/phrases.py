@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from edgen.space.model import Space
 
 Ways = tuple[str, ...]
-SLOT = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)?(?::lower)?)\}")
+SLOT = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)?(?::lower|:new)?)\}")
 HEARD, KNOWLEDGE = "heard", "knowledge"
 
 
@@ -50,9 +50,9 @@ class RolePhrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class Phrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Sentences of the simulator about a space's values.
 
-    A way may have slots: `{topic}`, `{topic:lower}`, a field as `{topic.example}`, `{heard}` for the example
-    that the other gave last, `{knowledge}` for a fact of the knowledge file. A way with a slot that the role
-    cannot fill is left out.
+    A way may have slots: `{topic}`, `{topic:lower}`, a field as `{topic.example}`, `{topic.examples:new}` for
+    an item that nobody has said yet, `{heard}` for the example that the other gave last, `{knowledge}` for a
+    fact of the knowledge file. A way with a slot that the role cannot fill is left out.
     """
 
     persona: Ways | None = None
@@ -169,7 +169,7 @@ def _unfilled(path: str, lists: Iterable[Ways], space: Space) -> Iterator[Proble
         for ways in lists
         for way in ways
         for slot in SLOT.findall(way)
-        if not _fills(slot.removesuffix(":lower"), space)
+        if not _fills(slot.partition(":")[0], space)
     )
 
 

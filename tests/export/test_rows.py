@@ -50,6 +50,15 @@ ONE_PAIR = MemoryRun(pairs=[compared(0, BAD, GOOD, chosen="b", p=0.75)])
 TAUGHT = MemoryRun(taught=[lesson(0, 0, GOOD), lesson(1, 0, STUDENT_FIRST, split="test")])
 
 
+@pytest.mark.parametrize("name", ["trl-sft", "verl", "sharegpt"])
+def test_a_conversation_in_which_the_trained_side_is_silent_gives_no_row(name: str) -> None:
+    run = MemoryRun(
+        taught=[lesson(0, 0, turns("S Is anybody there?", "S Hello?")), lesson(1, 0, STUDENT_FIRST)]
+    )
+    assert [row.value["id"] for row in _rows(name, run)] == [run.taught[1].candidate.id]
+    assert _left_out(name, run) == {"untrained": 1}
+
+
 class TestTurnLevel:
     def test_dpo(self) -> None:
         assert _values("trl-dpo", ONE_PAIR) == [

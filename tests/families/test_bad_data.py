@@ -14,6 +14,7 @@ import pytest
 from edgen.api.validating import validate
 from edgen.core.errors import DataError
 from edgen.evaluation.data_sets import open_data_sets
+from edgen.families.parquet import rows_of
 from edgen.families.reader import own_readers
 
 Record = dict[str, Any]
@@ -190,6 +191,23 @@ def test_a_second_layout_is_refused_with_its_place(layout: Layout, tmp_path: Pat
     with pytest.raises(DataError, match=r"record 29 has the layout of .* separate files"):
         read(path)
     assert not validate([path]).sound
+
+
+def test_a_parquet_file_is_read_a_group_of_rows_at_a_time(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "data.parquet"
+    said = [
+        {"role": "user", "content": "What is it? " * 200},
+        {"role": "assistant", "content": "A number. " * 200},
+    ]
+    rows = pa.Table.from_pylist([{"id": f"c{number}", "messages": said} for number in range(500)])
+    with parquet.ParquetWriter(path, rows.schema, compression="none", use_dictionary=False) as writer:
+        for _ in range(10):
+            writer.write_table(rows)
+    size, before = path.stat().st_size, pa.total_allocated_bytes()
+    most = max(pa.total_allocated_bytes() - before for _ in rows_of(path, "data"))
+    assert most < size / 3
 
 
 @each_layout

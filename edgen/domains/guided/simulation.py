@@ -41,8 +41,13 @@ _LEADS = (
 _OWN = (
     "Give me a moment, please.",
     "I hear you.",
-    "One thing after the other.",
+    "I have noted that.",
+    "Thank you.",
+)
+_LATER = (
     "I will come back to that.",
+    "One thing after the other, please.",
+    "I cannot say that yet.",
 )
 _BEGINS = (
     "Hello, what is it?",
@@ -57,8 +62,6 @@ _FOLLOWS = (
     "Thank you. What is next?",
     "Understood.",
     "Good to know.",
-    "What should I do?",
-    "How long will that take?",
 )
 _YES = (
     "Yes, please.",
@@ -117,15 +120,16 @@ def _garbage(request: Simulation) -> str | None:
 def _choose(request: Simulation, asked: str, brief: str) -> str:
     """Return a number, or words where they are asked for."""
     lists = [_NUMBERED.findall(found[1]) for found in _OFFERED.finditer(asked)]
-    # What changes something stands first; who says a short reply has a reason.
-    alone = _spoke_last(brief, asked)
-    short = request.random() < 0.06 and "You speak first." not in asked and not alone
+    # What changes something stands first; who says a short reply has a reason: an open question, most of all.
+    alone, last = _spoke_last(brief, asked), _last_said(asked)
+    asks = last.endswith("?") and not _WANTS.search(last)
+    short = request.random() < (0.5 if asks else 0.05) and "You speak first." not in asked and not alone
     numbers = lists[-1] if lists and short else lists[0] if lists else []
     if short and len(lists) > 1:
-        numbers = _without_bare(asked, numbers) or lists[0]
+        numbers = _fitting_replies(asked, numbers, asks=asks) or lists[0]
     free, drawn = '"Say:"' in asked and not (numbers and alone), request.random()
-    if free and (not numbers or drawn > 0.93):
-        return f"Say: {request.pick(_OWN)}"
+    if free and (not numbers or (drawn > 0.95 and not _WANTS.search(last))):
+        return f"Say: {request.pick(_LATER if asks else _OWN)}"
     if named := _named_option(asked, lists[0] if lists else []):
         return named
     hints: list[str] = _HINT.findall(asked)
@@ -134,13 +138,21 @@ def _choose(request: Simulation, asked: str, brief: str) -> str:
     return request.pick(numbers) if numbers else "1"
 
 
-def _without_bare(asked: str, numbers: Sequence[str]) -> list[str]:
-    """Return the replies without a bare yes or no, unless the partner asked something."""
-    said = [*_LINE.finditer(asked.partition("You may say:")[0])]
-    if said and said[-1][0].endswith("?"):
-        return [*numbers]
-    bare = {one[1] for one in _OPTION.finditer(asked) if one[2].strip(" .!").lower() in ("yes", "no", "okay")}
-    return [number for number in numbers if number not in bare]
+def _fitting_replies(asked: str, numbers: Sequence[str], *, asks: bool) -> list[str]:
+    """Return the short replies that fit: a bare yes or no to nobody, and words of not knowing to a question
+    alone."""
+    said = {one[1]: one[2].strip(" .!").lower() for one in _OPTION.finditer(asked)}
+    return [
+        number
+        for number in numbers
+        if said[number] not in ("yes", "no", "okay") and bool(_NOT_KNOWN.search(said[number])) is asks
+    ]
+
+
+def _last_said(asked: str) -> str:
+    """Return the last line of the conversation so far, without its speaker."""
+    lines = [*_SAID.finditer(asked.partition("You may say:")[0])]
+    return lines[-1][1].strip() if lines else ""
 
 
 def _spoke_last(brief: str, asked: str) -> bool:
@@ -167,6 +179,7 @@ _ROLE = re.compile(r"\AYou are (\w[\w ]*?), and you talk with ")
 _LINE = re.compile(r"(?m)^([A-Z][\w ]*): .+$")
 _SAID = re.compile(r"(?m)^[A-Z]\w*: (.+)$")
 _OPTION = re.compile(r"(?m)^(\d+)\. (.+)$")
+_NOT_KNOWN = re.compile(r"\b(?:know|moment|later)\b")
 _NAME = re.compile(r"\b[A-Z][a-z]{3,}\b")
 _WORD = re.compile(r"\b[a-z]{4,}\b")
 _WANTS = re.compile(
@@ -209,7 +222,7 @@ def _say(request: Simulation, own: list[str], heard: list[str]) -> str:
         return f"{request.pick(_I_SAID)} {own[-1]}"
     if talk is not None and heard and (said := talk.answer(own, heard)):
         return said
-    if "?" not in last:
+    if "?" not in last and not _CHOOSE.search(last):
         steps = talk.phrases.says if talk is not None else ()
         if talk is not None and steps and request.random() < 0.7:
             ways = steps[int(request.random() * len(steps))]
@@ -231,6 +244,7 @@ def _say(request: Simulation, own: list[str], heard: list[str]) -> str:
 _AGAIN = re.compile(
     r"(?i)\b(?:say|repeat) (?:that|it|this)(?: once more| again)?, please\?|\bsay that again\b"
 )
+_CHOOSE = re.compile(r"(?i)\bplease (?:name|choose|pick|say) (?:one|which)\b")
 _I_SAID = ("I said:", "Once more:", "Again:")
 _QUOTED = 3  # words of what was heard
 

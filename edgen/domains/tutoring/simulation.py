@@ -17,6 +17,7 @@ from hashlib import blake2b
 import msgspec
 
 from edgen.domains.tutoring.exercises.answers import words_of
+from edgen.domains.tutoring.guessing import REMINDERS, put_together, read_manner
 from edgen.plugin import Message, Simulation
 from edgen.plugin.protocols import CONTINUED
 from edgen.protocols.labelling_simulated import true_labels
@@ -32,7 +33,8 @@ _WANTED = re.compile(r"(?mi)^do this now:\s*([\w -]{1,40})")
 _TELLING = re.compile(r"(?mi)^tell the answer in (\d{1,3})% of your turns\b")
 _QUOTED = re.compile(r"“([^“”]{1,200})”")
 _RESPONSES = re.compile(r"(?ms)^\[([0-9a-f]{16})\] Responses begins\n(.*)\n\[\1\] Responses ends$")
-_TELLS_AFTER = 3  # tries of the student
+_NOTHING_LEFT = 0.6  # how often the answer is told once all points are
+_TELLS_AFTER = 6  # turns of the student
 
 
 def speak(request: Simulation) -> str | None:
@@ -117,6 +119,8 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
     tries, guessed = len(heard), last.startswith(_TRIES)
     told = _TELLING.search(brief)
     telling = int(told[1]) / 100 if told else 0.3 * max(0, tries - _TELLS_AFTER)
+    if not told and tries > 1 and not _unsaid(request, brief):
+        telling = max(telling, _NOTHING_LEFT)
     if wanted is None and request.random() < telling:
         return f"It is “{answer}”. Please say it.", ["Hint"]
     own = [said for said in _own_since(request.messages, len(heard)) if said]
@@ -124,12 +128,16 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
     right = bool(guess) and _says(answer, _guessed(guess))
     if wanted is None:
         wanted = _chosen(request, guessed)
-        if wanted == "Confirmation" and not (last.startswith(_SEES) and right):
+        if wanted == "Confirmation" and not (last in _SEES and right):
             wanted = "Hint"  # nothing was said that could be right
         begun = any(_guessed(text).startswith(answer.split()[0]) for text in heard)
         if wanted == "Question" and (begun or any(text.startswith(_ASKS) for text in own)):
             wanted = "Hint"  # the first word is known
     point = _point(request, brief, last, answer)
+    if last.endswith(_WONDERS[-1]) and guess:  # about the order
+        if right:
+            return request.pick(_GOING_WELL), ["Confirmation"]
+        wanted = "Correction"
     if wanted == "Correction" and right:
         return f"{request.pick(_GOING_WELL)} {point}", ["Confirmation", "Hint"]
     return _respond(request, wanted, point, answer, _guessed(guess))
@@ -161,17 +169,37 @@ def _respond(request: Simulation, action: str, point: str, answer: str, guess: s
 
 def _point(request: Simulation, brief: str, last: str, answer: str) -> str:
     """Return something that the tutor may tell, which answers the student's question if one point does."""
-    found = _POINTS.search(brief)
-    points = (
-        [line.strip()[2:].strip() for line in found[1].split("\n") if line.strip()[:2] == "- "]
-        if found
-        else []
-    )
+    points = _points(brief)
     if not points:
         return "Think of what we did before."
-    said = _said(request)
-    fitting = [point for point in points if point not in said and _fits(point, last, answer)]
-    return request.pick(fitting) if fitting else _new(request, points)
+    unsaid = _unsaid(request, brief)
+    fitting = [point for point in unsaid if _fits(point, last, answer)]
+    # A guess needs what it lacks, most of all.
+    lacking = [point for point in unsaid if not _says(last, _last_quoted(point))] if _guessed(last) else []
+    point = request.pick(fitting or lacking or unsaid) if unsaid else _new(request, points)
+    # A rule without words of this exercise was told before, so that it is enough to remind of it.
+    known = "“" not in point and any(
+        point in one.content for one in request.messages if one.role == "assistant"
+    )
+    return _new(request, REMINDERS) if known else point
+
+
+def _points(brief: str) -> list[str]:
+    """Return what the tutor may tell."""
+    lines = found[1].split("\n") if (found := _POINTS.search(brief)) else []
+    return [line.strip()[2:].strip() for line in lines if line.strip()[:2] == "- "]
+
+
+def _unsaid(request: Simulation, brief: str) -> list[str]:
+    """Return what the tutor may tell and has not told in the exercise at hand."""
+    said = "\n".join(_own_since(request.messages, len(_heard_since(request.messages, brief))))
+    reminded = any(reminder in said for reminder in REMINDERS)
+    return [point for point in _points(brief) if point not in said and not (reminded and "“" not in point)]
+
+
+def _last_quoted(point: str) -> str:
+    """Return the last quotation of a point; the point itself if it quotes nothing."""
+    return quoted[-1] if (quoted := _QUOTED.findall(point)) else point
 
 
 def _fits(point: str, last: str, answer: str) -> bool:
@@ -217,24 +245,24 @@ def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
     mistake = _MISTAKE.search(brief)
     if mistake and len(heard) == 1:
         return _guess(request, mistake[1].strip()), ["Guess"]
-    told_of = " ".join(_told_of(heard[1:], brief))
     own = [
         message.content for message in request.messages[1 - 2 * len(heard) :] if message.role == "assistant"
     ]
+    question = found[1] if (found := _EXERCISE.search(brief)) else ""
+    manner = read_manner(brief, sum(text.startswith((*_NOT_YET, _ORDER)) for text in heard))
+    pieces = put_together(heard[1:], question, manner)
+    told_of = " ".join(pieces.words) if pieces.covered >= manner.least else ""
     guessed = any(text.startswith(_TRIES) for text in own)
-    wonders = _WONDERS[: len(_WONDERS) if guessed else _FIRST_AND_NEXT if told_of else _FIRST]
-    draw = request.random()
+    wonders = _WONDERS[bool(pieces.words) :] if guessed else _WONDERS[bool(pieces.words) : _FIRST]
     # A question is not answered by "I see", and neither is a bare "Not quite."
     sees = len(heard) > 1 and not last.startswith(_ASKS) and last not in (*_NOT_YET, _ORDER)
-    if (
-        told_of
-        and draw < (0.5 if sees else 0.75)
-        and not any(text.rstrip(".?").endswith(f" {told_of}") for text in own)
-    ):
+    eager = 0.75 if manner.least == 1 or not sees else 0.6
+    if told_of and request.random() < eager and not any(_guessed(text) == told_of for text in own):
         return _guess(request, told_of), ["Guess"]
-    if draw < 0.62 and sees:
+    draw = request.random()
+    if draw < 0.25 and sees:
         return _new(request, _SEES), ["Affirmation"]
-    if draw < 0.7 and sees:
+    if draw < 0.35 and sees:
         return f"{_new(request, _SEES)} {_new(request, wonders)}", ["Question", "Affirmation"]
     return _new(request, wonders), ["Question"]
 
@@ -245,32 +273,6 @@ def _guess(request: Simulation, words: str) -> str:
     return f"{begin} {words}{'?' if begin == _TRIES[1] else '.'}"
 
 
-def _told_of(heard: Sequence[str], brief: str) -> list[str]:
-    """Return the last parts of an answer that were quoted, in the order in which the question has what they
-    stand for; a part that says something of another one stands before it."""
-    question = found[1] if (found := _EXERCISE.search(brief)) else ""
-    quotes = [(quoted, message) for message in heard if (quoted := _QUOTED.findall(message))]
-    places: dict[str, float] = {}
-    for quoted, _ in quotes:
-        about, part = quoted[0], quoted[-1]
-        if about != part and part[-1] not in "'’" and (at := question.find(about)) >= 0:
-            places[part] = at
-    for quoted, message in quotes:
-        about, part = quoted[0], quoted[-1]
-        if part[-1] in "'’":  # written together with the next word
-            continue
-        if "becomes" in message:
-            about = quoted[-2]
-            places[part] = places.pop(about, len(question))
-        elif about == part:  # what the answer begins with
-            places.setdefault(part, -1)
-        elif part not in places:
-            places[part] = places.get(about, len(question)) - 0.5
-    parts = sorted([*places][-3:], key=lambda part: places[part])
-    words = " ".join(parts).split()
-    return [word for i, word in enumerate(words) if not i or word != words[i - 1]]
-
-
 def _says(text: str, answer: str) -> bool:
     return f" {' '.join(words_of(answer, accents=False))} " in f" {' '.join(words_of(text, accents=False))} "
 
@@ -278,16 +280,18 @@ def _says(text: str, answer: str) -> bool:
 _PRAISE = ("Yes, that is right:", "Well done!", "Exactly:", "Very good, it is")
 _NOT_YET = ("Not quite.", "Almost, but not yet.", "That is not it yet.")
 _ORDER = "Close. Look at the order again."
-_ASKS = ("Which word would you begin with?", "What do you already know of it?", "How would you start?")
-_GOING_WELL = ("You are on the right way.", "Good so far.", "That part is right.")
+_ASKS = (
+    "Which word would you begin with?", "What do you already know of it?", "How would you start?", "Where would you begin?",
+)  # fmt: skip
+_GOING_WELL = ("That is the right way.", "Good so far.", "That part is right.", "Up to there it is right.")
 _TRIES = ("I think it is", "Is it", "My guess is", "Maybe", "Then it must be")
 _SEES = ("Okay, I see.", "Ah, that makes sense.", "Thanks, I get that now.", "Right, I remember.")
-# The first can be asked at once, the next once something was told, the last after a guess.
+# The first can be asked before anything was told, the next at any time, the last three after a guess.
 _WONDERS = (
     "What is the first word?", "How do I say that?", "Can you give me a hint?", "What does the rule say?",
-    "Is there a word that I know already?", "Which word comes next?", "How does it end?", "Is the order right?",
+    "Do I know a word of it?", "Which word comes next?", "How does it end?", "Is the order right?",
 )  # fmt: skip
-_FIRST, _FIRST_AND_NEXT = 5, 7
+_FIRST = 5
 _FIRST_WORD, _A_RULE = (_WONDERS[0],), (_WONDERS[3], _WONDERS[6], _WONDERS[7])
 _SAYS_HOW = (_WONDERS[1], _WONDERS[4], _WONDERS[5])
 _A_WORD = re.compile(r"^“[^”]+” is “([^”]+)”\.$")

@@ -23,6 +23,8 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
 
 def _row(conversation: AcceptedConversation, chat: Chat, repeats: Repeats) -> Item:
     said = chat.messages(conversation.candidate.turns, conversation.scenario, conversation.candidate.ended_by)
+    if not any(message["role"] == "assistant" for message in said):
+        return LeftOut("untrained")
     messages = without_trailing_user(chat.user_first(said))
     if not begins_with_user(messages):
         return LeftOut("assistant_first")

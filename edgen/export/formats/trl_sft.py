@@ -12,13 +12,15 @@ from edgen.plugin.formats import Repeats, tried
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """Yield a row per conversation, without repeats within a scenario."""
+    """Yield a row per conversation in which the trained side speaks, without repeats within a scenario."""
     repeats = Repeats()
     for conversation in run.conversations():
         messages = chat.messages(
             conversation.candidate.turns, conversation.scenario, conversation.candidate.ended_by
         )
-        if repeats.has(conversation.scenario.index, messages):
+        if not any(message["role"] == "assistant" for message in messages):
+            yield LeftOut("untrained")
+        elif repeats.has(conversation.scenario.index, messages):
             yield LeftOut("repeated")
         else:
             marked = [{**message, **chat.mask(message)} for message in messages]

@@ -1,0 +1,100 @@
+"""The guess of a simulated student: an answer put together out of the pieces that the tutor quoted, with the mistakes
+that the student's own line tells of.
+
+Pieces are known by the form of the tutor's points: “bed” is “letto” names a word, “letto” …: its article is “il” what stands
+before it, “giallo” becomes “gialla” another form of it, and a sentence without a quotation that something stands *behind* or
+*after* something else the order. Pieces stand in the order in which the question has what they stand for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_QUOTED = re.compile(r"“([^“”]{1,200})”")
+_ORDER_RULE = re.compile(r"\bstands? (?:behind|after)\b")
+_NO_LITTLE_WORDS = re.compile(r"(?im)^- .*\bleaves? the articles? out\b")
+_IN_FRONT = re.compile(r"(?im)^- .*\bin front, as in\b")
+_AT_ONCE = re.compile(r"(?im)^- .*\bguess(?:es)? at once\b")
+_ASKS_FIRST = re.compile(r"(?im)^- .*\basks? (?:for every word|before every step)\b")
+# What a tutor says instead of a rule that it told in an earlier exercise.
+REMINDERS = (
+    "Think of the rule from before.",
+    "The rule that you know holds here, too.",
+    "It is the same rule as last time.",
+    "You know the rule for that already.",
+)
+_VOWELS = tuple("aeiouAEIOU")
+_PERSUADED = 2  # corrections after which a student lets go of its mistake
+
+
+class Pieces(NamedTuple):
+    """What a student can say of an answer: words in order, and how many pieces of the question they cover."""
+
+    words: tuple[str, ...]
+    covered: int
+
+
+class Manner(NamedTuple):
+    """How a student guesses, read from the lines of its prompt: as soon as one word is known, or only with several; without
+    little words, with the question's own order."""
+
+    least: int
+    bare: bool
+    in_front: bool
+
+
+def read_manner(brief: str, corrected: int) -> Manner:
+    """Return how the student of a prompt guesses after so many corrections."""
+    stubborn = corrected < _PERSUADED
+    least = 1 if _AT_ONCE.search(brief) else 3 if _ASKS_FIRST.search(brief) else 2
+    return Manner(
+        least, bool(_NO_LITTLE_WORDS.search(brief)) and stubborn, bool(_IN_FRONT.search(brief)) and stubborn
+    )
+
+
+def put_together(heard: Sequence[str], question: str, manner: Manner) -> Pieces:
+    """Return what the quotations in the turns of the tutor add up to."""
+    places: dict[str, tuple[int, int]] = {}  # of each piece: where the question has what it stands for
+    before: dict[str, str] = {}  # pieces with their little words; "": what stands before any vowel
+    becomes: dict[str, str] = {}
+    behind = False
+    for text in heard:
+        quoted = _QUOTED.findall(text)
+        if not quoted:
+            behind = behind or _ORDER_RULE.search(text) is not None or text.endswith(REMINDERS)
+            continue
+        about, part = quoted[0], quoted[-1]
+        at = question.find(about)
+        if "becomes" in text and len(quoted) > 2:
+            becomes[quoted[-2]] = part
+        elif about != part and at >= 0:
+            places[part] = (at, at + len(about))
+        elif "article" in text and part[-1] in "'’":
+            before[""] = part
+        elif "article" in text and " " not in part:
+            before.setdefault(about, f"{part} {about}")
+        elif about != part:
+            before[re.split(r"[ '’]", part)[-1]] = part
+    places = {becomes.get(piece, piece): place for piece, place in places.items()}
+    return _in_order(places, before, manner, question, behind=behind)
+
+
+def _in_order(
+    places: dict[str, tuple[int, int]], before: dict[str, str], manner: Manner, question: str, *, behind: bool
+) -> Pieces:
+    ordered = sorted(places, key=places.__getitem__)
+    if behind and not manner.in_front and len(ordered) > 1:
+        one, other = ordered[-2:]
+        if not question[places[one][1] : places[other][0]].strip():  # words that stand together
+            ordered[-2:] = [other, one]
+    words = [piece if manner.bare else _with_article(piece, before) for piece in ordered]
+    return Pieces(tuple(words), len(ordered))
+
+
+def _with_article(piece: str, before: dict[str, str]) -> str:
+    """Return a piece with its little word: `il letto`, `al letto`, `l'albero`."""
+    if piece in before:
+        return before[piece]
+    return before[""] + piece if "" in before and piece[:1] in _VOWELS else piece
