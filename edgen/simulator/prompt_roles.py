@@ -91,7 +91,8 @@ _PERSON = (
 )
 _TRADE = (
     r"doctor|patient|teacher|student|tutor|learner|trainer|trainee|mentor|manager|employee|customer|agent|buyer|seller|"
-    r"athlete|player|tourist|driver|passenger|lawyer|librarian|reader|interviewer|candidate|journalist|mother|father|son|daughter|sister|brother|"
+    r"athlete|player|tourist|"
+    r"driver|passenger|lawyer|librarian|reader|interviewer|candidate|journalist|mother|father|son|daughter|sister|brother|"
     r"farmer|waiter|baker|sailor|soldier|scientist|engineer|programmer|developer|reviewer|author|editor|moderator|visitor|"
     r"officer|citizen|pharmacist|therapist|counsellor|counselor|plumber|architect|jester|neighbour|neighbor"
 )
@@ -111,7 +112,7 @@ _ROLE_NOUN = compile_later(
 _PEOPLE = compile_later(
     rf"\b(?:({_PERSON}|{_TRADE})(?:s|es)?|({'|'.join(_PLURALS)}))(?:['’]s?)?\b", re.IGNORECASE
 )
-_CAPITALS = compile_later(r"\b([A-Z]{3,20})(?:,| and| or| with)? (?:and |with )?([A-Z]{3,20})\b")
+_CAPITALS = compile_later(r"\b([A-Z]{3,20})(?: and | with | vs\.? |, )([A-Z]{3,20})\b")
 _NO_NOUNS = compile_later(
     "other|another|either|answer|number|letter|order|paper|matter|chapter|computer|center|centre|character"
     "|speaker|writer|never|ever|over|under|after|whether|manner|together|former|latter|content|moment|argument"
