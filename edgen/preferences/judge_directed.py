@@ -19,7 +19,9 @@ from edgen.preferences.evaluator_appeals import find_appeal
 from edgen.preferences.text_forms import Forms, read_sections
 
 _SHOWN = 120  # characters of what was found
-_INVISIBLE = re.compile(r"[\u00ad\u064b-\u0650\u0652\u0670\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+_INVISIBLE = re.compile(
+    r"[\u00ad\u064b-\u0650\u0652\u0670\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
 
 _SECTIONS = read_sections(Path(__file__).with_suffix(".txt"))
 _LINES = Forms({"lines": _SECTIONS["lines"]}, re.MULTILINE)

@@ -79,10 +79,11 @@ def _fill(line: str, values: dict[str, str]) -> str:
 
 _NOT = r"(?:\bno|\bnot|n't|\bwithout|\bnever|\binstead of|\brather than|\bavoid)\b[^.\n]{0,24}"
 _CHANCE_WORD = r"(?:probab(?:ility|ilidade?|ilité|ilità)|likelihood|chance|wahrscheinlichkeit|вероятност\w*|概率|機率|확률|확률은|確率)"
+_A_NUMBER = r"(?:an?|une?|una|uma?|eine?) (?:number|value|nombre|valeur|n[úu]mero|valore?|zahl|wert)\b"
 # A request for a probability, not a mere mention: a lesson may be on the "Probability of two events".
 CHANCE = compile_later(
     rf"\b(?:the|its|your|give|state|estimate|add|with a|die|a|la|el) (?:\w+ )?{_CHANCE_WORD[:-1]}(?<!chance))(?! theory)"
-    rf"|{_CHANCE_WORD}[^\n:=]{{0,60}}[:=][ \t]*[\[<\"“.…\d({{NnXx]|[\"'`<]{_CHANCE_WORD}"
+    rf"|{_CHANCE_WORD}[^\n:=]{{0,60}}[:=][ \t]*(?:[\[<\"“.…\d({{NnXx]|{_A_NUMBER})|[\"'`<]{_CHANCE_WORD}"
     r"|\bhow (?:likely|probable)\b|\bchance (?:that|of)\b[^.\n]{0,80}\b(?:number|percent|0|%)|概率|機率|확률|確率",
     re.IGNORECASE,
 )

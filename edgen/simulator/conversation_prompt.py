@@ -252,9 +252,9 @@ def asks_for_conversation(text: str) -> bool:
 
 
 _TALK = compile_later(
-    r"\b(?:conversations?|dialogues?|dialogs?|chats?|talks?|transcripts?|discussions?|lessons?|scenes?|scripts?|interviews?|"
+    r"\b(?:conversations?|dialogues?|dialogs?|chats?|talk(?:s|ing)?|q ?& ?a|e-?mails|argues?|debat(?:e|es|ing)|reviews?|meets?|logs?|what (?:they|each)\b[^.\n]{0,20} says?|what is said|transcripts?|discussions?|lessons?|scenes?|scripts?|interviews?|"
     r"exchanges?|sessions?|debates?|discuss(?:es)?|explains?|utterances?|turns?|role.?play|say to each other|speak|gespräch|unterhaltung|diálogo|conversación|conversation|"
-    r"dialogo|conversazione|conversa)\b|对话|對話|会話|対話|대화|разговор|диалог|محادثة|حوار|संवाद|बातचीत",
+    r"dialogo|conversazione|conversa|gesprek|rozmow\w{1,3}|konuşma\w{0,4}|samtal\w{0,3}|rozhovor\w{0,3}|keskustelu\w{0,3}|beszélgetés\w{0,3}|percakapan)\b|hội thoại|συζήτηση|对话|對話|会話|対話|대화|разговор|диалог|محادثة|حوار|संवाद|बातचीत",
     re.IGNORECASE,
 )
 _WRITE = compile_later(
@@ -274,9 +274,13 @@ def may_ask(messages: Sequence[Message]) -> bool:
     if [message.role for message in messages] not in (["user"], ["system", "user"]):
         return False
     text = _SAID.sub("", "\n".join([message.content for message in messages]))
-    if _TALK.search(text) is None or _ONE_SIDE.search(text) is not None:
+    if _ONE_SIDE.search(text) is not None:
         return False
-    return _WRITE.search(text) is not None or len([*shown_names(text)]) > 1
+    if len([*shown_names(text)]) > 1:
+        return True
+    if _TALK.search(text) is None:
+        return False
+    return _WRITE.search(text) is not None or len(find_roles(text)) > 1
 
 
 FIRST = compile_later(r"[ _#]1\b")  # occurs in the heading of every first transcript

@@ -20,17 +20,22 @@ TEXT = (
     r"(?:\.\.\.|…|(?:<(?!/)|\[|\{|\()[^<>\[\]{}()\n]{1,60}[>\]})]|(?:the |its |her |his |their |first |next )?"
     r"(?:text|words|utterance|message|line|turn|reply|speech|content|what (?:he|she|they|it) sa(?:y|id|ys))\b)"
 )
+# Before a name in a shown layout: the time, a tag, a picture.
+_BEFORE = r"(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?[ ]|(?:<[a-z]{1,6}>){1,3}|[^\w\s\[\](){}<>\"'`*_#.,:;|-]{1,8}[ ])"
 PLACEHOLDERS = ("speaker", "role", "name", "character", "person", "speaker name", "role name", "who")
 _SHOWN = compile_later(
-    rf"(?:^|[\n`\"'“(,]|\\n)[ \t]{{0,12}}(?:\d{{1,2}}[.)][ ]|[-*•#>|][ \t]{{1,3}}){{0,2}}[*_\[<(\"]{{0,3}}({_NAME})"
-    rf"[*_\]>)\"]{{0,3}}[ ]?(?:[:：>|]|[-–—](?=[ ]))[*_]{{0,3}}[ \t]{{0,4}}[\"'“„«‹]?{TEXT}"
+    rf"(?:^|[\n`\"'“(,]|\\n)[ \t]{{0,12}}(?:\d{{1,2}}[.)][ ]|[-*•#>|][ \t]{{1,3}}){{0,2}}{_BEFORE}?[*_\[<(\"]{{0,3}}({_NAME})"
+    rf"[*_\]>)\"]{{0,3}}[ ]?(?:[:：>|]|[-–—](?=[ ]))(?:[*_]{{0,3}}|</\w{{1,6}}>)[ \t]{{0,4}}[\"'“„«‹]?{TEXT}"
 )
+_CHAT_MARK = compile_later(rf"<\|(?:im_start|start_header_id)\|>[ ]?({_NAME})", re.IGNORECASE)
+_ITEM_OF = compile_later(rf"\\item\[({_NAME})[:.]?\][ ]*{TEXT}")
 _TAG = compile_later(rf"<({_NAME})>[ \t\n]{{0,12}}{TEXT}[ \t\n]{{0,12}}</\1>", re.IGNORECASE)
 _VALUE = compile_later(
     rf"[\"'`]?\b(?:role|speaker|from|who|name|character)[\"'`]?[ ]?[:=][ ]?[\"'`]({_NAME})[\"'`]",
     re.IGNORECASE,
 )
 _HEADING = compile_later(rf"(?m)^#{{1,6}}[ ]({_NAME})[ ]*\n[ \t]*{TEXT}")
+_LAYOUTS = (_SHOWN, _TAG, _VALUE, _HEADING, _CHAT_MARK, _ITEM_OF)
 # Words of a layout that are not names.
 _NO_NAMES = compile_later(
     "conversation|dialogue|dialog|chat|transcript|probability|likelihood|chance|topic|text|role|speaker|name"
@@ -39,6 +44,9 @@ _NO_NAMES = compile_later(
     "|markdown|result|the",
     re.IGNORECASE,
 )
+
+# Words whose stem differs between cases.
+_CHANGED_STEMS = {"uczeń": "ucz(?:eń|ni)", "учень": "уч(?:ень|н)"}
 
 # Readers' words for roles that prompts also use for others.
 _CHAT = frozenset({*CHAT_SELF, *CHAT_OTHER, "t", "s"})
@@ -76,11 +84,35 @@ _SPEAKING = compile_later(
     re.IGNORECASE,
 )
 _SPOKEN = compile_later(rf"(?m)^[^\w\n]{{0,8}}({_NAME})[*_\])>]{{0,3}}[ ]?[:：]")
+# People whom no suffix shows, and some that a sentence may name without an article.
+_PERSON = (
+    r"nurse|client|guest|host|child|parent|boss|judge|coach|pupil|chef|pilot|expert|novice|friend|clerk|guide|apprentice|"
+    r"tenant|landlord|king|queen|hero|spy|thief|monk|priest|mentee|teen"
+)
+_TRADE = (
+    r"doctor|patient|teacher|student|tutor|learner|trainer|trainee|mentor|manager|employee|customer|agent|buyer|seller|"
+    r"athlete|player|tourist|"
+    r"driver|passenger|lawyer|librarian|reader|interviewer|candidate|journalist|mother|father|son|daughter|sister|brother|"
+    r"farmer|waiter|baker|sailor|soldier|scientist|engineer|programmer|developer|reviewer|author|editor|moderator|visitor|"
+    r"officer|citizen|pharmacist|therapist|counsellor|counselor|plumber|architect|jester|neighbour|neighbor"
+)
+_PLURALS = {
+    "children": "child",
+    "women": "woman",
+    "men": "man",
+    "wives": "wife",
+    "spies": "spy",
+    "thieves": "thief",
+}
 _ROLE_NOUN = compile_later(
-    r"\b(?:an?|the|one)\s+(?:[\w-]+\s+){0,3}?([a-z]{2,20}(?:er|or|ist|ant|ent|ee|ian|eur|man|woman|nurse|client|guest|host|"
-    r"child|parent|boss|judge|coach|pupil|chef|pilot|expert|novice|friend|clerk|guide|apprentice|tenant|landlord))\b",
+    r"\b(?:an?|the|one)\s+(?:[\w-]+\s+){0,3}?([a-z]{2,20}(?:er|or|ist|ant|ent|ee|ian|eur|man|woman)"
+    rf"|{_PERSON})\b",
     re.IGNORECASE,
 )
+_PEOPLE = compile_later(
+    rf"\b(?:({_PERSON}|{_TRADE})(?:s|es)?|({'|'.join(_PLURALS)}))(?:['’]s?)?\b", re.IGNORECASE
+)
+_CAPITALS = compile_later(r"\b([A-Z]{3,20})(?: and | with | vs\.? |, )([A-Z]{3,20})\b")
 _NO_NOUNS = compile_later(
     "other|another|either|answer|number|letter|order|paper|matter|chapter|computer|center|centre|character"
     "|speaker|writer|never|ever|over|under|after|whether|manner|together|former|latter|content|moment|argument"
@@ -120,7 +152,7 @@ def find_roles(text: str, expected: Sequence[tuple[str, ...]] = ()) -> tuple[str
             return tuple(name for name in found if name)
     if len(shown) > 1 or expected:
         return shown if len(shown) > 1 else ()
-    for find in (_between, _listed, _known, _spoken, _nouns, _proper, _speaking):
+    for find in (_between, _listed, _known, _spoken, _nouns, _capitals, _people, _proper, _speaking):
         if len(names := tuple(dict.fromkeys(find(text)))) > 1:
             return names[:6]
     return ()
@@ -185,9 +217,7 @@ def _is_in(text: str, word: str) -> bool:
 
 def shown_names(text: str) -> Iterator[str]:
     """Yield the speakers of the layout that a prompt shows, each once, in their order."""
-    found = [
-        (match.start(), match[1]) for one in (_SHOWN, _TAG, _VALUE, _HEADING) for match in one.finditer(text)
-    ]
+    found = [(match.start(), match[1]) for one in _LAYOUTS for match in one.finditer(text)]
     seen: set[str] = set()
     for _, name in sorted(found):
         if name.lower() not in seen and not _NO_NAMES.fullmatch(name):
@@ -232,9 +262,12 @@ def _bounded(word: str, *, inflected: bool) -> str:
     if word[-1].lower() == word[-1].upper():  # a writing system without capitals, and often without blanks
         return written
     if not inflected or len(word) < 5:
-        return rf"(?<![^\W_]){written}(?:['’]?s)?(?![^\W_])"
-    stem = written[:-1] if word[-1] in "ьй" else written
-    return rf"(?<![^\W_]){stem}[^\W\d_]{{0,2}}(?:['’]?s)?(?![^\W_])"
+        plurals = "".join(f"|{many}" for many, one in _PLURALS.items() if one == word.lower())
+        return rf"(?<![^\W_])(?:{written}{plurals})(?:['’]?s)?(?![^\W_])"
+    if (changed := _CHANGED_STEMS.get(word.lower())) is not None:
+        written = changed
+    stem = written[:-1] if word[-1] in "ьйaа" and not changed else written
+    return rf"(?<![^\W_]){stem}[^\W\d_]{{0,{3 if changed else 2}}}(?:['’]?s)?(?![^\W_])"
 
 
 # ---- names in sentences
@@ -337,6 +370,19 @@ def _nouns(text: str) -> Iterator[str]:
     for match in _ROLE_NOUN.finditer(text):
         if not _NO_NOUNS.fullmatch(match[1]):
             yield match[1].lower().capitalize()
+
+
+def _people(text: str) -> Iterator[str]:
+    """Yield people by common words for them, also without an article."""
+    for match in _PEOPLE.finditer(text):
+        yield (match[1] or _PLURALS[match[2].lower()]).lower().capitalize()
+
+
+def _capitals(text: str) -> Iterator[str]:
+    """Yield two names in capitals that stand together, as in a play."""
+    for match in _CAPITALS.finditer(text):
+        if not any(_NO_NAMES.fullmatch(name) for name in match.groups()):
+            yield from (name.capitalize() for name in match.groups())
 
 
 def _proper(text: str) -> Iterator[str]:

@@ -236,6 +236,120 @@ HELD_OUT = {
 }
 
 # A template for each role, and one for the closing question.
+# Written when the former were answered: by a simulator that knows its asker 33 of these 35 were, by a served one 12.
+LATER = {
+    "plainest": (("Teacher", "Student"), "A teacher and a student talk about {{ topic }}."),
+    "ask": (
+        ("Teacher", "Student"),
+        "Please invent a short chat in which a student who is {{ mood }} asks their teacher about {{ topic }}.",
+    ),
+    "polish": (("Teacher", "Student"), "Napisz rozmowę nauczyciela z uczniem o {{ topic }}."),
+    "japanese": (("Teacher", "Student"), "{{ topic }}についての先生と生徒の会話を書いてください。"),
+    "arabic": (("Teacher", "Student"), "اكتب حوارا بين معلم وطالب عن {{ topic }}."),
+    "dutch": (
+        ("Teacher", "Student"),
+        "Schrijf een gesprek tussen een leraar en een leerling over {{ topic }}.",
+    ),
+    "hindi": (("Teacher", "Student"), "{{ topic }} के बारे में शिक्षक और छात्र के बीच बातचीत लिखिए।"),
+    "turkish": (
+        ("Teacher", "Student"),
+        "{{ topic }} hakkında bir öğretmen ile öğrenci arasında geçen bir konuşma yaz.",
+    ),
+    "korean": (("Teacher", "Student"), "{{ topic }}에 대해 선생님과 학생이 나누는 대화를 써 주세요."),
+    "parents": (
+        ("Librarian", "Reader"),
+        "Imagine a quiet library. The librarian wants to help a {{ mood }} reader who looks for books on {{ topic }}. Give me what they say.",
+    ),
+    "shakespeare": (
+        ("King", "Jester"),
+        "Write a scene as in a play: KING and JESTER debate {{ topic }}. Names in capitals, then a full stop, then what they say.",
+    ),
+    "dash": (("Host", "Guest"), "A radio interview. Host and Guest on {{ topic }}.\nHost - ...\nGuest - ..."),
+    "time": (
+        ("Agent", "Customer"),
+        "Chat log with timestamps about {{ topic }}:\n[10:01] Agent: ...\n[10:02] Customer: ...",
+    ),
+    "csv": (
+        ("Agent", "Customer"),
+        "Chat of Agent and Customer on {{ topic }} as CSV with the columns speaker,text.",
+    ),
+    "messages": (
+        ("Agent", "Customer"),
+        'Produce {"messages": [{"role": "agent", "content": "..."}, {"role": "customer", "content": "..."}]} for a chat on {{ topic }}.',
+    ),
+    "chatml": (
+        ("Agent", "Customer"),
+        "Use ChatML for a chat on {{ topic }}:\n<|im_start|>agent\n...<|im_end|>\n<|im_start|>customer\n...<|im_end|>",
+    ),
+    "qa": (
+        ("Expert", "Novice"),
+        "Q&A between a Novice and an Expert about {{ topic }}. Novice asks five questions, Expert answers each.",
+    ),
+    "email": (
+        ("Manager", "Employee"),
+        "An exchange of emails between a manager and an employee on {{ topic }}; three emails each.",
+    ),
+    "sections": (
+        ("Mentor", "Mentee"),
+        "# Task\nWrite the mentoring talk.\n# Input\ntopic = {{ topic }}\nmood = {{ mood }}\n# Rules\n1. The mentor never gives the answer.\n2. The mentee is {{ mood }}.\n# Output\nMentor: text\nMentee: text\n",
+    ),
+    "swapped": (("Learner", "Tutor"), "Tutor explains {{ topic }}; Learner listens and asks. Write it."),
+    "plural": (
+        ("Parent", "Child"),
+        "What would parents and children say about {{ topic }}? Write one such conversation between one parent and one child.",
+    ),
+    "plural2": (("Parent", "Child"), "Parents and children argue about {{ topic }}. Write such a talk."),
+    "underscore": (
+        ("Senior_Dev", "Junior_Dev"),
+        "A senior dev reviews {{ topic }} with a junior dev. Write their chat.",
+    ),
+    "underscore2": (
+        ("Senior_Dev", "Junior_Dev"),
+        "Code review on {{ topic }}.\nSenior_Dev: ...\nJunior_Dev: ...",
+    ),
+    "possessive": (
+        ("Nurse", "Patient"),
+        "The nurse's job is to calm the patient's fear of {{ topic }}. Transcript:",
+    ),
+    "you": (
+        ("Doctor", "Patient"),
+        "You are a playwright. Doctor meets patient; subject: {{ topic }}; the patient is {{ mood }}; ten lines of dialogue.",
+    ),
+    "toml": (
+        ("Tutor", "Learner"),
+        'Tutor, Learner, {{ topic }}. TOML please: [[turn]]\nspeaker = "Tutor"\ntext = "..."',
+    ),
+    "html": (
+        ("Tutor", "Learner"),
+        "Tutor and Learner on {{ topic }} as HTML: <p><b>Tutor:</b> ...</p><p><b>Learner:</b> ...</p>",
+    ),
+    "latex": (
+        ("Tutor", "Learner"),
+        "Tutor and Learner on {{ topic }} as LaTeX: \\item[Tutor] ... \\item[Learner] ...",
+    ),
+    "prob-fr": (
+        ("Teacher", "Student"),
+        "Un dialogue entre le professeur et l'élève sur {{ topic }}. Termine par Probabilité : un nombre entre 0 et 1.",
+    ),
+    "conf": (
+        ("Tutor", "Learner"),
+        "Tutor and learner on {{ topic }}. Finally, state your confidence (0-100) that the learner got it.",
+    ),
+    "portuguese-later": (
+        ("Teacher", "Student"),
+        "Escreve um diálogo entre um professor e um aluno sobre {{ topic }}.",
+    ),
+    "russian-later": (("Teacher", "Student"), "Напиши разговор учителя с учеником на тему {{ topic }}."),
+    "angle-later": (
+        ("Host", "Guest"),
+        "<Host> asks, <Guest> answers, on {{ topic }}. IRC log:\n<Host> ...\n<Guest> ...",
+    ),
+    "emoji-later": (
+        ("Tutor", "Learner"),
+        "Tutor and Learner on {{ topic }}.\n🧑\u200d🏫 Tutor: ...\n🧒 Learner: ...",
+    ),
+}
+
 AGENTS = {
     "write-next": (
         ("Tutor", "Learner"),

@@ -13,7 +13,7 @@ from edgen.planning.plan import Plan
 from edgen.protocols.base import Result
 from edgen.simulator.text import respond
 from tests.cases import each
-from tests.simulator.own_templates import AGENTS, HELD_OUT, SEEN
+from tests.simulator.own_templates import AGENTS, HELD_OUT, LATER, SEEN
 
 pytestmark = pytest.mark.unit
 
@@ -52,9 +52,9 @@ def play(plan: Plan, index: int, *, served: bool = False) -> tuple[Result, str]:
             return end.value, reply.text
 
 
-@each("name", [*SEEN, *HELD_OUT])
+@each("name", [*SEEN, *HELD_OUT, *LATER])
 def test_a_template_in_any_words_gets_conversations(name: str, tmp_path: Path) -> None:
-    roles, template = {**SEEN, **HELD_OUT}[name]
+    roles, template = {**SEEN, **HELD_OUT, **LATER}[name]
     plan = oneshot(tmp_path, roles, template)
     for index in range(5):
         result, text = play(plan, index)
@@ -67,7 +67,7 @@ def test_a_template_in_any_words_gets_conversations(name: str, tmp_path: Path) -
 def test_most_templates_are_understood_without_a_word_about_who_asks(tmp_path: Path) -> None:
     """A served simulator has the messages alone."""
     failed = []
-    for name, (roles, template) in {**SEEN, **HELD_OUT}.items():
+    for name, (roles, template) in {**SEEN, **HELD_OUT, **LATER}.items():
         (tmp_path / name).mkdir()
         result, _ = play(oneshot(tmp_path / name, roles, template), 0, served=True)
         if isinstance(result, Rejection):
