@@ -46,6 +46,11 @@ class Field(NamedTuple):
     asks: str = ""
 
     @property
+    def inner(self) -> str:
+        """The name that it has inside of the field in whose place it is."""
+        return self.name.removeprefix(f"{self.own}.")
+
+    @property
     def worded(self) -> bool:
         """True if its values stand for words that are said."""
         return any(one.words != str(one.value) and not isinstance(one.value, bool) for one in self.choices)
@@ -86,14 +91,16 @@ def fields_of(request: PersonRequest) -> tuple[Field, ...]:
 
 
 def _fields(name: str, part: Mapping[str, Any], words: Mapping[Any, Choice]) -> Iterator[Field]:
-    """Yield the field of a part of an answer; of a choice or a text, a field for each."""
+    """Yield the field of a part of an answer; of a choice or an object with a text, a field for each."""
     ways = part.get("anyOf")
     if ways is None:
         yield _field(name, part, words)
         return
     for way in ways:
-        field = _field(name, way, words if way.get("type") != "string" else {})
-        yield field._replace(name=f"{name}_own", own=name) if field.kind == "text" else field
+        inner = way.get("properties", {})
+        yield from (_field(f"{name}.{key}", one, {})._replace(own=name) for key, one in inner.items())
+        if not inner:
+            yield _field(name, way, words)
 
 
 def _field(name: str, part: Mapping[str, Any], words: Mapping[Any, Choice]) -> Field:
@@ -154,7 +161,8 @@ def write_answer(fields: Sequence[Field], given: Mapping[str, Sequence[str]]) ->
     answer: dict[str, Any] = {}
     for field in fields:
         if field.own in own or not (field.own or field.name in own):
-            answer[field.own or field.name] = _read(field, given.get(field.name) or [])
+            value = _read(field, given.get(field.name) or [])
+            answer[field.own or field.name] = {field.inner: value} if field.own else value
     return msgspec.json.encode(answer).decode()
 
 

@@ -124,6 +124,11 @@ def listed(part: Part, least: int, most: int) -> Part:
     return {"type": "array", "items": part, "minItems": least, "maxItems": most}
 
 
+def parts(**properties: Part) -> Part:
+    """Return the schema of an object inside of an answer, with these properties, all required."""
+    return _object(properties)
+
+
 def turns(roles: Sequence[str], least: int, most: int, longest: int) -> Part:
     """Return the schema of a list of turns, each with its role and a text of at most `longest` characters."""
     return listed(_object({"role": one_of(roles), "text": text(longest)}), least, most)
@@ -143,7 +148,10 @@ def _describe(part: Part) -> str:
     if "enum" in part:
         return _describe_choice(part["enum"])
     if "anyOf" in part:
-        return ", or ".join(map(_describe, part["anyOf"]))
+        return ", or ".join(
+            f"an object with {_describe(way)}" if "properties" in way else _describe(way)
+            for way in part["anyOf"]
+        )
     kind = part.get("type")
     if kind == "object":
         return ", ".join(f"{_quoted(name)} ({_describe(one)})" for name, one in part["properties"].items())

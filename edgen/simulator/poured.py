@@ -94,6 +94,9 @@ def _value(text: str, part: Part) -> Any:
     if "anyOf" in part:
         fitting = (one for one in part["anyOf"] if one.get("type") != "integer" or text.isdecimal())
         return next((value for one in fitting if (value := _value(text, one)) is not None), None)
+    if "properties" in part:
+        found = {name: _value(text, one) for name, one in part["properties"].items()}
+        return None if None in found.values() else found
     if "enum" in part:
         return _choice(text, part["enum"])
     if part.get("type") == "integer":

@@ -201,6 +201,8 @@ def _said(pending: PersonRequest, text: str | None) -> str:
         answer = {"": text}
     for field in fields_of(pending):
         value = answer.get(field.own or field.name) if isinstance(answer, dict) else None
+        if field.own:
+            value = value.get(field.inner) if isinstance(value, dict) else None
         if field.kind == "text" and isinstance(value, str) and value:
             said.append(value)
         elif field.worded and field.kind == "choice":

@@ -27,9 +27,9 @@ def test_a_free_choice_is_chosen_or_written() -> None:
     assert (chosen.kind, chosen.own, own.kind, own.own) == ("choice", "", "text", "choice")
     fields = (chosen, own)
     assert write_answer(fields, {"choice": ["2"]}) == '{"choice":2}'
-    assert write_answer(fields, {"choice_own": ["Where are you?"]}) == '{"choice":"Where are you?"}'
-    assert write_answer(fields, {"choice": ["2"], "choice_own": ["  "]}) == '{"choice":2}'
-    assert write_answer(fields, {"choice": ["2"], "choice_own": ["No."]}) == '{"choice":"No."}', (
+    assert write_answer(fields, {"choice.say": ["Where are you?"]}) == '{"choice":{"say":"Where are you?"}}'
+    assert write_answer(fields, {"choice": ["2"], "choice.say": ["  "]}) == '{"choice":2}'
+    assert write_answer(fields, {"choice": ["2"], "choice.say": ["No."]}) == '{"choice":{"say":"No."}}', (
         "what is written counts"
     )
     with pytest.raises(UsageError, match="choose one"):

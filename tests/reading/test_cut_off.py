@@ -74,7 +74,7 @@ def test_there_may_be_no_whole_sentence(text: str) -> None:
         ('{"text": "Hello.", "actions": ["Hint"', {"text": "Hello."}),
         ('{"actions": ["Hint"], "text": "Hello. Th', {"actions": ["Hint"], "text": "Hello."}),
         ('{"text": "Hello.", "votes": [1, 2', {"text": "Hello."}),
-        ('{"choice": "I will. Th', {"choice": "I will."}),
+        ('{"choice": {"say": "I will. Th', {"choice": {"say": "I will."}}),
         ('{"turn": {"role": "Teacher", "text": "Hello. Th', {"turn": {"role": "Teacher", "text": "Hello."}}),
         ('[{"role": "Teacher", "text": "Hello. Th', [{"role": "Teacher", "text": "Hello."}]),
         ('```json\n{"text": "Hello. Th', {"text": "Hello."}),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from edgen.core.forms import Form, either, form, whole_number
+from edgen.core.forms import Form, either, form, parts, whole_number
 from edgen.core.forms import text as text_of
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.answers.body import body_of, decoded, unfenced
@@ -73,11 +73,12 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 def choice_form(offered: int, *, free: bool = False) -> Form:
-    """Return the form of a choice of `offered` utterances; a text is something of the speaker's own, if it is `free`."""
+    """Return the form of a choice of `offered` utterances; an object with `say` is something of the speaker's own, if it is
+    `free`. A text in its place would tempt small models to write the utterance out."""
     if not offered:
         return form(say=text_of())
     number = whole_number(1, offered)
-    return form(choice=either(number, text_of()) if free else number)
+    return form(choice=either(number, parts(say=text_of())) if free else number)
 
 
 def read_choice(
@@ -130,6 +131,7 @@ def _split(body: str) -> tuple[int | None, str]:
     value = decoded(body) if body.startswith("{") else None
     if isinstance(value, dict):
         number = _whole(next((value[key] for key in _KEYS if key in value), None))
+        value = number if isinstance(number, dict) else value
         if type(number) is int and (number or "say" not in value):  # 0 next to `say`: something of its own
             return number, ""
         said = value.get("say", value.get("text", number))
