@@ -12,19 +12,19 @@ from tests.cli.command import Command
 
 pytestmark = pytest.mark.integration
 
-# sha256 over the shards' own, in the order of their paths. The balanced ones hold since edgen 0.1, before
-# the shipped jobs became even.
+# sha256 over the shards' own, in the order of their paths, for version 8 of the simulator: the first that names parts of
+# the topic.
 BALANCED = {
-    "quickstart": "390de85023de3dbbfd25b1bc330515692e2bf3b68fbc5f06e5169ff4e49f391a",
-    "selfplay": "3d44eb81ee1194b8b3292f608eb5aa15460a5df99287bf2e5ee2c721977febbb",
-    "experiment": "18b46cbaef74bd5dd9666ccfe013f24bdb3058ff7c64dbff113aa97cda867482",
+    "quickstart": "c42b17495dcb408514174d7e5c6ad6045229cabfe7b537b20c79e1f2e7f82dfd",
+    "selfplay": "9dba37b630253dada40129d924a414e80eec936ab1a8e0ff70b9e494c252d3a0",
+    "experiment": "2f114ac9c6dd6f5f639d077de06f6b958965bb9e06fcdd9f2670c567397a4694",
 }
 
 
 EVEN = {
-    "quickstart": "697370188938be4c096d2f02bf38266dd334e117069dc11d190e6d505bc51d60",
-    "selfplay": "392eafb8ff185822f3dea9359f526a51c2863428938e0863bdaa2404efecd996",
-    "experiment": "ea9bb28e610cdde31d72b3eb870ab7634822c03d9c7aec8094ccc8ea55f0ed48",
+    "quickstart": "d2b9b2845c57b96326790e37c1099618fb462aa607a1ca6593b951f6b19be57c",
+    "selfplay": "41b978f5dae3b2a96d350818963f6664708e0dc11b3ff07ad8beff79399f1a1c",
+    "experiment": "1624a26f96321f969754f00fef3beada5bd57116336479b6b7fc04db22c21631",
 }
 
 

@@ -44,5 +44,5 @@ def rows_of(path: Path, source: str) -> Iterator[Piece]:
                     number += 1
                     yield Piece(msgspec.Raw(msgspec.json.encode(row, enc_hook=str)), None, number)
     except (pyarrow.ArrowException, OSError, ValueError) as problem:
-        said = " ".join(str(problem).split())[:300]
+        said = " ".join(str(problem).split())[:300].rstrip(".")
         raise DataError(source, f"it cannot be read after row {number:,}: {said}.") from None

@@ -47,7 +47,6 @@ _OWN = (
 _LATER = (
     "I will come back to that.",
     "One thing after the other, please.",
-    "I cannot say that yet.",
 )
 _BEGINS = (
     "Hello, what is it?",
@@ -123,12 +122,13 @@ def _choose(request: Simulation, asked: str, brief: str) -> str:
     # What changes something stands first; who says a short reply has a reason: an open question, most of all.
     alone, last = _spoke_last(brief, asked), _last_said(asked)
     asks = last.endswith("?") and not _WANTS.search(last)
-    short = request.random() < (0.5 if asks else 0.05) and "You speak first." not in asked and not alone
+    small = not alone and "You speak first." not in asked and not _REFUSES.match(last)
+    short = request.random() < (0.5 if asks else 0.05) and small
     numbers = lists[-1] if lists and short else lists[0] if lists else []
     if short and len(lists) > 1:
         numbers = _fitting_replies(asked, numbers, asks=asks) or lists[0]
     free, drawn = '"Say:"' in asked and not (numbers and alone), request.random()
-    if free and (not numbers or (drawn > 0.95 and not _WANTS.search(last))):
+    if free and (not numbers or (drawn > 0.95 and small and not _WANTS.search(last))):
         return f"Say: {request.pick(_LATER if asks else _OWN)}"
     if named := _named_option(asked, lists[0] if lists else []):
         return named
@@ -145,7 +145,9 @@ def _fitting_replies(asked: str, numbers: Sequence[str], *, asks: bool) -> list[
     return [
         number
         for number in numbers
-        if said[number] not in ("yes", "no", "okay") and bool(_NOT_KNOWN.search(said[number])) is asks
+        if said[number] not in ("yes", "no", "okay")
+        and not said[number].endswith("?")
+        and bool(_NOT_KNOWN.search(said[number])) is asks
     ]
 
 
@@ -179,6 +181,7 @@ _ROLE = re.compile(r"\AYou are (\w[\w ]*?), and you talk with ")
 _LINE = re.compile(r"(?m)^([A-Z][\w ]*): .+$")
 _SAID = re.compile(r"(?m)^[A-Z]\w*: (.+)$")
 _OPTION = re.compile(r"(?m)^(\d+)\. (.+)$")
+_REFUSES = re.compile(r"(?i)no\b|i (?:don't|do not) think so")
 _NOT_KNOWN = re.compile(r"\b(?:know|moment|later)\b")
 _NAME = re.compile(r"\b[A-Z][a-z]{3,}\b")
 _WORD = re.compile(r"\b[a-z]{4,}\b")
@@ -218,7 +221,10 @@ def _answer(request: Simulation, brief: str) -> str:
 def _say(request: Simulation, own: list[str], heard: list[str]) -> str:
     """Return an answer to what was heard last: by the phrases of the space, or by the form of the question."""
     last, talk = heard[-1] if heard else "", request.talk()
-    if own and _AGAIN.search(last):
+    latest = last.rsplit("\n", 1)[-1]
+    if latest.endswith("?"):  # a question is answered before what was told with it
+        heard = [*heard[:-1], latest]
+    if own and _AGAIN.search(latest):
         return f"{request.pick(_I_SAID)} {own[-1]}"
     if talk is not None and heard and (said := talk.answer(own, heard)):
         return said
