@@ -154,10 +154,11 @@ class PairMaking:
         name, by = self.options.name, self.options.by
         if name is None and by == "human" and labels_by(self.run) not in (None, by):
             name = by
-            others = "".join(f" --against {path}" for path in self.options.against)
+            others = [word for path in self.options.against for word in ("--against", str(path))]
+            runs = " ".join([str(self.run.path), *others])
             self._control.note(
                 f"the labels of {self.run.pairs} are not people's and stay; people's are the set {name}. "
-                f"`edgen export {self.run.path}{others} --pairs {name}` takes them."
+                f"`edgen export {runs} --pairs {name}` takes them."
             )
         use_pair_set(self.run, name)
         self.name = None if name == DEFAULT else name

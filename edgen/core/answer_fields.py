@@ -1,8 +1,8 @@
 """Fields of an answer that a person gives: what a form's JSON Schema asks for, as places to fill in.
 
 One list of fields serves every page and the terminal, and knows no protocol: a text is written, one of some
-values or a short scale is chosen, several of some values are marked, texts and numbers of a list are written a
-line each. Words for values come from the view.
+values or a short scale is chosen, several of some values are marked, the texts or numbers of a list are
+written a line each. Words for values come from the view.
 """
 
 from __future__ import annotations

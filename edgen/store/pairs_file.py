@@ -82,7 +82,7 @@ def _read(line: bytes, place: str, run: Path) -> Pair:
 
 
 def places_of_pairs(run: RunFolder) -> list[RunFolder]:
-    """Return a run's folder once for its own pairs, and once for each place of pairs between it and others."""
+    """Return a run's folder for its own pairs, and once more for each place of pairs with other runs."""
     places = [RunFolder(run.path)]
     for folder in sorted(run.against.glob("*/")):
         places.append(RunFolder(run.path))

@@ -36,7 +36,7 @@ _DIGEST = re.compile("[0-9a-f]{16}")
 _TURNED: dict[HumanChoice, HumanChoice] = {"a": "b", "b": "a", "tie": "tie"}
 
 VOTE = "vote"
-"""The word of the task of people who vote. Votes on pairs between runs have the name of the pairs' folder, too."""
+"""The task of people who vote. Between runs, the name of the pairs' folder follows."""
 _BETWEEN = "~"  # stands in no conversation's id
 
 _encode = msgspec.json.Encoder().encode

@@ -37,9 +37,9 @@ class Asked(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """A kind of task. `units` finds the units of a task in the runs that it is about; `shown` returns what a template needs of a
-    unit's content for a person; `read` returns the answer in a form, and what the person saw. It raises
-    UsageError."""
+    """A kind of task. `units` finds the units of a task in the runs that it is about; `shown` returns what a
+    template needs of a unit's content for a person; `read` returns the answer in a form, and what the person
+    saw. It raises UsageError."""
 
     word: str
     template: str
@@ -63,8 +63,8 @@ class _Pages:
         self._asking = asking
 
     def _asked(self, request: web.Request) -> tuple[Asked, Invitation]:
-        """Return the task of the visitor. Raises HTTPForbidden if it is another kind of task, HTTPConflict where it cannot be
-        read now."""
+        """Return the task of the visitor. Raises HTTPForbidden if it is another kind of task, HTTPConflict
+        where it cannot be read now."""
         visitor: Visitor = request[VISITOR]
         run, invitation = visitor.run, visitor.invitation
         if run is None or invitation is None or invitation.task.split(" ")[0] != self._asking.word:

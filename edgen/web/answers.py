@@ -1,4 +1,4 @@
-"""What the pages share: HTML as an answer, and the run that an address names."""
+"""Parts of all pages: HTML as an answer, and the run that an address names."""
 
 from __future__ import annotations
 
