@@ -157,7 +157,7 @@ async def _attack(
             node.end()
 
 
-async def _campaign(folder: Path, scratch: Path, job: Job, rng: random.Random) -> None:
+async def _campaign(folder: Path, scratch: Path, job: Job, rng: random.Random, port: int) -> None:
     async with serve(SlottedServer(slots=200, latency=LATENCY)) as server:
         path = folder / "job.yaml"
         shape: dict[str, Any] = SELFPLAY if job.selfplay else {}
@@ -173,11 +173,11 @@ async def _campaign(folder: Path, scratch: Path, job: Job, rng: random.Random) -
         assert await local.wait() == 0
         calls, server.latency, server.most = server.asked.total(), LATENCY, 0
         server.asked.clear()
-        head = await asyncio.to_thread(Node, scratch, port=PORT, cores=0)
+        head = await asyncio.to_thread(Node, scratch, port=port, cores=0)
         try:
             from ray.util import get_node_ip_address
 
-            one = _Campaign(folder, server, f"{get_node_ip_address()}:{PORT}", path)
+            one = _Campaign(folder, server, f"{get_node_ip_address()}:{port}", path)
             gap = max(20, calls // (job.workers + job.heads + 2))
             await _attack(one, scratch, job.workers, job.heads, gap, rng)
         finally:
@@ -192,7 +192,7 @@ async def _campaign(folder: Path, scratch: Path, job: Job, rng: random.Random) -
         assert server.most <= IN_FLIGHT
 
 
-def kill_nodes(workers: int, heads: int, count: int, selfplay: int, seed: int) -> None:
+def kill_nodes(workers: int, heads: int, count: int, selfplay: int, seed: int, port: int = PORT) -> None:
     """Kill so many worker nodes and heads while so many conversations are made, a fifth of them in self-play."""
     os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
     share = 5 if selfplay else workers + heads + 1
@@ -209,4 +209,4 @@ def kill_nodes(workers: int, heads: int, count: int, selfplay: int, seed: int) -
         with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as scratch:
             folder = Path(scratch) / "bench"
             folder.mkdir()
-            asyncio.run(_campaign(folder, Path(scratch), job, rng))
+            asyncio.run(_campaign(folder, Path(scratch), job, rng, port))

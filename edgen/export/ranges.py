@@ -1,7 +1,7 @@
 """Rows of an export made by several processes, each with ranges of the run, in the order of one process.
 
-A process reads a range, and makes its rows; this one writes them. So any file layout works, and every byte is as
-from one process.
+A process reads a range, and makes its rows; this one writes them. So any file layout works, and every byte is
+as from one process.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class _OnThisMachine:
             self._processes.append(_start())
         process = self._processes[place]
         assert process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # its death is told where the result is read
+        with contextlib.suppress(BrokenPipeError):  # where the result is read, its death is an error
             send(process.stdin, given)  # and stays open while this process lives
         return lambda: _read_result(process)
 

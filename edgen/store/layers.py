@@ -170,8 +170,8 @@ def read_layer(path: Path) -> Iterator[UnitLabels]:
 
 class LayerJoin(contextlib.AbstractContextManager["LayerJoin"]):
     """The labels of a run, joined with its conversations by scenario. Use as a context manager. `names`: only
-    these layers. `within`: only the labels of these scenarios, from files as edgen wrote them, whose digests are
-    not checked. `left_out` counts skipped labels by layer and reason; it is complete after `finish`.
+    these layers. `within`: only the labels of these scenarios, from files as edgen wrote them, whose digests
+    are not checked. `left_out` counts skipped labels by layer and reason; it is complete after `finish`.
 
     Raises DataError for a file with invalid or unordered lines.
     """
@@ -283,8 +283,8 @@ def _holds(unit: UnitLabels, turns: Sequence[Turn]) -> bool:
 
 
 def _read(path: Path, within: range | None = None) -> Generator[tuple[int, int, UnitLabels], None, None]:
-    """Yield (number, bytes, labels) of every line, after a check of the whole file's digest; or, unchecked, of
-    the lines of these scenarios, whose numbers count from the first of them."""
+    """Yield (number, bytes, labels) of every line, after a check of the whole file's digest; or, unchecked,
+    of the lines of these scenarios, whose numbers count from the first of them."""
     if within is None:
         require_kept(path, _AGAIN)
     with contextlib.ExitStack() as stack:

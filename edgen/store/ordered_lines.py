@@ -12,7 +12,10 @@ MOST = 2**40  # more than any scenario's number
 
 def lines_between(file: IO[bytes], size: int, scenarios: range, scenario_of: ScenarioOf) -> Iterator[bytes]:
     """Yield the lines of scenarios from a file of `size` bytes. `scenario_of` returns the scenario of a line.
-    A line without one belongs to the next line that has one; after all of these, to the range that ends with MOST."""
+
+    A line without one belongs to the next line that has one; after all of these, to the range that ends with
+    MOST.
+    """
     start = _find(file, size, scenarios.start, scenario_of)
     end = size if scenarios.stop >= MOST else _find(file, size, scenarios.stop, scenario_of)
     _seek(file, start)

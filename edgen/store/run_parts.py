@@ -1,4 +1,4 @@
-"""What a run's reader gives: conversations, pairs with their sides, and ranges of the run for other readers."""
+"""Values that a run's reader yields: conversations, pairs with their sides, and ranges for other readers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class RunRange(msgspec.Struct, frozen=True):
-    """Some scenarios of a run, with what is known of the whole run: its test side and its layers."""
+    """Some scenarios of a run, with facts of the whole run: its test side and its layers."""
 
     scenarios: range
     test_side: HeldOutGroups
@@ -50,8 +50,8 @@ class RunRange(msgspec.Struct, frozen=True):
 
 
 def require_order(run: RunFolder) -> None:
-    """Raise DamagedError for a changed file of pairs or labels, and RunError for one that edgen did not write:
-    its lines may be in any order."""
+    """Raise DamagedError for a changed file of pairs or labels, and RunError for one that edgen did not
+    write: its lines may be in any order."""
     for path in [*layer_files(run).values(), *filter(Path.exists, [run.pairs])]:
         if not has_digest(path):
             raise RunError(

@@ -57,8 +57,8 @@ from edgen.store.run_parts import AcceptedConversation, Compared, RunRange, cut_
 class RunReader(contextlib.AbstractContextManager["RunReader"]):
     """A reader of the run in the folder `path`. Use as a context manager while holding the run's lock.
     `labels_of`: turns in `conversations` have the labels of these layers instead of their own. `of`: its
-    conversations and pairs are those of these scenarios alone. `stale_labels` counts skipped labels once these
-    layers were read to their end.
+    conversations and pairs are those of these scenarios alone. `stale_labels` counts skipped labels once
+    these layers were read to their end.
 
     Raises RunError if there is no run or its contents come from different jobs, UsageError for a layer that
     is not of turns.
@@ -327,8 +327,8 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return read_pairs(self.rundir)
 
     def divide(self, size: int) -> Iterator[RunRange]:
-        """Yield ranges of about `size` conversations for other readers of this run: together, they have all of
-        them, and every line of its pairs and layers. Raises RunError as `require_order`."""
+        """Yield ranges of about `size` conversations for other readers of this run: together, they have all
+        of them, and every line of its pairs and layers. Raises RunError as `require_order`."""
         require_order(self.rundir)
         each = self.job.replicates * max(1, len(self.views))
         last = max((view.plan.scenarios for view in self.views.values()), default=0)

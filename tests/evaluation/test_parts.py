@@ -106,8 +106,10 @@ def test_a_process_with_another_version_is_a_sentence() -> None:
         [sys.executable, "-P", "-m", "edgen.runtime.processes"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert worker.stdin is not None
+    assert worker.stdout is not None
     send(worker.stdin, pickle.dumps(("0.0.9", pickle.dumps(partial(double, 1)))))
-    said, _ = worker.communicate(timeout=60)
+    said = worker.stdout.read(int.from_bytes(worker.stdout.read(8), "big"))
+    worker.communicate(timeout=60)
     assert b"this one 0.0.9. Install the same on all nodes." in said
 
 

@@ -63,8 +63,8 @@ class Take(msgspec.Struct, frozen=True, array_like=True, tag="take"):
 class Permit(msgspec.Struct, frozen=True, array_like=True, tag="permit"):
     """Make one attempt at the server of a backend: with the open request of a unit, in this form
     (`client.form_support`), whose reply the unit takes at once; or with a pickled request, which takes the
-    scene of the unit's. `heard`: the moment of the worker's last sign of life that the head had, by the worker's
-    clock: a worker that was frozen meanwhile finds it too long ago, however late it reads this."""
+    scene of the unit's. `heard`: the moment of the worker's last sign of life that the head had, by the
+    worker's clock: a worker that was frozen meanwhile finds it too long ago, however late it reads this."""
 
     number: int
     backend: str
