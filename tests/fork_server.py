@@ -337,8 +337,8 @@ def _serve(listener: socket.socket) -> dict[str, Any] | None:
                 _load_needed(word)
             status = socket.socket(fileno=given[0])
             if pid := os.fork():
-                for each in given[1:]:
-                    os.close(each)
+                for file in given[1:]:
+                    os.close(file)
                 running[pid] = _Fork(control, status)
                 _tell(status, pid.to_bytes(4, "big"))
                 continue

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import ROOT
+from tests.tiers import folder_of
 
 FIRST = "web"
 WAITING = "execution"
@@ -33,15 +33,15 @@ IMPORTING = (
 def spread(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The same tests, file by file as before: those of `FIRST`, then the files of `WAITING` evenly between the others,
     those of `IMPORTING` where the first of them is."""
+    first: list[pytest.Item] = []
     files: dict[bool, dict[Path, list[pytest.Item]]] = {True: defaultdict(list), False: defaultdict(list)}
     for item in items:
-        if item.path.is_relative_to(ROOT / "tests" / FIRST):
-            continue
-        files[item.path.is_relative_to(ROOT / "tests" / WAITING)][item.path].append(item)
-    placed = [(-1.0, [item for item in items if item.path.is_relative_to(ROOT / "tests" / FIRST)])]
+        folder = folder_of(item.path)
+        (first if folder == FIRST else files[folder == WAITING][item.path]).append(item)
+    placed = []
     for group in files.values():
         importing = [place for place, path in enumerate(group) if path.name in IMPORTING]
         for place, (path, tests) in enumerate(group.items()):
             position = importing[0] if path.name in IMPORTING else place
             placed.append((position / len(group), tests))
-    return [item for _, tests in sorted(placed, key=lambda each: each[0]) for item in tests]
+    return first + [item for _, tests in sorted(placed, key=lambda each: each[0]) for item in tests]
