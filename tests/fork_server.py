@@ -187,7 +187,8 @@ def server() -> socket.socket:
 def _address() -> Path:
     """Where the server listens: for all workers of pytest-xdist, or for this process alone."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID") if share else None
-    return Path(_TEMPORARY, f"edgen-forks-{run or os.getpid()}", "socket")
+    name = run[:12] if run else str(os.getpid())  # systems take about a hundred characters for all of it
+    return Path(_TEMPORARY, f"edgen-forks-{name}", "socket")
 
 
 def _start_server(address: Path) -> subprocess.Popen[bytes]:
