@@ -15,6 +15,7 @@ import pytest
 from tests import fork_server
 
 SHOWN = 40
+fork_server.share = False
 _TICKS = os.sysconf("SC_CLK_TCK")
 _began: dict[str, float] = {}
 _spent: dict[str, float] = {}

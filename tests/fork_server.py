@@ -1,7 +1,8 @@
 """Processes of `edgen` for the tests: one process has imported all of edgen, and forks for each command.
 
 A fork is a process like any other, with files, signals, a directory and an environment of its own; only the half
-second of imports is saved. One such server belongs to each process of pytest and ends with it, and so do its forks.
+second of imports is saved. The workers of pytest-xdist share one server, which ends with the last of them. The forks of a
+process of pytest end with it.
 What is about the start itself (imports, closed files) starts Python anew instead. In a shell, the `edgen` in the
 folder `in_shell` is such a fork (tests/forked_edgen.py).
 """
@@ -27,12 +28,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests import ROOT
+
+_TEMPORARY = tempfile.gettempdir()  # before any test sets another
+share = True  # tests.cpu_times sets it to False, so that what a server takes is known to be of one process
 
 
 class Forked:
@@ -163,15 +168,37 @@ def use_default_signals() -> None:
 
 @functools.cache
 def server() -> socket.socket:
-    """The socket that takes requests; at the first call the server starts. It ends when this process does."""
-    ours, theirs = socket.socketpair()
-    command = [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())]
+    """The socket that takes requests. The first process that asks for it starts the server."""
+    address, process, end = _address(), None, time.monotonic() + 120
+    while time.monotonic() < end:
+        ours = socket.socket(socket.AF_UNIX)
+        try:
+            ours.connect(str(address))
+        except OSError:  # it does not listen yet
+            ours.close()
+        else:
+            return ours
+        if process is None or process.poll() is not None:
+            process = _start_server(address)
+        time.sleep(0.02)
+    raise TimeoutError(f"no server of forks listens at {address}")
+
+
+def _address() -> Path:
+    """Where the server listens: for all workers of pytest-xdist, or for this process alone."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") if share else None
+    name = run[:12] if run else str(os.getpid())  # systems take about a hundred characters for all of it
+    return Path(_TEMPORARY, f"edgen-forks-{name}", "socket")
+
+
+def _start_server(address: Path) -> subprocess.Popen[bytes]:
+    address.parent.mkdir(mode=0o700, exist_ok=True)
+    command = [sys.executable, "-m", "tests.fork_server", str(address)]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     server.process = subprocess.Popen(
-        command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environ
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environ
     )
-    theirs.close()
-    return ours
+    return server.process
 
 
 # --- in the server's process ------------------------------------------------------------------
@@ -260,54 +287,95 @@ def _simulate(announced: int) -> None:
     asyncio.run(serve(Options(port=0, batch_seconds=0), announce))
 
 
-def _serve(control: socket.socket) -> dict[str, Any] | None:
-    """Fork for each request until there are none to come; in a fork, return what it is to run."""
+@contextlib.contextmanager
+def _listening(address: Path) -> Iterator[socket.socket | None]:
+    """Listen at an address until the end; None if another server does."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        try:
+            listener.bind(str(address))
+        except OSError:
+            yield None
+            return
+        listener.listen()
+        here = os.getpid()
+        try:
+            yield listener
+        finally:
+            if os.getpid() == here:  # and this is no fork
+                shutil.rmtree(address.parent, ignore_errors=True)
+
+
+def _serve(listener: socket.socket) -> dict[str, Any] | None:
+    """Fork for each request until nobody is left who may ask; in a fork, return what it is to run."""
     woken, wake = socket.socketpair()
     for each in (woken, wake):
         each.setblocking(False)
     signal.set_wakeup_fd(wake.fileno())
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    running: dict[int, socket.socket] = {}
+    running: dict[int, _Fork] = {}
     selector = selectors.DefaultSelector()
-    selector.register(control, selectors.EVENT_READ)
-    selector.register(woken, selectors.EVENT_READ)
+    for each in (listener, woken):
+        selector.register(each, selectors.EVENT_READ)
+    asking: set[socket.socket] = set()
     while True:
-        ready = {key.fileobj for key, _ in selector.select()}
+        ready = {key.fileobj for key, _ in selector.select(None if asking else 120)}
         if woken in ready:
             woken.recv(4096)
             _reap(running)
-        if control not in ready:
-            continue
-        length, given, *_ = socket.recv_fds(control, 4, 4)
-        if not length:
-            for pid in running:
-                os.kill(pid, signal.SIGKILL)
+        if listener in ready:
+            asking.add(control := listener.accept()[0])
+            selector.register(control, selectors.EVENT_READ)
+        for control in asking & ready:
+            if (received := _receive(control)) is None:
+                selector.unregister(control)
+                asking.remove(control)
+                control.close()
+                for pid in [pid for pid, fork in running.items() if fork.control is control]:
+                    os.kill(pid, signal.SIGKILL)
+                continue
+            wanted, given = received
+            for word in _NEEDED.keys() & set(wanted["arguments"]):
+                _load_needed(word)
+            status = socket.socket(fileno=given[0])
+            if pid := os.fork():
+                for file in given[1:]:
+                    os.close(file)
+                running[pid] = _Fork(control, status)
+                _tell(status, pid.to_bytes(4, "big"))
+                continue
+            signal.set_wakeup_fd(-1)
+            selector.close()
+            for each in (listener, woken, wake, status, *asking, *(fork.status for fork in running.values())):
+                each.close()
+            _become(wanted, given[1:])
+            return wanted
+        if not asking:
             return None
-        request = control.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
-        wanted: dict[str, Any] = json.loads(request)
-        for word in _NEEDED.keys() & set(wanted["arguments"]):
-            _load_needed(word)
-        status = socket.socket(fileno=given[0])
-        if pid := os.fork():
-            for each in given[1:]:
-                os.close(each)
-            running[pid] = status
-            _tell(status, pid.to_bytes(4, "big"))
-            continue
-        signal.set_wakeup_fd(-1)
-        selector.close()
-        for each in (control, woken, wake, status, *running.values()):
-            each.close()
-        _become(wanted, given[1:])
-        return wanted
 
 
-def _reap(running: dict[int, socket.socket]) -> None:
+class _Fork(NamedTuple):
+    """A fork that runs: the connection that asked for it, and where its end is told."""
+
+    control: socket.socket
+    status: socket.socket
+
+
+def _receive(control: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """Receive a request and the files of its fork; None once whoever asks has ended."""
+    with contextlib.suppress(ConnectionError):
+        length, given, *_ = socket.recv_fds(control, 4, 4)
+        size = int.from_bytes(length, "big")
+        if size and len(request := control.recv(size, socket.MSG_WAITALL)) == size:
+            return json.loads(request), given
+    return None
+
+
+def _reap(running: dict[int, _Fork]) -> None:
     while running:
         pid, code = os.waitpid(-1, os.WNOHANG)
         if not pid:
             return
-        status = running.pop(pid)
+        status = running.pop(pid).status
         _tell(status, str(os.waitstatus_to_exitcode(code)).encode())
         status.close()
 
@@ -357,8 +425,14 @@ def _run(wanted: dict[str, Any]) -> None:
     os._exit(code if isinstance(code, int) else int(code is not None))
 
 
-if __name__ == "__main__":
+def _main(address: Path) -> None:
     os.setsid()
-    _load()
-    if (wanted := _serve(socket.socket(fileno=int(sys.argv[1])))) is not None:
-        _run(wanted)
+    with _listening(address) as listener:
+        if listener is not None:  # those that ask while all is loaded wait
+            _load()
+            if (wanted := _serve(listener)) is not None:
+                _run(wanted)
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))

@@ -3,6 +3,8 @@
 pytest-xdist gives each worker one stretch of the list. Left in the order of their folders, the tests of `execution`,
 which sit out time limits, kills and outages, would all run at the same time.
 
+The tests of pages come first: some take half a minute in a browser, and one that is begun last runs alone.
+
 Files that import the same large library stand next to each other, so that one worker imports it, and not each of them:
 litellm takes five CPU seconds.
 """
@@ -15,8 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import ROOT
+from tests.tiers import folder_of
 
+FIRST = "web"
 WAITING = "execution"
 IMPORTING = (
     "test_frameworks.py",
@@ -28,15 +31,17 @@ IMPORTING = (
 
 
 def spread(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """The same tests, file by file as before, the files of `WAITING` evenly between the others, those of `IMPORTING`
-    where the first of them is."""
+    """The same tests, file by file as before: those of `FIRST`, then the files of `WAITING` evenly between the others,
+    those of `IMPORTING` where the first of them is."""
+    first: list[pytest.Item] = []
     files: dict[bool, dict[Path, list[pytest.Item]]] = {True: defaultdict(list), False: defaultdict(list)}
     for item in items:
-        files[item.path.is_relative_to(ROOT / "tests" / WAITING)][item.path].append(item)
+        folder = folder_of(item.path)
+        (first if folder == FIRST else files[folder == WAITING][item.path]).append(item)
     placed = []
     for group in files.values():
         importing = [place for place, path in enumerate(group) if path.name in IMPORTING]
         for place, (path, tests) in enumerate(group.items()):
             position = importing[0] if path.name in IMPORTING else place
             placed.append((position / len(group), tests))
-    return [item for _, tests in sorted(placed, key=lambda each: each[0]) for item in tests]
+    return first + [item for _, tests in sorted(placed, key=lambda each: each[0]) for item in tests]

@@ -10,9 +10,11 @@ tier, or `integration` if one of its fixtures starts a server. A unit test that 
 
 from __future__ import annotations
 
+import functools
 import socket
 import subprocess
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
@@ -26,22 +28,20 @@ FOLDERS = frozenset(
 STARTING = frozenset({"address", "browser", "command", "fake", "llama_server"})  # fixtures
 
 
-def tier_of(item: pytest.Item) -> str:
-    """The tier of a test: the mark that stands nearest to it."""
-    marked = next((mark.name for mark in item.iter_markers() if mark.name in TIERS), None)
-    if marked is not None:
-        return marked
-    folder = item.path.relative_to(ROOT / "tests").parts[0]
-    starts = folder in FOLDERS or STARTING.intersection(getattr(item, "fixturenames", ()))
-    return "integration" if starts else "unit"
+@functools.cache
+def folder_of(path: Path) -> str:
+    """The folder of `tests` that a file is in, or the file's name where it is in none."""
+    return path.relative_to(ROOT / "tests").parts[0]
 
 
 def assign(items: Iterable[pytest.Item]) -> None:
     """Give each test its tier, so that `-m unit` selects by it."""
     for item in items:
-        tier = tier_of(item)
-        if item.get_closest_marker(tier) is None:
-            item.add_marker(tier)
+        if not any(mark.name in TIERS for mark in item.iter_markers()):
+            starts = folder_of(item.path) in FOLDERS or STARTING.intersection(
+                getattr(item, "fixturenames", ())
+            )
+            item.add_marker("integration" if starts else "unit")
 
 
 def keep_alone(monkeypatch: pytest.MonkeyPatch) -> None:

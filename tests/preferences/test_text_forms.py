@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,12 +17,23 @@ from edgen.preferences.text_forms import Forms, find_needs, read_sections
 from tests.preferences.test_directed import LESSONS, SPEAKING, listed
 from tests.simulator import lessons
 
-FORMS = {
-    "lines": judge_directed._LINES, "phrases": judge_directed._PHRASES,
-    "gates": evaluator_appeals._classes()[0], "others": evaluator_appeals._classes()[1],
+FORMS: dict[str, Callable[[], Forms]] = {
+    "lines": lambda: judge_directed._LINES, "phrases": lambda: judge_directed._PHRASES,
+    "gates": lambda: evaluator_appeals._classes()[0], "others": lambda: evaluator_appeals._classes()[1],
 }  # fmt: skip
-# Made once: what a form can match takes longer to find out than an example takes.
-MATCHING = [(name, form, st.from_regex(form)) for forms in FORMS.values() for name, _, form in forms._forms]
+
+
+@functools.cache
+def every_form() -> list[Forms]:
+    return [forms() for forms in FORMS.values()]
+
+
+@functools.cache
+def matching() -> list[tuple[str, re.Pattern[str], st.SearchStrategy[str]]]:
+    """Every form with texts that it matches, made once: that takes longer than an example."""
+    return [(name, form, st.from_regex(form)) for forms in every_form() for name, _, form in forms._forms]
+
+
 TEXTS = [
     *SPEAKING,
     *LESSONS,
@@ -29,13 +42,14 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("forms", FORMS.values(), ids=FORMS)
-def test_every_form_that_matches_is_chosen(forms: Forms) -> None:
+def test_every_form_that_matches_is_chosen(forms: Callable[[], Forms]) -> None:
     """In the case that it has and in others, with the Turkish letters that any case takes for an i."""
+    searched = forms()
     for text in TEXTS:
         for one in (text, text.upper(), text.title(), text.replace("i", "İ"), text.replace("I", "ı")):
             shown = "\n".join(unicodedata.normalize("NFKC", one).splitlines())
-            chosen = forms.choose(shown)
-            for name, _, form in forms._forms:
+            chosen = searched.choose(shown)
+            for name, _, form in searched._forms:
                 if form.search(shown) or form.search(" ".join(shown.split())):
                     assert form in chosen[name], (form.pattern, shown)
 
@@ -43,25 +57,25 @@ def test_every_form_that_matches_is_chosen(forms: Forms) -> None:
 @settings(max_examples=400)
 @given(st.data())
 def test_what_a_form_was_made_to_match_holds_what_it_needs(data: st.DataObject) -> None:
-    name, form, matching = data.draw(st.sampled_from(MATCHING))
-    made = unicodedata.normalize("NFKC", data.draw(matching))
+    name, form, texts = data.draw(st.sampled_from(matching()))
+    made = unicodedata.normalize("NFKC", data.draw(texts))
     if form.search(made):
-        assert any(form in forms.choose(made).get(name, ()) for forms in FORMS.values()), made
+        assert any(form in forms.choose(made).get(name, ()) for forms in every_form()), made
 
 
 def test_a_greek_word_is_found_in_any_case() -> None:
     """The last letter of a word has a form of its own in lower case."""
-    name, form = next((name, form) for name, form, _ in MATCHING if "συζήτησ" in form.pattern)
+    name, form = next((name, form) for name, form, _ in matching() if "συζήτησ" in form.pattern)
     for text in ("αυτή τη συζήτηση", "ΑΥΤΉ ΤΗ ΣΥΖΉΤΗΣ", "αυτή τη συζήτης"):
         assert form.search(text)
-        assert any(form in forms.choose(text).get(name, ()) for forms in FORMS.values()), text
+        assert any(form in forms.choose(text).get(name, ()) for forms in every_form()), text
 
 
 def test_few_forms_are_tried_on_ordinary_turns() -> None:
     texts = [
         text for i, known in enumerate(lessons.scenarios(20, seed=3)) for _, text in lessons.play(known, i)[0]
     ]
-    forms = [FORMS[name] for name in ("lines", "phrases", "gates")]
+    forms = [FORMS[name]() for name in ("lines", "phrases", "gates")]
     tried = sum(len(found) for text in texts for one in forms for found in one.choose(text).values())
     assert sum(len(one._forms) for one in forms) > 120
     assert tried < 3 * len(texts)
