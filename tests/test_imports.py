@@ -80,6 +80,14 @@ def test_a_name_of_edgen_plugin_does_not_load_the_others() -> None:
     assert loaded == {"edgen", "edgen.core", "edgen.core.values", "edgen.core.version", "edgen.plugin"}
 
 
+def test_the_settings_of_providers_are_read_without_what_calls_them() -> None:
+    code = "import sys, edgen.plugin.providers, edgen.providers.openai, edgen.providers.function; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert HEAVY.intersection(done.stdout.split()) == set()
+
+
 def test_completion_imports_only_what_it_reads_names_with() -> None:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "edgen"],

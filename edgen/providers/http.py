@@ -14,10 +14,9 @@ import ipaddress
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
-import aiohttp
 import msgspec
 from multidict import CIMultiDict
 from yarl import URL
@@ -29,8 +28,8 @@ from edgen.providers.base import KeyRequest, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import Classify, Secrets, call_error, clean_message, without_secrets
 
-# Errors before a byte of the request has gone out.
-_NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)
+if TYPE_CHECKING:  # 0.2 s of CPU, for those that call: commands that read a run need its settings alone
+    import aiohttp
 
 
 def describe_config(config: BackendConfig) -> dict[str, Any]:
@@ -176,6 +175,8 @@ class Http:
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
+        import aiohttp  # noqa: F401 - here, so that the first call does not take the time
+
         self._place = f"{base.host}:{base.port}"
         self._options = proxy_for(base, link.environ)
         password = self._options.pop("proxy_headers", {}) if base.scheme == "http" else {}
@@ -230,6 +231,9 @@ class Http:
         self, method: str, url: URL, body: bytes | None, credentials: Mapping[str, str]
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Return status, headers and body of any response. Raises CallError if there is none."""
+        import aiohttp
+
+        not_connected = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)  # no byte has gone out
         session = self._session or self._open()
         try:
             response = await session.request(
@@ -247,7 +251,7 @@ class Http:
         except (aiohttp.ClientError, OSError, ValueError, _TooLargeError) as error:
             kind, message = explain_failure(error, self._place, self._link.timeout)
             raise CallError(
-                kind, clean_message(message, self.secrets), unsent=isinstance(error, _NOT_CONNECTED)
+                kind, clean_message(message, self.secrets), unsent=isinstance(error, not_connected)
             ) from None
         return response.status, response.headers, answer
 
@@ -259,6 +263,8 @@ class Http:
         return self._headers[1]
 
     def _open(self) -> aiohttp.ClientSession:
+        import aiohttp
+
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._link.connections),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -329,6 +335,8 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 
 def explain_failure(error: Exception, place: str, timeout: float) -> tuple[FailureKind, str]:
     """Return the kind of a failure without HTTP answer, and a sentence that names the place."""
+    import aiohttp
+
     match error:
         case _TooLargeError():
             return (
