@@ -54,7 +54,7 @@ class Field(NamedTuple):
     @property
     def label(self) -> str:
         """The question, else the name in words."""
-        return self.asks or self.name.replace("_", " ").capitalize()
+        return self.asks or self.inner.replace("_", " ").capitalize()
 
 
 def fields_of(request: PersonRequest) -> tuple[Field, ...]:
