@@ -58,7 +58,7 @@ class Field(NamedTuple):
     @property
     def label(self) -> str:
         """The question, else the name in words."""
-        label = self.asks or self.name.replace("_", " ").capitalize()
+        label = self.asks or self.inner.replace("_", " ").capitalize()
         if not self.is_list:
             return label
         count = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
