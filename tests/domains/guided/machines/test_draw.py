@@ -54,7 +54,7 @@ def test_counts_are_shown_and_what_never_happened_is_grey() -> None:
     machine = load_machine(resources.find("machines", "lesson_plan"))
     picture = draw_machine(machine, {("start", "greet"): 1_234, ("greet", "announce_topic"): 1_200})
     assert (
-        "2 of 40 states that say something were visited, 2 of 78 transitions were taken; 2,434 choices in all"
+        "2 of 41 states that say something were visited, 2 of 79 transitions were taken; 2,434 choices in all"
         in picture
     )
     assert ">1,234<" in picture
