@@ -27,7 +27,7 @@ from edgen.store.people import Invitation
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun, Sources
 
-COOKIE = "edgen_web"
+COOKIE = "edgen_web"  # begins the names of cookies: browsers send those of every port of a host
 ENTER = "/enter"
 TOKEN = "token"  # noqa: S105 - the name of the field that holds it
 _POLICY = (
@@ -49,6 +49,7 @@ NOT_NOW = (  # for people, whom words that name places of this machine do not co
 _MOST_ADDRESS = 8_192  # characters of a request's path and query
 _RATE, _BURST = 20.0, 60.0  # changes per second and visitor
 _MOST_VISITORS = 10_000  # whose rates are remembered
+_MOST_COOKIES = 20  # that a request is looked through for
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Who = Literal["owner", "person", "visitor", "anyone"]
@@ -144,7 +145,7 @@ class Guard:
         who = self._who.get(request.match_info.handler)
         if who == "anyone" and request.method != "POST":
             return None
-        visitor = await self._visitor(request.cookies.get(COOKIE, ""))
+        visitor = await self._visitor(request)
         if visitor is None:
             return problem_page("Open the link that you were given: it lets this browser in.", 403, "")
         request[VISITOR] = visitor
@@ -156,10 +157,18 @@ class Guard:
             return refusal
         return None
 
-    async def _visitor(self, cookie: str) -> Visitor | None:
-        if hmac.compare_digest(cookie.encode("utf-8", "surrogatepass"), self._session.encode()):
-            return Visitor(self._session)
-        return await asyncio.to_thread(self._person, cookie)
+    async def _visitor(self, request: web.Request) -> Visitor | None:
+        """Return the visitor whose cookie a request has: that of this port, else one of another port, since
+        the server may have been started again elsewhere."""
+        own = _cookie_name(request)
+        held = {name: value for name, value in request.cookies.items() if name.startswith(COOKIE)}
+        for name in sorted(held, key=lambda name: name != own)[:_MOST_COOKIES]:
+            cookie = held[name]
+            if hmac.compare_digest(cookie.encode("utf-8", "surrogatepass"), self._session.encode()):
+                return Visitor(self._session)
+            if (person := await asyncio.to_thread(self._person, cookie)) is not None:
+                return person
+        return None
 
     def _person(self, cookie: str) -> Visitor | None:
         """Return the person of a cookie; it may wait for a disk."""
@@ -176,11 +185,15 @@ class Guard:
             return problem_page("This change comes from another page.", 403, home_of(request))
         if not self._allow(visitor.secret):
             return problem_page("Too many answers at once; wait a second.", 429, home_of(request))
+        try:
+            form = await request.post()  # kept with the request, for its handler
+        except (ValueError, LookupError):  # no form, a part of one, or in an unknown encoding
+            return problem_page("This form cannot be read; load its page again.", 400, home_of(request))
         given = request.headers.get("X-Token")
         if given is None:
             if request.content_type not in ("application/x-www-form-urlencoded", "multipart/form-data"):
                 return problem_page("Send a form, or JSON with the header X-Token.", 415, home_of(request))
-            given = str((await request.post()).get(TOKEN, ""))
+            given = str(form.get(TOKEN, ""))
         if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), visitor.token.encode()):
             return problem_page("This page is out of date: load it again.", 403, home_of(request))
         return None
@@ -207,7 +220,7 @@ class Guard:
             return problem_page("This link is of another start or was revoked; ask for a new one.", 403, "")
         # After a redirect from another site's link, the browser would not send this cookie: a page leads on.
         answer = web.Response(text=render("enter.html.j2", home=home), content_type="text/html")
-        answer.set_cookie(COOKIE, session, httponly=True, samesite="Strict", path="/")
+        answer.set_cookie(_cookie_name(request), session, httponly=True, samesite="Strict", path="/")
         return answer
 
     def _invited(self, key: str) -> str | None:
@@ -217,6 +230,12 @@ class Guard:
             return None
         entered = people.enter(secret, time.time())
         return f"{slug}.{entered}" if entered else None
+
+
+def _cookie_name(request: web.Request) -> str:
+    """Return the name of the cookie of the port that a request came to: two servers of one host can be used
+    at once."""
+    return f"{COOKIE}_{request.url.port}"
 
 
 def problem_page(message: str, status: int, home: str = "/") -> web.Response:

@@ -7,9 +7,11 @@ its form sends the answer. A script asks for the state twice a second, and repla
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,7 +22,7 @@ from edgen.core.errors import RunError, UsageError
 from edgen.core.person_requests import PersonRequest
 from edgen.providers.human.config import HumanConfig
 from edgen.runtime.players import Paper, answered_by, paper_after, paper_before, players_of, task_of
-from edgen.store.mailbox import Mailbox, Seat, Waiting, has_mailbox
+from edgen.store.mailbox import Mailbox, Seat, Waiting
 from edgen.store.people import Answer
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import html_page
@@ -31,10 +33,8 @@ from edgen.web.sources import IndexedRun
 
 _TYPES = 4.0  # seconds for which somebody counts as typing
 
-_typing: dict[tuple[str, str], float] = {}
+TYPING = web.AppKey("typing", dict[tuple[str, str], float])
 """The time at which somebody last typed, by game token and role."""
-_mailboxes: dict[str, Mailbox] = {}
-_players: dict[str, tuple[int, dict[str, HumanConfig]]] = {}
 
 
 class _Player(NamedTuple):
@@ -59,33 +59,23 @@ class _Stage(NamedTuple):
 def _tasks(run: IndexedRun) -> list[str]:
     """Return the roles that people play in a run."""
     roles: dict[str, None] = dict.fromkeys(_settings(run))
-    if (mailbox := _mailbox(run)) is not None:
+    if (mailbox := run.mailbox()) is not None:
         roles |= dict.fromkeys(mailbox.roles())
     return [task_of(role) for role in roles]
 
 
 def _settings(run: IndexedRun) -> dict[str, HumanConfig]:
     """Return the settings of the roles that people play in a run, by role."""
-    path = RunFolder(run.path).job
     try:
-        stamp = path.stat().st_mtime_ns
+        changed = RunFolder(run.path).job.stat().st_mtime_ns
     except OSError:
         return {}
-    if (known := _players.get(str(path))) is not None and known[0] == stamp:
-        return known[1]
-    _players[str(path)] = stamp, players_of(run.path)
-    return _players[str(path)][1]
+    return _settings_at(run.path, changed)
 
 
-def _mailbox(run: IndexedRun) -> Mailbox | None:
-    """Return the mailbox of a run as it is now; None if nothing ever waited in it."""
-    if not has_mailbox(run.path):
-        _mailboxes.pop(run.slug, None)
-        return None
-    found = _mailboxes.get(run.slug)
-    if found is None or not found.is_current():  # the folder was replaced by another one
-        found = _mailboxes[run.slug] = Mailbox(run.path)
-    return found
+@functools.lru_cache(maxsize=256)
+def _settings_at(path: Path, _changed: int) -> dict[str, HumanConfig]:
+    return players_of(path)
 
 
 def _player(request: web.Request) -> _Player:
@@ -98,7 +88,7 @@ def _player(request: web.Request) -> _Player:
         raise UsageError("Your invitation is to another task.")
     if not visitor.run.path.is_dir():
         raise RunError(f"{visitor.run.path}: there is no run here any more.")
-    return _Player(visitor.run, visitor.invitation.person, role, _mailbox(visitor.run))
+    return _Player(visitor.run, visitor.invitation.person, role, visitor.run.mailbox())
 
 
 def _answered(player: _Player) -> dict[str, Answer]:
@@ -242,9 +232,8 @@ async def state(request: web.Request) -> web.StreamResponse:
     stage = await asyncio.to_thread(_stand, player, again=False)
     facts: dict[str, Any] = {"version": _version(player, stage), "typing": False}
     if stage.seat is not None:
-        here = [
-            when for (game, role), when in _typing.items() if game == stage.seat.token and role != player.role
-        ]
+        typing = request.app[TYPING].items()
+        here = [when for (game, role), when in typing if game == stage.seat.token and role != player.role]
         facts["typing"] = any(time.monotonic() - when < _TYPES for when in here)
     if facts["version"] != request.query.get("seen"):
         facts["html"] = await asyncio.to_thread(
@@ -315,10 +304,10 @@ async def change_typing(request: web.Request) -> web.StreamResponse:
     player = _player(request)
     seat = await asyncio.to_thread(_type, player)
     if seat is not None:
-        now = time.monotonic()
-        for key in [key for key, when in _typing.items() if now - when > _TYPES]:
-            del _typing[key]
-        _typing[seat.token, player.role] = now
+        now, typing = time.monotonic(), request.app[TYPING]
+        for key in [key for key, when in typing.items() if now - when > _TYPES]:
+            del typing[key]
+        typing[seat.token, player.role] = now
     return web.json_response({})
 
 

@@ -27,6 +27,7 @@ def make_app(sources: Sources, guard: Guard) -> web.Application:
     app[SOURCES] = sources
     app[people.FACES] = FACES
     app[answering.QUEUES] = {}
+    app[play.TYPING] = {}
     app[starting.STARTER] = starting.Starter(Path.cwd())
     guard.add(app, pages.ROUTES + starting.ROUTES + people.ROUTES + faces.ROUTES)
     for face in FACES:

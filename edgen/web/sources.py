@@ -21,6 +21,7 @@ from edgen.core.text import safe
 from edgen.core.user_cache import cache_file
 from edgen.families.record_files import open_records, unknown_layout
 from edgen.store.conversation_index import ConversationIndex
+from edgen.store.mailbox import Mailbox, has_mailbox
 from edgen.store.people import People, has_people
 from edgen.store.run_folder import RunFolder
 from edgen.validation.reading import find_inputs
@@ -51,6 +52,7 @@ class IndexedRun:
         self._at_work: threading.Thread | None = None
         self._began, self._took = 0.0, 0.0
         self._people: People | None = None
+        self._mailbox: Mailbox | None = None
         self.pulse: Any = None  # of the page of all runs
 
     def people(self, *, create: bool = False) -> People | None:
@@ -59,6 +61,15 @@ class IndexedRun:
             if self._people is None and (create or has_people(self.path)):
                 self._people = People(self.path)
             return self._people
+
+    def mailbox(self) -> Mailbox | None:
+        """Return the mailbox of the run as it is now; None if nothing ever waited in it."""
+        with self._lock:
+            if not has_mailbox(self.path):
+                self._mailbox = None
+            elif self._mailbox is None or not self._mailbox.is_current():  # the folder was replaced
+                self._mailbox = Mailbox(self.path)
+            return self._mailbox
 
     def index(self) -> ConversationIndex | None:
         """Return the index; None while the first is being built, which this call begins.

@@ -193,3 +193,30 @@ def test_hostile_addresses_get_a_sentence(served: Served, tmp_path: Path) -> Non
             )
             assert "<script>alert" not in answer.text
             assert HOSTILE not in answer.text
+
+
+def test_other_kinds_of_bodies_get_a_sentence(served: Served) -> None:
+    """JSON, files where texts are expected, repeated fields, and forms in no known encoding."""
+    slug = served.site.runs()["rated"].removeprefix("/run/")
+    names = [*FIELDS, "token"]
+    part = '--b\r\nContent-Disposition: form-data; name="{0}"; filename="{0}.txt"\r\n\r\nsent as a file\r\n'
+    file = "".join(part.format(name) for name in names) + "--b--\r\n"
+    for route in _changes(served):
+        cookie = _visitor_of(route, served)
+        page = f"/people/{slug}" if route.who == "owner" else "/" + route.path.strip("/").split("/")[0]
+        token, path = _token(served, cookie, page), route.path.replace("{run}", slug).replace("{number}", "1")
+        for kind, body in (
+            ("application/json", '{"unit": ["u-0"], "choice": {"a": 1}, "names": 7, "n": true, "key": null}'),
+            ("application/json", "[" * 20_000),
+            ("multipart/form-data; boundary=b", file),
+            ("multipart/form-data; boundary=b", file[: len(file) // 2]),
+            ("multipart/form-data", file),
+            ("application/x-www-form-urlencoded; charset=utf-16", "unit=1"),
+            ("application/x-www-form-urlencoded; charset=no-such", "unit=1"),
+            ("application/x-www-form-urlencoded", "&".join(f"{name}=1&{name}=2" for name in FIELDS)),
+        ):
+            answer = _send(served, path, body, cookie, Content_Type=kind, X_Token=token)
+            assert answer.status in (200, 303, 400, 404, 409, 415), (path, kind, answer.status, answer.text)
+            assert "Traceback" not in answer.text
+            assert answer.text == "" or "<h1>" in answer.text or answer.text.startswith("{"), (path, kind)
+    assert served.server.poll() is None
