@@ -28,8 +28,9 @@ from typing import NamedTuple
 from bench.canned_server import canned
 from bench.cluster_memory import make_many
 from bench.measure import ROOT
+from tests.cluster.conftest import free_port
 
-SHORT, LONG, IN_FLIGHT, PORT = 500, 2_500, 256, 6421
+SHORT, LONG, IN_FLIGHT = 500, 2_500, 256
 _JOB = str(ROOT / "jobs" / "quickstart.yaml")
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -40,13 +41,14 @@ def ray_cluster(folder: Path, cores: int = 8) -> Iterator[str]:
     os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
     from ray.util import get_node_ip_address
 
+    port = free_port()
     head = subprocess.Popen(
         [
             *(
                 Path(sys.executable).with_name("ray"),
                 "start",
                 "--head",
-                f"--port={PORT}",
+                f"--port={port}",
                 f"--num-cpus={cores}",
             ),
             *("--include-dashboard=false", "--disable-usage-stats", "--object-store-memory=100000000"),
@@ -62,7 +64,7 @@ def ray_cluster(folder: Path, cores: int = 8) -> Iterator[str]:
     else:
         raise RuntimeError("ray did not start")
     try:
-        yield f"ray://{get_node_ip_address()}:{PORT}"
+        yield f"ray://{get_node_ip_address()}:{port}"
     finally:
         head.terminate()
         head.wait(60)

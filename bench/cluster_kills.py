@@ -30,7 +30,7 @@ from tests.cluster.conftest import Node, family
 from tests.execution.service import equation, files, job_text, serve
 from tests.execution.slotted import SlottedServer
 
-IN_FLIGHT, PORT = 16, 6423
+IN_FLIGHT = 16
 LATENCY, SLOW = 0.3, 5.0  # seconds a call, and while a node starts
 SELFPLAY = {
     "protocol": "selfplay", "prompt": None, "prompts": {"teacher": "selfplay_teacher", "student": "selfplay_student"},
@@ -157,7 +157,7 @@ async def _attack(
             node.end()
 
 
-async def _campaign(folder: Path, scratch: Path, job: Job, rng: random.Random, port: int) -> None:
+async def _campaign(folder: Path, scratch: Path, job: Job, rng: random.Random) -> None:
     async with serve(SlottedServer(slots=200, latency=LATENCY)) as server:
         path = folder / "job.yaml"
         shape: dict[str, Any] = SELFPLAY if job.selfplay else {}
@@ -173,11 +173,9 @@ async def _campaign(folder: Path, scratch: Path, job: Job, rng: random.Random, p
         assert await local.wait() == 0
         calls, server.latency, server.most = server.asked.total(), LATENCY, 0
         server.asked.clear()
-        head = await asyncio.to_thread(Node, scratch, port=port, cores=0)
+        head = await asyncio.to_thread(Node, scratch, cores=0)
         try:
-            from ray.util import get_node_ip_address
-
-            one = _Campaign(folder, server, f"{get_node_ip_address()}:{port}", path)
+            one = _Campaign(folder, server, head.address, path)
             gap = max(20, calls // (job.workers + job.heads + 2))
             await _attack(one, scratch, job.workers, job.heads, gap, rng)
         finally:
@@ -192,7 +190,7 @@ async def _campaign(folder: Path, scratch: Path, job: Job, rng: random.Random, p
         assert server.most <= IN_FLIGHT
 
 
-def kill_nodes(workers: int, heads: int, count: int, selfplay: int, seed: int, port: int = PORT) -> None:
+def kill_nodes(workers: int, heads: int, count: int, selfplay: int, seed: int) -> None:
     """Kill so many worker nodes and heads while so many conversations are made, a fifth of them in self-play."""
     os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
     share = 5 if selfplay else workers + heads + 1
@@ -209,4 +207,4 @@ def kill_nodes(workers: int, heads: int, count: int, selfplay: int, seed: int, p
         with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as scratch:
             folder = Path(scratch) / "bench"
             folder.mkdir()
-            asyncio.run(_campaign(folder, Path(scratch), job, rng, port))
+            asyncio.run(_campaign(folder, Path(scratch), job, rng))

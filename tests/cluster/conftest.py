@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,15 +21,18 @@ collect_ignore_glob = [] if os.environ.get("EDGEN_CLUSTER") else ["test_*.py"]
 
 
 class Node:
-    """A node of a cluster, started with `ray start`: the head of a new one, or another one of `address`. One that is
-    not up after `_STARTS_WITHIN` seconds is killed and started anew, a few times."""
+    """A node of a cluster, started with `ray start`: the head of a new one at a free port, or another one of
+    `address`. One that is not up after `_STARTS_WITHIN` seconds is killed and started anew, a few times."""
 
-    def __init__(self, folder: Path, *, address: str = "", port: int = 6399, cores: int = 3) -> None:
-        where = [f"--address={address}"] if address else ["--head", f"--port={port}"]
-        if not address:
-            where += ["--include-dashboard=false", "--disable-usage-stats", f"--temp-dir={folder}"]
+    def __init__(self, folder: Path, *, address: str = "", cores: int = 3) -> None:
         said = ""
         for _ in range(_TRIES):
+            where = [f"--address={address}"]
+            if not address:
+                port = free_port()
+                where = ["--head", f"--port={port}", "--include-dashboard=false", "--disable-usage-stats"]
+                where += [f"--temp-dir={folder}"]
+            self.address = address or f"{_own_address()}:{port}"
             self.process = subprocess.Popen(
                 [Path(sys.executable).with_name("ray"), "start", *where, f"--num-cpus={cores}", "--block",
                  "--object-store-memory=100000000"],
@@ -71,6 +75,19 @@ class Node:
             self.kill()
 
 
+def free_port() -> int:
+    """A port that nobody listens at: those of a cluster that was left behind stay its own."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
+def _own_address() -> str:
+    from ray.util import get_node_ip_address
+
+    return str(get_node_ip_address())
+
+
 def family(root: int) -> list[int]:
     """A process and all that descend from it."""
     parents = {}
@@ -90,14 +107,12 @@ STARTED: list[Node] = []
 def cluster() -> Iterator[str]:
     """The address of a cluster with three cores."""
     os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
-    from ray.util import get_node_ip_address
-
     if given := os.environ.get("EDGEN_CLUSTER_ADDRESS"):  # one that runs already
         yield given
         return
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
         head = Node(Path(folder))
         STARTED.append(head)
-        yield f"{get_node_ip_address()}:6399"
+        yield head.address
         head.end()
         time.sleep(0.1)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
-from tests.cluster.conftest import Node
+from tests.cluster.conftest import Node, free_port
 from tests.execution.service import Ended, edgen, files, job_text, serve, write
 from tests.execution.slotted import SlottedServer
 
@@ -123,10 +123,11 @@ async def test_another_version_of_ray(tmp_path: Path) -> None:
     )
     from ray.util import get_node_ip_address
 
+    port = free_port()
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
         head = await asyncio.to_thread(
             subprocess.Popen,
-            [sys.executable, "-c", patched, "start", "--head", "--port=6397", "--num-cpus=1", "--include-dashboard=false",
+            [sys.executable, "-c", patched, "start", "--head", f"--port={port}", "--num-cpus=1", "--include-dashboard=false",
              "--disable-usage-stats", f"--temp-dir={folder}", "--object-store-memory=100000000", "--block"],
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -136,7 +137,7 @@ async def test_another_version_of_ray(tmp_path: Path) -> None:
                 break
         try:
             job = write(tmp_path / "job.yaml", job_text("http://127.0.0.1:1/v1"))
-            made = await make(job, tmp_path / "run", f"ray://{get_node_ip_address()}:6397")
+            made = await make(job, tmp_path / "run", f"ray://{get_node_ip_address()}:{port}")
             assert made.code == 5, made.err
             assert "2.1.0" in made.err
         finally:
@@ -155,8 +156,6 @@ with open({told!r}, "a") as file:
 
 async def test_a_node_whose_clock_is_an_hour_ahead(tmp_path: Path) -> None:
     """Every Python process of the node, worker and Ray's own, has a clock that is an hour ahead of the head's."""
-    from ray.util import get_node_ip_address
-
     skew = tmp_path / "skew"
     skew.mkdir()
     told = skew / "told"
@@ -165,8 +164,8 @@ async def test_a_node_whose_clock_is_an_hour_ahead(tmp_path: Path) -> None:
         job = write(tmp_path / "job.yaml", job_text(server.url, conversations=40, limits={"in_flight": 8}))
         assert (await edgen("generate", job, "-o", tmp_path / "local")).code == 0
         with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
-            head = await asyncio.to_thread(Node, Path(folder), port=6395, cores=0)
-            address = f"{get_node_ip_address()}:6395"
+            head = await asyncio.to_thread(Node, Path(folder), cores=0)
+            address = head.address
             os.environ["PYTHONPATH"] = str(skew)
             try:
                 node = await asyncio.to_thread(Node, Path(folder), address=address, cores=1)

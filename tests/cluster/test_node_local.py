@@ -17,23 +17,21 @@ from tests.execution.slotted import SlottedServer
 
 pytestmark = pytest.mark.integration
 
-COUNT, PORT = 60, 6397
+COUNT = 60
 
 
 @contextmanager
 def nodes(*servers: str) -> Iterator[str]:
     """A cluster with a node for each of these servers, a worker each; yield its address."""
     os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
-    from ray.util import get_node_ip_address
-
-    address, started = f"{get_node_ip_address()}:{PORT}", []
+    started: list[Node] = []
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
         try:
             for number, server in enumerate(servers):
                 os.environ["EDGEN_NODE_LOCAL"] = server
-                started.append(Node(Path(folder), address=address if number else "", port=PORT, cores=1))
+                started.append(Node(Path(folder), address=started[0].address if number else "", cores=1))
             del os.environ["EDGEN_NODE_LOCAL"]
-            yield address
+            yield started[0].address
         finally:
             for node in reversed(started):
                 node.end()
