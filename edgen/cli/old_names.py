@@ -12,11 +12,12 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "parse": ("validate", "--replies"),
     "candidates": ("annotate",),
 }
-# For each command, its old options with those that replace them.
+# For each command, its old options with those that replace them; under an old name, those of that name alone.
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     "generate": {"--force": "--yes"},
     "pairs": {"--by": "--signal", "--judge": "--backend", "--human": "--people"},
-    "annotate": {"--by": "--backend", "-n": "--texts"},
+    "annotate": {"--by": "--backend"},
+    "candidates": {"-n": "--texts"},
     "baseline": {"--by": "--method", "--none": "--with-none"},
     "stats": {"--judge": "--adherence"},
     "space expand": {"--job": "--backend"},

@@ -49,7 +49,8 @@ class Command(TyperCommand):
 
     def make_parser(self, ctx: Any) -> Any:
         parser = super().make_parser(ctx)
-        for old, new in old_names.OPTIONS.get(" ".join(_path(ctx)), {}).items():
+        names = {" ".join(_path(ctx)), ctx.info_name}
+        for old, new in [pair for name in names for pair in old_names.OPTIONS.get(name, {}).items()]:
             known = parser._short_opt if new[1] != "-" else parser._long_opt
             taking = parser._short_opt if old[1] != "-" else parser._long_opt
             taking[old] = known[new]

@@ -48,7 +48,8 @@ def test_whatever_spends_money_has_a_dry_run() -> None:
 
 
 def test_an_old_option_has_a_new_one_and_no_other_meaning() -> None:
-    for command, options in old_names.OPTIONS.items():
+    for name, options in old_names.OPTIONS.items():
+        command = " ".join(old_names.COMMANDS.get(name, (name,)))
         spelled = {each for use in USES if use.command == command for each in use.spellings}
         assert {*options.values()} <= spelled
         assert not {*options} & spelled
@@ -65,6 +66,9 @@ def test_old_options_are_read_in_every_form(command: Command, tmp_path: Path) ->
         ended = command(*words)
         assert ended.code == 0, ended.err
         assert json.loads(ended.out)["judged"]["to_judge"] == 5
+    # -n is a number of conversations; only the old name `candidates` takes it for texts.
+    refused = command("annotate", run, "--labels", "quality", "-n", "4")
+    assert (refused.code, "No such option: -n" in refused.err) == (2, True)
     refused = command("show", run, "1", "--by", "oracle")
     assert (refused.code, "No such option: --by" in refused.err) == (2, True)
 
