@@ -30,7 +30,8 @@ def split_words(words: str) -> tuple[str, str | None, str | None]:
 
 
 class Slot(NamedTuple):
-    """A slot: its name and field, whether it begins with a small letter, and whether it wants an unsaid item."""
+    """A slot: its name and field, whether it begins with a small letter, and whether it wants an item that
+    nobody has said."""
 
     name: str
     field: str
