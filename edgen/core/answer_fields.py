@@ -35,7 +35,7 @@ class Choice(NamedTuple):
 class Field(NamedTuple):
     """One part of an answer. `name` is empty for a whole answer without a form. `most`: characters of a
     text, the largest number, or lines of a list; `least`: the smallest. `own`: the other field whose value
-    the person writes here instead of choosing there. `asks`: the question that it answers, if there is one."""
+    the person writes here instead of choosing there. `asks`: the question that it answers, if any."""
 
     name: str
     kind: Kind
