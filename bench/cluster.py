@@ -178,6 +178,9 @@ class Point(NamedTuple):
     rate: float
 
 
+_SPREAD = 0.2  # frames a reply by which points have to differ
+
+
 class Line(NamedTuple):
     """Microseconds of CPU a reply: a part for the reply itself, and one for a frame of messages."""
 
@@ -186,7 +189,10 @@ class Line(NamedTuple):
 
     @classmethod
     def fit(cls, shares: Sequence[float], costs: Sequence[float]) -> Line:
-        """Fit to costs by their frames a reply, by least squares with no negative part."""
+        """Fit to costs by their frames a reply, by least squares with no negative part. Points with about the
+        same frames show no part for these."""
+        if max(shares) - min(shares) < _SPREAD:
+            return cls(sum(costs) / len(costs), 0.0)
         mean, middle = sum(shares) / len(shares), sum(costs) / len(costs)
         spread = sum((share - mean) ** 2 for share in shares)
         slope = sum((s - mean) * (c - middle) for s, c in zip(shares, costs, strict=True))
