@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,21 @@ def sha256_of_file(path: Path) -> str:
     """Return `sha256` of a file's bytes. Raises OSError for a link and for anything but a regular file."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+_SEAL = re.compile(rb',\n  "sha256": "([^"\n]*)"\n}\s*\Z')
+
+
+def seal(document: bytes) -> bytes:
+    """Return a JSON object, indented by two blanks, whose last key is the digest of what stands before it."""
+    body = document.rstrip().removesuffix(b"}").rstrip()
+    return body + f',\n  "sha256": "{sha256(body)}"\n}}'.encode()
+
+
+def is_sealed_as_written(document: bytes) -> bool | None:
+    """Return whether a document that `seal` returned is unchanged; None for one without a digest."""
+    found = _SEAL.search(document)
+    return None if found is None else sha256(document[: found.start()]).encode() == found[1]
 
 
 def fingerprint(facts: Any, digits: int = 16) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import is_input, load_job
+from edgen.core.digest import is_sealed_as_written
 from edgen.core.errors import DamagedError, DataError, EdgenError, FileError
 from edgen.core.files import read_regular
 from edgen.core.kept_files import DIGESTS, find_damage, has_digest
@@ -157,9 +158,9 @@ def _digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator
         kept = (
             folder.job,
             *sorted(folder.inputs.glob("*")),
-            *(path for path, _ in _derived(folder, others) if folder.comparisons not in path.parents),
+            *(path for path, _ in _derived(folder, others)),
         )
-        without = [path for path in kept if path.is_file() and path.suffix != ".db" and not has_digest(path)]
+        without = [path for path in kept if path.is_file() and path.suffix != ".db" and not _has_digest(path)]
         if without:
             shown = ", ".join(path.relative_to(folder.path).as_posix() for path in without[:3])
             more = f" and {len(without) - 3} more" if len(without) > 3 else ""
@@ -169,6 +170,12 @@ def _digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator
             )
             yield _Found(folder.path, "no_digest", problem)
     yield from told
+
+
+def _has_digest(path: Path) -> bool:
+    if path.parent.name != "comparisons":
+        return has_digest(path)
+    return path.stat().st_size > _LARGEST or is_sealed_as_written(read_regular(path, _LARGEST)) is not None
 
 
 def _derived(folder: RunFolder, others: FindReaders) -> Iterator[tuple[Path, Callable[[], object]]]:
@@ -185,11 +192,22 @@ def _derived(folder: RunFolder, others: FindReaders) -> Iterator[tuple[Path, Cal
         (folder.layers, "*/labels.jsonl", lambda path: _exhaust(read_layer(path))),
         *others(folder),
         (folder.candidates, "*.jsonl", lambda path: _exhaust(read_written(path))),
-        (folder.comparisons, "*.json", lambda path: msgspec.json.decode(read_regular(path, _LARGEST))),
+        (folder.comparisons, "*.json", _read_comparison),
     )
     for place, pattern, read in readers:
         for path in sorted(place.glob(pattern)):
             yield path, partial(read, path)
+
+
+def _read_comparison(path: Path) -> None:
+    """Read a comparison, which contains its own digest: readers of a run write it, who hold no lock for digests.json."""
+    data = read_regular(path, _LARGEST)
+    msgspec.json.decode(data)
+    if is_sealed_as_written(data) is False:
+        raise DataError(
+            str(path),
+            "its content is not what its own digest says; `edgen compare` with the same runs and arms writes it again",
+        )
 
 
 def _exhaust_pairs(path: Path, run: Path) -> None:

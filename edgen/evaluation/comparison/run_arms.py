@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.config import Job, load_job, protocol_of, settings_of
+from edgen.core.digest import seal
 from edgen.core.errors import DataError, RunError, ShortError, UsageError
 from edgen.core.files import write_lines
 from edgen.core.text import replace_surrogates
@@ -128,8 +129,8 @@ def _plain(policies: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
 
 def store(comparison: Comparison, path: Path | None, output: Path | None = None) -> Path:
     """Write a comparison into the folder of the run `path`, in place of an earlier one of the same arms, or
-    to the file `output`; one of both is needed. Returns where it is. Raises UsageError if something else is
-    there."""
+    to the file `output`; one of both is needed. In a run, its last key is a digest of all that stands before.
+    Returns where it is. Raises UsageError if something else is there."""
     run = RunFolder(path or Path())
     if output is None:
         output = run.comparisons / f"{name_together([arm.label for arm in comparison.arms])}.json"
@@ -141,7 +142,8 @@ def store(comparison: Comparison, path: Path | None, output: Path | None = None)
             run.comparisons.mkdir()
     check_file(output, run, _MARK, "comparison")
     told = replace_surrogates(msgspec.to_builtins(comparison))  # names of folders are any bytes
-    write_lines(output, [msgspec.json.format(msgspec.json.encode(told), indent=2)])
+    document = msgspec.json.format(msgspec.json.encode(told), indent=2)
+    write_lines(output, [seal(document) if output.parent == run.comparisons else document])
     return output
 
 
