@@ -16,6 +16,7 @@ from edgen.space.phrases import (
     Phrases,
     RolePhrases,
     find_problems,
+    find_unused_facts,
     persona_of,
     with_lists,
 )
@@ -89,6 +90,7 @@ class PhrasesSection(SpaceSection):
         found: Phrases = space.sections[self.name]
         return {
             "persona": sorted(persona_of(space)),
+            "unused_facts": find_unused_facts(found, space),
             "roles": {
                 role: {"steps": len(said.says), "shown": [ways[0] for ways in said.says[:examples] if ways]}
                 for role, said in found.roles.items()
@@ -99,6 +101,9 @@ class PhrasesSection(SpaceSection):
         """Yield a line per role."""
         for role, said in facts.get("roles", {}).items():
             yield f"{'phrases':20} {role} has {said['steps']} steps"
+        if unused := facts.get("unused_facts"):
+            shown = ", ".join(unused[:3]) + (" …" if len(unused) > 3 else "")
+            yield f"{'phrases':20} {len(unused)} of their facts are about values that are not there: {shown}"
 
     def draw(self, space: Space, folder: Path, examples: int) -> tuple[int, Path]:  # noqa: ARG002
         """Raise UsageError: phrases have no pictures."""

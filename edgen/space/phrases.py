@@ -126,8 +126,6 @@ def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
         yield from _unknown(f"$.phrases.said.{name}", said, space[name].values)
         yield from _empty(f"$.phrases.said.{name}", said.values())
         yield from _unfilled(f"$.phrases.said.{name}", said.values(), space)
-    for name, facts in found.facts.items():
-        yield from _unknown(f"$.phrases.facts.{name}", facts, space[name].values)
     roles = [role.name for role in space.roles]
     for name, one in found.roles.items():
         path = f"$.phrases.roles.{name}"
@@ -140,6 +138,16 @@ def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
             yield from _empty(f"{path}.answers", [answer.to, answer.says])
             yield from _impossible(f"{path}.answers", answer.when, space)
         yield from _unfilled(path, steps, space)
+
+
+def find_unused_facts(found: Phrases, space: Space) -> list[str]:
+    """Return the values that facts are about and that no dimension has: a copy of a space may have lost them."""
+    return [
+        f"{name}: {value}"
+        for name, facts in found.facts.items()
+        for value in facts
+        if value not in space[name].values
+    ]
 
 
 def _unknown(path: str, named: Iterable[str], values: Iterable[str]) -> Iterator[Problem]:

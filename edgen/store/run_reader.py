@@ -64,6 +64,8 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
     is not of turns.
     """
 
+    _within: range | None = None  # the scenarios of a part of the run
+
     def __init__(self, path: Path, labels_of: Sequence[str] = (), of: RunRange | None = None) -> None:
         self._within = None if of is None else of.scenarios
         if of is not None:

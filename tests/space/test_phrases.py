@@ -66,11 +66,22 @@ def test_phrases_are_no_content() -> None:
         "answers.when.manner: there is no value 'calm'",
     ),
     unknown_when=("  roles: {Doctor: {answers: [{to: hm, says: Yes., when: {mood: calm}}]}}\n", "names mood"),
-    unknown_fact=("  facts: {manner: {calm: {word: Fine.}}}\n", "there is no value 'calm'"),
     a_number=("  roles: {Doctor: {says: [[7]]}}\n", "expected"),
 )
 def test_what_cannot_be_said_is_refused(part: str, told: str) -> None:
     assert told in problems(f"{SPACE}phrases:\n{part}")
+
+
+def test_facts_of_values_that_a_copy_lost_are_counted() -> None:
+    """Who replaces the topics of a shipped space keeps its phrases."""
+    space = parse_space(f"{SPACE}phrases:\n  facts: {{manner: {{calm: {{word: Fine.}}}}}}\n", "s")
+    SECTION.check(space)
+    facts = SECTION.describe(space, 3)
+    assert facts["unused_facts"] == ["manner: calm"]
+    assert any(
+        "1 of their facts are about values that are not there: manner: calm" in line
+        for line in SECTION.render(facts)
+    )
 
 
 def test_an_empty_section_says_nothing() -> None:

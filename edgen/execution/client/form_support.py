@@ -1,8 +1,8 @@
 """Detection of what a service takes of the forms of answers, from its first answers.
 
 A request with `prose` may be answered without its schema. It is sent with the schema; if the service refuses
-that, with a schema without bounds, then with one of names, types and values, and at last in prose: a refused
-request costs nothing, so this is no attempt of its own. The first way that is answered counts for all later
+that, with a schema without bounds, then, if it names a further keyword, with one of names, types and values,
+and at last in prose: a refused request costs nothing, so this is no attempt of its own. The first way that is answered counts for all later
 requests. A service may also accept a schema and ignore it: after IGNORED answers, none of which fits,
 requests go in prose. What was found is noted in the ledger, so a resumed run does not try again.
 """
@@ -103,7 +103,7 @@ class FormSupport:
                 )
                 if about and way != "prose":
                     refusal = failure.message
-                    way = self.way if found else WAYS[WAYS.index(way) + 1]
+                    way = self.way if found else _next(way, failure.message)
                     continue
                 if about:
                     self._refused_anyway += 1
@@ -120,7 +120,7 @@ class FormSupport:
         one."""
         if not request.prose or self.way == "prose" or not self._may_be_refused(request, failure):
             return False
-        self._change(WAYS[WAYS.index(self.way) + 1], _REFUSES.format(failure.message.rstrip(" .")))
+        self._change(_next(self.way, failure.message), _REFUSES.format(failure.message.rstrip(" .")))
         return True
 
     def learn(self, request: Request, reply: Reply) -> None:
@@ -153,6 +153,17 @@ class FormSupport:
         self._why = why
         self.note(way)
         self.tell(f"The backend {self._name} {why}. From now on {_CONSEQUENCE[way]}.")
+
+
+def _next(way: Way, refusal: str) -> Way:
+    """Return the way to send what was refused in a way. A schema of names, types and values alone is sent only to a
+    service that names a keyword which it leaves out."""
+    following = WAYS[WAYS.index(way) + 1]
+    return (
+        "prose"
+        if following == "plain" and not any(word in refusal for word in EXTRAS - BOUNDS)
+        else following
+    )
 
 
 def _is_about_the_schema(failure: CallError, request: Request) -> bool:
