@@ -338,6 +338,8 @@ def require_pairs(paired: PairedRun) -> None:
     """Raise what ended it, and ShortError if something is short."""
     if paired.ended is not None or paired.made is None:
         raise paired.ended or AssertionError("without pairs something ended it")
+    for rollouts in paired.rollouts:  # those without an answer may be why nothing is labelled
+        rollouts.require_answers("rollouts")
     left_out = dict(sorted(paired.made.left_out.items()))
     if not paired.made.train + paired.made.test:
         most = max(left_out, key=left_out.__getitem__, default="")
@@ -347,8 +349,6 @@ def require_pairs(paired: PairedRun) -> None:
         said = f"No pair could be labelled by {paired.by}: {describe_counts(left_out)}."
         back = "`edgen pairs --signal` with another signal brings its labels back without a call."
         raise ShortError(" ".join(filter(None, [said, hint, back])))
-    for rollouts in paired.rollouts:
-        rollouts.require_answers("rollouts")
     if paired.judged is not None:
         paired.judged.require_answers("pairs")
 

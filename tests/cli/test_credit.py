@@ -287,7 +287,7 @@ class TestRollouts:
         failing = ("--set", "backends.default.faults=500=0.1", "--set", "limits.attempts=1")
         ended = command("pairs", run, "--by", "probability", *ROLLOUTS, *failing)
         assert ended.code == 3
-        assert "of 24 rollouts got no answer" in ended.err
+        assert "of 24 rollouts got no answer" in ended.err, ended.err
         assert stored(run) < stored(calm)
         facts(command("pairs", run, "--by", "probability", *ROLLOUTS, "--json"))
         assert (run / "pairs" / "pairs.jsonl").read_bytes() == (calm / "pairs" / "pairs.jsonl").read_bytes()

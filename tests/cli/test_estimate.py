@@ -88,10 +88,10 @@ def held(facts: dict[str, Any], used: dict[str, float]) -> dict[str, bool]:
 def test_the_interval_holds_what_a_run_used(
     command: Command, tmp_path: Path, kind: dict[str, Any], pilot: int, planned: int
 ) -> None:
-    """Each job is estimated from an earlier run of other scenarios, and without any. Intervals that held in 70% of the
-    cases only would pass in one of ten: those of all six jobs have to hold."""
+    """Each job is estimated from an earlier run of other scenarios, and without any. Of sixteen 95% intervals, fourteen have
+    to hold: good ones do in 96% of such series, intervals that hold in 70% of the cases in one of ten."""
     from_runs = dict.fromkeys(("calls", "prompt", "completion", "usd"), 0)
-    for seed in range(6):
+    for seed in range(16):
         here = tmp_path / str(seed)
         here.mkdir()
         first = job(here, "pilot", seed=1000 + seed, conversations=pilot, **kind)
@@ -106,7 +106,7 @@ def test_the_interval_holds_what_a_run_used(
         assert all(held(assumed, used).values()), (seed, used, intervals(assumed))
         width = {key: one["high"] / one["low"] for key, one in intervals(told).items()}
         assert all(value < 2 for value in width.values()), width  # it tells something
-    assert set(from_runs.values()) == {6}, from_runs
+    assert min(from_runs.values()) >= 14, from_runs
 
 
 def test_what_is_there_is_not_counted_again(command: Command, tmp_path: Path) -> None:

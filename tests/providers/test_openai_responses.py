@@ -309,7 +309,7 @@ def test_a_run_of_it_is_whole_where_that_api_is_spoken(
             "type": kind,
             "model": "m",
             "base_url": f"{server.url}/v1",
-            "max_tokens": 300,
+            "max_tokens": 400,
             "reasoning_effort": "low",
         }
         job = {
@@ -322,5 +322,5 @@ def test_a_run_of_it_is_whole_where_that_api_is_spoken(
         assert run.code == code, run.err
         doctor = command("doctor", path)
         assert doctor.code == code
-    assert {body["max_output_tokens"] for body in server.bodies} <= {300, 600, 1200}
+    assert {body["max_output_tokens"] for body in server.bodies} <= {400, 800, 1600}
     assert json.loads(run.out)["accepted"] == (4 if code == 0 else 0)

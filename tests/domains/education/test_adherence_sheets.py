@@ -25,7 +25,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 
 def made(command: Command, folder: Path, **job: Any) -> Path:
-    """A run of 60 conversations by the simulator."""
+    """A run by the simulator, of 60 conversations unless the job says otherwise."""
     keys = {"conversations": 60, "backends": {"default": {"type": "simulator"}}} | job
     (folder / "job.yaml").write_text(job_text("http://127.0.0.1:9/v1", **keys))
     ended = command("generate", folder / "job.yaml", "-o", folder / "run")
@@ -48,15 +48,15 @@ def asked(run: Path) -> int:
 
 
 def test_a_judge_is_asked_once_and_a_larger_sample_asks_what_is_new(tmp_path: Path, command: Command) -> None:
-    run = made(command, tmp_path)
+    run = made(command, tmp_path, conversations=200, seed=7)
     (first,) = judged(run, 20, JUDGE)
     assert (first.by, first.n, asked(run)) == ("edgen-simulator", 20, 20)
     assert judged(run, 20, JUDGE) == [first]
     assert asked(run) == 20
     (more,) = judged(run, 200, JUDGE)
-    assert (more.n, asked(run)) == (60, 60)
+    assert (more.n, asked(run)) == (200, 200)
     assert judged(run, 20, JUDGE) == [first], "the smaller sample is part of the larger"
-    assert asked(run) == 60
+    assert asked(run) == 200
 
     assert more.note is not None
     assert "simulator" in more.note
@@ -65,7 +65,7 @@ def test_a_judge_is_asked_once_and_a_larger_sample_asks_what_is_new(tmp_path: Pa
         assert kappa is not None, name
         assert 0.3 < kappa < 1, name  # one answer in ten is wrong
     assert more.student_asks is not None
-    assert more.student_asks.n + more.untold["student_asks"] == 60
+    assert more.student_asks.n + more.untold["student_asks"] == 200
 
 
 def test_another_judge_keeps_a_ledger_of_its_own(tmp_path: Path, command: Command) -> None:
