@@ -200,7 +200,8 @@ def _derived(folder: RunFolder, others: FindReaders) -> Iterator[tuple[Path, Cal
 
 
 def _read_comparison(path: Path) -> None:
-    """Read a comparison, which contains its own digest: readers of a run write it, who hold no lock for digests.json."""
+    """Read a comparison, which contains its own digest: a command that only reads the run writes it, without
+    the lock that digests.json needs."""
     data = read_regular(path, _LARGEST)
     msgspec.json.decode(data)
     if is_sealed_as_written(data) is False:

@@ -141,7 +141,8 @@ def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
 
 
 def find_unused_facts(found: Phrases, space: Space) -> list[str]:
-    """Return the values that facts are about and that no dimension has: a copy of a space may have lost them."""
+    """Return the values that facts are about and that no dimension has: a copy of a space may have lost
+    them."""
     return [
         f"{name}: {value}"
         for name, facts in found.facts.items()

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, Response, sync_playwright
+from playwright.sync_api import Browser, Error, Page, Response, sync_playwright
 
 from tests import ROOT
 from tests.report.browser import chromium
@@ -74,7 +74,12 @@ def violations(page: Page) -> list[tuple[str, list[str]]]:
 def open_ready(page: Page, address: str) -> Response:
     """Open a page once the index that it needs is built."""
     for _ in range(300):
-        answer = page.goto(address)
+        try:
+            answer = page.goto(address)
+        except Error as problem:  # the page loads itself anew where the list of runs has changed
+            if "interrupted by another navigation" not in str(problem):
+                raise
+            continue
         if answer is not None and answer.status != 202:
             return answer
         time.sleep(0.1)

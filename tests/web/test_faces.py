@@ -225,12 +225,12 @@ def test_two_people_talk_and_lose_nothing(chrome: Browser, tmp_path: Path) -> No
         said = (run / "shards").rglob("*.json*")
         assert sum(path.read_text("utf-8").count("I am glad to be here.") for path in said) >= 1
     finally:
-        making.kill()
-        making.communicate()
+        making.terminate()  # SIGKILL would not reach the fork behind it
+        making.communicate(timeout=60)
 
 
 def _invite(owner: Page, base: str, role: str) -> str:
-    owner.goto(f"{base}/")
+    open_ready(owner, f"{base}/")
     address = owner.get_attribute("h2 a", "href") or ""
     open_ready(owner, f"{base}/people/{address.rpartition('/')[2]}")
     owner.fill("#names", f"{role}1")
