@@ -3,8 +3,9 @@
 A request with `prose` may be answered without its schema. It is sent with the schema; if the service refuses
 that, with a schema without bounds, then, if it names a further keyword, with one of names, types and values,
 and at last in prose: a refused request costs nothing, so this is no attempt of its own. The first way that
-is answered counts for all later requests. A service may also accept a schema and ignore it: after IGNORED answers, none of which fits,
-requests go in prose. What was found is noted in the ledger, so a resumed run does not try again.
+is answered counts for all later requests. A service may also accept a schema and ignore it: after IGNORED
+answers, none of which fits, requests go in prose. What was found is noted in the ledger, so a resumed run
+does not try again.
 """
 
 from __future__ import annotations
@@ -156,8 +157,8 @@ class FormSupport:
 
 
 def _next(way: Way, refusal: str) -> Way:
-    """Return the way to send what was refused in a way. A schema of names, types and values alone is sent only to a
-    service that names a keyword which it leaves out."""
+    """Return the way to send what was refused in a way. A schema of names, types and values alone is sent
+    only to a service that names a keyword which it leaves out."""
     following = WAYS[WAYS.index(way) + 1]
     return (
         "prose"
