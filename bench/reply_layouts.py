@@ -367,6 +367,14 @@ FURTHER: dict[str, Layout] = {
     "YAML, lists of texts": _each(
         "- {r}:\n    - {t}", head="dialogue:\n", foot="\nprobability: {p}", write=json.dumps
     ),
+    "a table of four columns": _each(
+        "| {n} | {r} | {t} | calm |", head="| Turn | Role | Text | Mood |\n|--|--|--|--|\n"
+    ),
+    "arrows to each other": _each("{r} → {x}: {t}"),
+    "ISO times": _each("[2027-01-31T10:{m}:00Z] {r}: {t}"),
+    "a clock before all": _each("10:{m} {r}: {t}", foot="\n11:00 Probability: {p}"),
+    "black brackets": _each("【{r}】{t}", foot="\n【Probability】{p}"),
+    "corner brackets around speech": _each("{r}「{t}」"),
     "a raya": _each("{r}: — {t}", foot="\nProbability: — {p}"),
     "roles and their turns": _each("{r}'s turn: {t}"),
     "identifiers": _each("{R}_TURN_{n}: {t}"),

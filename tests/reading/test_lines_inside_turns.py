@@ -13,7 +13,7 @@ LINES = [
     "i. Student: one who learns.", "① Student: one who learns.", "Step 3: Teacher: nobody", "Student; teacher; parent",
     "Student ~ 20 years old", "Student => pupil", "Teacher >> Student >> Parent", "Student » pupil", "Teacher/Student: a pair",
     "«Student» is a noun.", "[STUDENT]name[/STUDENT]", "\\item[Student] a person", "\\speak{Student} a person",
-    "&lt;student&gt; is an element", "00:00:01,000 --> 00:00:02,000", "|-", "|===", "Student's turn: read it aloud.", "Teacher's response: none", "*Student*", "_all of it_",
+    "&lt;student&gt; is an element", "00:00:01,000 --> 00:00:02,000", "|-", "|===", "Teacher → Student: a letter", "【Student】is a word.", "Student「a word」", "Student's turn: read it aloud.", "Teacher's response: none", "*Student*", "_all of it_",
 ]  # fmt: skip
 
 

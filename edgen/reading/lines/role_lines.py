@@ -23,7 +23,7 @@ _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
 _KEYS = "role|speaker|name|who|from|author|character"
 _BEFORE = r"""
     (?>(?:_{1,9}+[^\w\n]{0,9}+)?)(?>(?:(?<=\[)x\][^\w\n]{1,9}+)?)(?>(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?)
-    (?>(?:(?=[\d\#tlerspm])(?>(?:(?:(?:turn|line|exchange|round|step|part|message)\s?)?\#?\d{1,4}(?>(?:[^\w\n]|_){1,8})){0,7}))?)
+    (?>(?:(?=[\d\#tlerspm])(?>(?:(?:(?:turn|line|exchange|round|step|part|message)\s?)?\#?\d{1,4}(?>(?:[^\w\n]|_){1,8}|T(?=\d\d:)|Z[^\w\n]{1,4})){0,7}))?)
     (?>(?:(?:[①-⑳]|(?:[a-z]|[ivx]{1,5})[.)])[^\S\n]{1,3}[^\w\n]{0,4})?)
     (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
 """.replace("KEYS", _KEYS)
@@ -33,11 +33,11 @@ _AHEAD = rf"(?=(?:ROLE)[:：])(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
 _ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?:{_AHEAD}|{_BEFORE}))"
 _SPEAKS = r"(?:speaks|says|said|asks|asked|replies|replied|responds|responded|answers|answered)"
 _CLOCK = r"(?:,?[ ]{1,3}(?:at[ ])?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ ]?[ap]\.?m\b\.?)?)"
-_NOTE = rf"(?:{_CLOCK}|[ ]to[ ](?:the[ ])?(?:ROLE)|[([][^()\[\]\n]{{1,60}}[)\]]|(?:,[ ]?|/)\w[\w .'’]{{0,29}}|[ ]{_SPEAKS})"
+_NOTE = rf"(?:{_CLOCK}|[ ](?:to|→|->)[ ](?:the[ ])?(?:ROLE)|[([][^()\[\]\n]{{1,60}}[)\]]|(?:,[ ]?|/)\w[\w .'’]{{0,29}}|[ ]{_SPEAKS})"
 _COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
 _SEPARATOR = rf"""
     (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
-    |([^\S\n]{{0,3}}(?:[|→➜➔➤⇒›»]|>{{1,3}}|[-=]{{1,2}}>|=(?=[ ]?["“«]))|(?<=[\])])[^\S\n]{{1,4}}(?=\S)
+    |([^\S\n]{{0,3}}(?:[|→➜➔➤⇒›»]|>{{1,3}}|[-=]{{1,2}}>|=(?=[ ]?["“«]))|(?<=[\])])[^\S\n]{{1,4}}(?=\S)|(?<=】)|(?=「)
         |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|;(?=\S)|\.(?=[ ][^\s:：–—|>→=-]))
     |([^\S\n]{{1,3}}(?:[-–—]{{1,2}}|~)(?=[^\S\n])|—)
     |[^\S\n]{{0,8}}(?=\n|\Z))
@@ -47,7 +47,7 @@ _NAME = rf"""
     (?:(the[ ])|)((%s)(?:(?=[:：])|(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b)?))
     (?:(?=[:：])|(?:{_MARK}){{0,4}}?
     ([ ]?{_NOTE})?
-    (?:[*_"'”`\])]){{0,4}})
+    (?:[*_"'”`\])】]){{0,4}})
 """
 _WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963-]{0,24}+"
 _BY_NAME = rf"""({_WORD}(?>(?:[ ]{_WORD}){{0,3}}))[ ]?
@@ -147,7 +147,7 @@ def _form(added: str, note: str | None) -> str:
     if note is not None and note[-1:].isalnum() and (words := note.strip(" ,").removeprefix("at ")):
         if words[0].isdigit():
             return "clock"
-        if words.startswith("to "):
+        if words.startswith(("to ", "→", "->")):
             return "to"
     if note is not None and note.lstrip()[:1] in (",", "/"):
         return "comma"

@@ -41,6 +41,8 @@ def drop_shared_marks(found: Lines) -> None:
         _drop_leading(lines, leading)
     if "\n" in first:
         _drop_between(lines)
+    if lines[0].label.endswith("|") and "|" in first.strip("|"):
+        _drop_columns(lines)
     if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
         _drop_emphasis(lines, mark)
 
@@ -73,6 +75,17 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
     # Behind the last turn such a line says something else, as in `[result]`.
     first = re.escape(found[0].lstrip()[0])
     lines[-1].body = re.sub(rf"\n[^\S\n]*{first}[^\n]{{0,40}}(?=\n|\Z)", "\n", lines[-1].body, count=1)
+
+
+def _drop_columns(lines: Sequence[RoleLine]) -> None:
+    """The columns of a table behind the longest, which has what is said."""
+    rows = [line.body.partition("\n")[0].strip(" |").split("|") for line in lines]
+    if len({len(row) for row in rows}) > 1:
+        return
+    lengths = [sum(map(len, column)) for column in zip(*rows, strict=True)]
+    said = lengths.index(max(lengths))
+    for line, row in zip(lines, rows, strict=True):
+        line.body = "\n".join((row[said].strip(), line.body.partition("\n")[2]))
 
 
 def _drop_emphasis(lines: Sequence[RoleLine], mark: str) -> None:

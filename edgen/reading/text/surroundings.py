@@ -33,7 +33,7 @@ _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>',
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:[\w'’.,%]{1,20}[ ]){0,8}(?:probability|likelihood|chance|p\((?:\\text\{)?\w{1,12})\b)"
+    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d{1,2}:\d{2}[ ])?(?:[\w'’.,%]{1,20}[ ]){0,8}(?:probability|likelihood|chance|p\((?:\\text\{)?\w{1,12})\b)"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
     r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale|please\snote"
     r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto|would\syou\slike\sme"
@@ -90,7 +90,7 @@ def _mentions(text: str) -> bool:
 
 # A label, a separator and one number, without any other word: here a comma or a bracket separates, too.
 _PLAIN_VALUE = compile_later(
-    r"(?i)[^\w\n]{0,16}probability(?:[*_ \x22']{0,4}(?:[:：=,;~\t→➜➔➤⇒»]|>{1,3}|[|]{1,2}|\.(?=[ ])|\.?[—–])|[*_]{0,3}[\])}$])[*_]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n]{0,9})\Z"
+    r"(?i)[^\w\n]{0,16}probability(?:[*_ \x22']{0,4}(?:[:：=,;~\t→➜➔➤⇒»]|>{1,3}|[|]{1,2}|\.(?=[ ])|\.?[—–])|[*_]{0,3}[\])}】$])[*_]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n]{0,9})\Z"
 )
 
 
