@@ -110,16 +110,17 @@ def test_a_run_that_is_stopped_by_its_deadline_goes_on_where_it_stopped(
     assert ended.code == 4
     assert "Stopped by --for 1.5s" in ended.err
     assert re.search(r"waiting for \d+ calls in flight", ended.err)
+    made = json.loads(ended.out)["calls"]["made"]
+    assert made >= 16  # a machine with other work may take a second before the first
     facts = command("status", tmp_path / "run", "--json").out
     assert '"stopped"' in facts
-    made = 0
     for _ in range(2):  # what was in flight was kept, and is not asked again
         ended = command("generate", path, "-o", tmp_path / "run", "--json", "--set", "limits.in_flight=200")
         assert ended.code == 0, ended.err
         calls = json.loads(ended.out)["calls"]
         assert calls["made"] == 120
-        assert calls["now"] <= 120 - 32 - made
-        made = 120 - 32
+        assert calls["now"] == 120 - made
+        made = 120
     assert calls["now"] == 0
 
 
