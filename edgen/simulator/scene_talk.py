@@ -58,7 +58,7 @@ def _closes(count: int, turns: tuple[int, int], rng: Random) -> bool:
 
 
 def _is_asked(heard: Sequence[str]) -> bool:
-    """Return whether the last that was heard is a question: who answers it does not say goodbye with it."""
+    """Return whether the other side's last words are a question. Its answer says no goodbye."""
     return bool(heard) and heard[-1].rstrip().endswith("?")
 
 

@@ -56,12 +56,10 @@ from edgen.store.run_parts import AcceptedConversation, Compared, RunRange, cut_
 
 class RunReader(contextlib.AbstractContextManager["RunReader"]):
     """A reader of the run in the folder `path`. Use as a context manager while holding the run's lock.
-    `labels_of`: turns in `conversations` have the labels of these layers instead of their own. `of`: its
-    conversations and pairs are those of these scenarios alone. `stale_labels` counts skipped labels once
-    these layers were read to their end.
+    `labels_of`: turns in `conversations` have the labels of these layers instead of their own; `stale_labels`
+    counts those skipped once all is read. `of`: conversations and pairs of these scenarios only.
 
-    Raises RunError if there is no run or its contents come from different jobs, UsageError for a layer that
-    is not of turns.
+    Raises RunError without a run or for contents of different jobs, UsageError for a layer not of turns.
     """
 
     _within: range | None = None  # the scenarios of a part of the run

@@ -24,7 +24,7 @@ class Server:
 
 
 class Sent:
-    """What the worker sends to its head."""
+    """The worker's messages to its head."""
 
     def __init__(self) -> None:
         self.messages: list[Any] = []

@@ -170,7 +170,7 @@ def test_every_page_of_a_run_that_changed_says_what_is_wrong(outputs: Path) -> N
 
 
 class _Events:
-    """What a page hears of the runs, as they change."""
+    """The events about runs that a page gets, as they change."""
 
     def __init__(self, served: Served) -> None:
         self._talk = http.client.HTTPConnection("127.0.0.1", served.site.port, timeout=20)

@@ -30,7 +30,7 @@ _PERSUADED = 2  # corrections after which a student lets go of its mistake
 
 
 class Pieces(NamedTuple):
-    """What a student can say of an answer: words in order, and how many pieces of the question they cover."""
+    """The known words of an answer, in order, and the number of pieces of the question that they cover."""
 
     words: tuple[str, ...]
     covered: int

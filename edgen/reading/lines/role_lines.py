@@ -114,7 +114,7 @@ def find_role_lines(text: str, roles: RoleWords) -> list[RoleLine]:
     return found.lines
 
 
-# Forms of a role that has a plain form that are no label of it, however often they stand there.
+# Forms that are never labels of a role which also has a plain form.
 _NEVER_BESIDE = ("article", "clock", "to", "owner")
 
 
@@ -169,8 +169,7 @@ def _without_examples(found: Lines) -> Lines:
 
 
 def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
-    """Return the text cut at the lines that name a role, and the people of whom they say which role they
-    have."""
+    """Return the text cut at the lines that name a role, and the people whose roles they give."""
     bracketed = "(" in text or text.count("[") > 1
     pattern = _ROLE if bracketed else _ROLE_ALONE
     lead, *parts = pattern.of(roles).split("\n" + text, MAX_LINES)
@@ -211,9 +210,7 @@ def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
             plain = False
             line.named = note is not None or not roles.is_bare(name)
             line.form = _form(name[len(word) :], note)
-            if (
-                note is not None and note[0] == "/" and note[1:].lower() in by_name
-            ):  # `Teacher/Student: a pair`
+            if note is not None and note[0] == "/" and note[1:].lower() in by_name:  # `Teacher/Student: 2`
                 line.role, odd = "", True
             if note is not None and not note.strip(" ,")[:1].isdigit():
                 names.setdefault(note.strip(" ()[],/").lower(), role)

@@ -3,7 +3,7 @@
     Teacher              ; Teacher         | Teacher || …       [turn1]            Teacher — *…*
     > Good morning!      : Good morning!   |-                   speaker = …        Student — *…*
 
-A mark counts only if all turns have it (but for what stands behind them, which the last need not have), so that a
+A mark counts only if all turns have it (the last one may lack the marks behind a turn), so that a
 quotation, a list or an emphasis in some turns stays as it is.
 """
 
@@ -91,7 +91,7 @@ def _drop_columns(lines: Sequence[RoleLine]) -> None:
 def _drop_emphasis(lines: Sequence[RoleLine], mark: str) -> None:
     """The marks between which all texts stand."""
     texts = [line.body.strip() for line in lines]
-    # What stands behind the last turn may follow it on lines of its own.
+    # Lines below the last turn are no part of it.
     texts[-1] = texts[-1].partition("\n")[0].rstrip()
     if not all(_is_wrapped(text, mark) for text in texts):
         return

@@ -164,8 +164,7 @@ class Outcomes:
             yield row
 
     def _paged(self, sql: str, row: type[Row], size: int = _PAGE, first: int = 0) -> Iterator[Row]:
-        """Yield the rows of a query over _TASKS, ordered and limited by _ORDER, with scenario and task as
-        first columns, from a scenario on."""
+        """Yield the rows, from a scenario on, of a query over _TASKS that begins with scenario and task."""
         begin = max(self._scope.first, first) - 1
         values = {**self._scope.values, "scenario": begin, "task": _BEHIND, "page": size}
         while True:
