@@ -4,8 +4,8 @@ A request with `prose` may be answered without its schema. It is sent with the s
 that, with a schema without bounds, then, if it names a further keyword, with one of names, types and values,
 and at last in prose: a refused request costs nothing, so this is no attempt of its own. The first way that
 is answered counts for all later requests. A service may also accept a schema and ignore it: after IGNORED
-answers, none of which fits, requests go in prose. What was found is noted in the ledger, so a resumed run
-does not try again.
+answers that do not fit, requests go in prose. The way is noted in the ledger, so a resumed run does not try
+again.
 """
 
 from __future__ import annotations
