@@ -8,6 +8,7 @@ import tomllib
 from graphlib import TopologicalSorter
 
 from tests import ROOT
+from tests.source_imports import imports_of
 
 
 def modules() -> set[str]:
@@ -56,7 +57,7 @@ def imports_of_each() -> dict[str, set[str]]:
     for name, path in places.items():
         if name.startswith("edgen.plugin"):  # a list of names, each loaded when it is used
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in imports_of(path):
             if isinstance(node, ast.ImportFrom) and node.module is not None:
                 named = {f"{node.module}.{one.name}" for one in node.names}
                 found[name] |= (named & places.keys()) or ({node.module} & places.keys())

@@ -14,6 +14,7 @@ import pytest
 
 import edgen.plugin
 from tests import ROOT
+from tests.source_imports import imports_of
 
 pytestmark = pytest.mark.unit
 
@@ -98,7 +99,7 @@ def foreign_imports(folder: Path) -> Iterator[tuple[str, str]]:
     """Files with each module of edgen's that they import and that is neither public nor of the same folder."""
     own = ".".join(folder.relative_to(ROOT).with_suffix("").parts)
     for file in [folder] if folder.is_file() else sorted(folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in imports_of(file):
             named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             named += [one.name for one in node.names] if isinstance(node, ast.Import) else []
             for name in named:
@@ -139,7 +140,7 @@ def test_no_kind_imports_from_elsewhere_what_edgen_plugin_has() -> None:
     for path, folder in own_folders().items():
         own = ".".join(folder.relative_to(ROOT).with_suffix("").parts)
         for file in [folder] if folder.is_file() else sorted(folder.rglob("*.py")):
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for node in imports_of(file):
                 named = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
                 if not named.startswith("edgen.") or named.startswith(("edgen.plugin", own)):
                     continue
@@ -160,10 +161,9 @@ def test_the_example_imports_edgen_plugin_alone() -> None:
 
 def typed_names(name: str) -> set[tuple[str, str]]:
     """Home and name of each import of edgen's in a file of `edgen.plugin`."""
-    tree = ast.parse((ROOT / "edgen" / "plugin" / f"{name}.py").read_text(encoding="utf-8"))
     return {
         (node.module or "", alias.name)
-        for node in ast.walk(tree)
+        for node in imports_of(ROOT / "edgen" / "plugin" / f"{name}.py")
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("edgen.")
         for alias in node.names
     }
@@ -172,6 +172,12 @@ def typed_names(name: str) -> set[tuple[str, str]]:
 def test_every_name_is_there_and_is_typed() -> None:
     assert {(home, name) for name, home in edgen.plugin._HOME_OF.items()} == typed_names("__init__")
     assert all(getattr(edgen.plugin, name) is not None for name in edgen.plugin._HOME_OF)
+
+
+def test_all_are_imported_by_a_star() -> None:
+    taken: dict[str, object] = {}
+    exec("from edgen.plugin import *", taken)
+    assert taken.keys() >= edgen.plugin._HOME_OF.keys()
 
 
 def test_the_promise_covers_sixty_names() -> None:
@@ -188,7 +194,7 @@ def test_every_name_of_a_submodule_is_documented_and_used(name: str) -> None:
         alias.name
         for folder in own_folders().values()
         for file in ([folder] if folder.is_file() else folder.rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for node in imports_of(file)
         if isinstance(node, ast.ImportFrom) and node.module == f"edgen.plugin.{name}"
         for alias in node.names
     }

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
+from tests.source_imports import imports_of
 
 KINDS = ("providers", "protocols", "families", "formats", "measures")
 
@@ -50,7 +51,7 @@ def _importers() -> dict[str, set[str]]:
     found: defaultdict[str, set[str]] = defaultdict(set)
     for path in (ROOT / "edgen").rglob("*.py"):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in imports_of(path):
             if isinstance(node, ast.ImportFrom) and node.module:
                 found[node.module].add(module)
                 for name in node.names:

@@ -84,6 +84,8 @@ def _run_to_end(run: Callable[[], object]) -> End:
     except SystemExit as end:
         if end.code == 128 + signal.SIGINT:  # typer's, for a signal that came before the command ran
             return _interrupted()
+        if (fault := find_fault(end)) is not None:  # no plugin ends edgen
+            return End(fault.exit_code, str(fault), reason=fault.reason)
         return End(end.code if isinstance(end.code, int) else int(end.code is not None), exit=end)
     except EdgenError as error:
         return End(error.exit_code, str(error), reason=error.reason)

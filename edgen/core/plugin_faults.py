@@ -19,6 +19,7 @@ from edgen.core.registry import DISTRIBUTION, Kind, Plugin
 from edgen.core.text import shorten
 
 _SHOWN = 300  # characters of an error's text
+_NO_TEXT = (bytes, bytearray, memoryview)  # which msgspec takes for text in base64
 
 
 class FaultyPluginError(InputError):
@@ -86,7 +87,7 @@ def require_value(kind: Kind, name: str, value: Any, type_: Any, what: str) -> N
     names it, as in "a Reply". It costs time, so values of edgen's own objects need not be passed."""
     require_type(kind, name, value, type_, what)
     try:
-        msgspec.convert(msgspec.to_builtins(value), type_)
+        msgspec.convert(msgspec.to_builtins(value, builtin_types=_NO_TEXT), type_)
     except (TypeError, ValueError, msgspec.ValidationError, OverflowError) as error:
         refuse_value(kind, name, f"returned {what} with a field of a wrong type: {error}")
 

@@ -18,7 +18,7 @@ from edgen.core.errors import (
     FailuresError,
     ProviderError,
 )
-from edgen.core.plugin_faults import refuse_value
+from edgen.core.plugin_faults import blame, refuse_value
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Status, TaskId
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.scheduler import Work
@@ -98,6 +98,8 @@ class Rollout:
         except StopIteration as end:
             self.request, self.result = None, end.value
             return
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+            blame("protocol", self.task.made_by, error)
         if not isinstance(request, Request):
             refuse_value("protocol", self.task.made_by, f"yielded a {type(request).__name__}, not a Request")
         if (client := self._clients.get(request.role)) is None:

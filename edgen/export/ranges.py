@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from edgen.core.errors import UsageError
-from edgen.core.plugin_faults import refuse_value
+from edgen.core.plugin_faults import blame, refuse_value
 from edgen.core.registry import find, is_added
 from edgen.export.chat import Chat, chat_for
 from edgen.export.conversation_rows import columns_for_trainers
@@ -45,13 +45,21 @@ def require_ranges(format_: Format, options: ExportOptions) -> None:
 def items_of(run: RunReader, format_: Format, chat: Chat) -> Generator[Item, None, None]:
     """Yield the rows and omissions of a run, the rows with the scenario's columns if the format has them."""
     beside = columns_for_trainers(run.space)
-    for item in format_.rows(run, chat):
+    for item in _given(run, format_, chat):
         if not isinstance(item, Row | LeftOut):
             said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
             refuse_value("format", format_.name, said)
         if isinstance(item, Row) and format_.scenario and item.scenario is not None:
             item.value.update(beside.read_texts(item.scenario))
         yield item
+
+
+def _given(run: RunReader, format_: Format, chat: Chat) -> Iterator[Any]:
+    """Yield what the format gives. Raises FaultyPluginError for any error of a plugin's code."""
+    try:
+        yield from format_.rows(run, chat)
+    except Exception as error:  # noqa: BLE001 - raised again
+        blame("format", format_.name, error)
 
 
 def items_by_workers(

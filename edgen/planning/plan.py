@@ -7,6 +7,8 @@ stored outcomes are valid.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
+from functools import partial
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -171,11 +173,9 @@ class Plan:
 
         def settled(result: Result | Passed, spent: Spent) -> Settled:
             result, said = result if isinstance(result, Passed) else (result, {})
+            if self._foreign_protocol:
+                _require_result(self.job.protocol, result)
             if not isinstance(result, Rejection):
-                if self._foreign_protocol:
-                    require_value(
-                        "protocol", self.job.protocol, result, Conversation, "a Conversation or a Rejection"
-                    )
                 provenance = self._provenance(index, replicate, result, spent)
                 name = record_id(self.job.name, index, replicate)
                 recorded = Recorded(name, scenario, result, provenance)
@@ -219,11 +219,8 @@ class Plan:
         """Start the protocol's work on one conversation, with the gates that it has to pass alone."""
         own = self._rules_by_round[self.rounds.of(scenario.index)]
 
-        def start(rules: Rules) -> Conversing:
-            return self.protocol.start(scenario, replicate, self.prompts, rules)
-
         if not (self.gates.plain or self.gates.layers):
-            return start(own)
+            return self.converse(scenario, replicate, own)
         name, place = record_id(self.job.name, scenario.index, replicate), Address(scenario.index, replicate)
 
         def decide(made: Conversation, rules: Rules) -> Decided:
@@ -232,7 +229,14 @@ class Plan:
 
             return self.gates.decide(Facts(scenario, made, name), label)
 
-        return gated(start, own, decide)
+        return gated(partial(self.converse, scenario, replicate), own, decide)
+
+    def converse(self, scenario: Scenario, replicate: int, rules: Rules) -> Conversing:
+        """Start the protocol's work on one conversation. Raises FaultyPluginError if that is no generator."""
+        work = self.protocol.start(scenario, replicate, self.prompts, rules)
+        if type(work) is GeneratorType:
+            return work
+        return require_type("protocol", self.job.protocol, work, Generator, "a generator from `start`")  # type: ignore[no-any-return]
 
     @property
     def cells(self) -> int | None:
@@ -337,3 +341,15 @@ def _sha256_of(prompts: Mapping[str, Prompt]) -> str:
     """Return the digest of one template, or one over the digests of several."""
     parts = {use: prompt.sha256 for use, prompt in prompts.items()}
     return parts["default"] if list(parts) == ["default"] else fingerprint(parts, 64)
+
+
+def _require_result(protocol: str, result: Result) -> None:
+    """Raise FaultyPluginError for a result of a plugin's protocol that no record and no count can hold."""
+    if not isinstance(result, Rejection):
+        require_value("protocol", protocol, result, Conversation, "a Conversation or a Rejection")
+        if result.probability is not None and not 0 <= result.probability <= 1:
+            refuse_value(
+                "protocol", protocol, f"returned the probability {result.probability}, not one from 0 to 1"
+            )
+    elif not result.code.isprintable():
+        refuse_value("protocol", protocol, f"rejected with a reason that is no word: {result.code!r}")

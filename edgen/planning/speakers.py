@@ -72,7 +72,7 @@ def _describe_turns(plan: Plan) -> Iterator[str]:
 def _describe_conversation(plan: Plan) -> list[str] | None:
     """Return the doubts about a plan's template of whole conversations; None if the protocol has no such
     template."""
-    work = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)
+    work = plan.converse(plan.scenario(0), 0, plan.rules)
     request = next(work, None)
     work.close()
     if not isinstance(request, Request) or not request.speakers:

@@ -131,6 +131,7 @@ _HOMES = {
     "edgen.space.model": "template_variables",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = list(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:

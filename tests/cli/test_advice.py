@@ -18,6 +18,7 @@ from edgen.cli.app import app
 from edgen.store.run_folder import RunFolder
 from tests import ROOT
 from tests.cli.command import Command
+from tests.source_imports import imports_of
 
 # What other programs take, which edgen's texts speak of.
 OTHERS = re.compile(
@@ -96,7 +97,7 @@ def reaching() -> dict[str, frozenset[tuple[str, ...]]]:
     imports: dict[str, set[str]] = defaultdict(set)
     for path in (ROOT / "edgen").rglob("*.py"):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in imports_of(path):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("edgen"):
                 imports[module] |= {str(node.module), *(f"{node.module}.{one.name}" for one in node.names)}
             elif isinstance(node, ast.Import):

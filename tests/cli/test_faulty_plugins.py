@@ -71,7 +71,7 @@ IT = Odd()
 """
 
 PROTOCOL = """
-from edgen.core.values import Conversation, Turn
+from edgen.core.values import Conversation, Rejection, Turn
 from edgen.protocols.oneshot import Oneshot
 
 class Odd(type("Odd", (Oneshot,), {})):
@@ -183,6 +183,7 @@ def test_a_family_that_does_not_read_back_its_records(
     [
         ("return 'a text'", "returned 'a text', a str, not a Reply"),
         ("return Reply(text=3)", "returned a Reply with a field of a wrong type"),
+        ("return Reply(text=b'Teacher: Hi.')", "returned a Reply with a field of a wrong type"),
         ("return Reply('text', usage=(1, 2))", "returned a Reply with a field of a wrong type"),
         ("raise KeyError('choices')", "raised KeyError: 'choices' in place of a CallError"),
         ("raise SystemExit(3)", "raised SystemExit: 3 in place of a CallError"),
@@ -229,6 +230,7 @@ def test_a_provider_whose_backend_has_no_usable_identity(
             "def templates(self, job, space): return ['x']",
             "['x'], a list, not a dict of templates",
         ),
+        ("generate", "def start(self, *_): return 5", "5, a int, not a generator from `start`"),
         ("preview", "def opening(self, *_): return None", "None, a NoneType, not a dict of messages"),
         ("estimate", "def expected(self, *_): return None", "None, a NoneType, not a tuple of ExpectedCall"),
     ],
@@ -259,6 +261,16 @@ def test_a_family_whose_schema_is_missing(command: Command, site: Site, job: Pat
         ("return (yield from work).turns", "a tuple, not a Conversation or a Rejection"),
         ("return Conversation((yield from work).turns, probability='high')", "with a field of a wrong type"),
         ("made = yield from work\n        raise LookupError('no end')", "raised LookupError: no end"),
+        ("yield next(work)\n        exit(0)", "raised SystemExit: 0"),
+        (
+            "reply = yield next(work)\n        return work.send(reply)",
+            "raised RuntimeError: generator raised Stop",
+        ),
+        (
+            "return Conversation((yield from work).turns, probability=float('nan'))",
+            "the probability nan, not one from 0 to 1",
+        ),
+        ("yield next(work)\n        return Rejection('a\\nb', 'why')", "a reason that is no word: 'a\\nb'"),
         (
             "import msgspec\n        yield msgspec.structs.replace(next(work), role='nobody')",
             "asked the role 'nobody', which its `roles` does not list",
@@ -308,6 +320,14 @@ class TestMeasure:
         alone.pop("notes")
         assert found == alone
 
+    def test_it_does_not_end_edgen(self, command: Command, site: Site, job: Path, tmp_path: Path) -> None:
+        run = tmp_path / "run"
+        assert command("generate", job, "-o", run).code == 0
+        site.add("measures", "tenth", MEASURE.replace('raise ValueError("ten is too many")', "exit(0)"))
+        ended = command("stats", run)
+        assert ended.code == 2
+        assert "The measure 'tenth' of odd-pack 1.0 raised SystemExit: 0" in ended.err
+
     def test_a_gate_by_it_stops_the_run(
         self, command: Command, site: Site, job: Path, tmp_path: Path
     ) -> None:
@@ -326,6 +346,15 @@ class TestMeasure:
             "The format 'odd' of odd-pack 1.0 gave a row that is a dict, not a Row or LeftOut",
         ),
         ("raise RuntimeError('no rows')", "The format 'odd' of odd-pack 1.0 raised RuntimeError: no rows"),
+        ("pass", "The format 'odd' of odd-pack 1.0 raised TypeError: 'NoneType' object is not iterable"),
+        ("raise SystemExit(0)", "The format 'odd' of odd-pack 1.0 raised SystemExit: 0"),
+        (
+            "yield Row(one.split, {'id': object()})",
+            "raised TypeError: Encoding objects of type object is unsupp",
+        ),
+        ("yield Row('../other', {'id': '1'})", "does not have: 'default', '../other'"),
+        ("yield Row(one.split, {'id': '1'}, 'more')", "does not have: 'more', 'train'"),
+        ("if number == 1: import math; math.sqrt(-1)", "raised ValueError: math domain error"),
     ],
 )
 def test_a_format_that_gives_something_else(
