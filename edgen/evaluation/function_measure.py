@@ -103,7 +103,7 @@ class OwnMeasure(Measure[OwnFigures]):
         )
         try:
             said = self.function(given)
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             raise MeasureError(self._explain(problem, sample.id)) from problem
         columns = dict(said) if isinstance(said, Mapping) else {"": said}
         for column, value in columns.items():

@@ -347,7 +347,7 @@ class Shared:
             if name not in self._counts and name not in self.faults:
                 try:
                     self._counts[name] = self._find(name).start(self)
-                except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+                except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
                     self._leave_out(name, error)
 
     def count(self, name: str) -> Count[Any]:
@@ -359,7 +359,7 @@ class Shared:
         for name, count in self._counts.items():
             try:
                 count.see(sample, words)
-            except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
                 self._leave_out(name, error, f"for conversation {sample.id}")
         if self.faults.keys() & self._counts.keys():
             self._counts = {name: count for name, count in self._counts.items() if name not in self.faults}
@@ -378,7 +378,7 @@ class Shared:
         if name not in self._results:
             try:
                 self._results[name] = self._counts[name].result()
-            except Exception as error:  # noqa: BLE001 - raised again
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
                 blame("measure", name, error)
         return self._results[name]
 
@@ -392,7 +392,7 @@ class Shared:
                 self.faults[name] = fault
         return found
 
-    def _leave_out(self, name: str, error: Exception, about: str = "") -> None:
+    def _leave_out(self, name: str, error: BaseException, about: str = "") -> None:
         """Note why a plugin's measure is left out. Raises the error of one of edgen's own."""
         fault = plugin_error("measure", name, error, about)
         if not isinstance(fault, FaultyPluginError):

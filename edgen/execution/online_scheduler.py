@@ -173,7 +173,7 @@ class OnlineScheduler:
             except EdgenError as error:
                 self.stop(error)
                 return
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 if (fault := find_fault(error)) is None:
                     raise
                 fault.__cause__ = error

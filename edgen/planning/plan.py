@@ -195,7 +195,7 @@ class Plan:
     def _record(self, recorded: Recorded) -> bytes:
         try:
             record = self.family.record(recorded)
-        except Exception as error:  # noqa: BLE001 - raised again
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
             blame("family", self.family.name, error, f"for conversation {recorded.id}")
         if not isinstance(record, bytes):
             refuse_value(
@@ -208,7 +208,7 @@ class Plan:
         FaultyPluginError."""
         try:
             change = find_change(self.family, recorded, record)
-        except Exception as error:  # noqa: BLE001 - raised again
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
             blame("family", self.family.name, error, f"for its own record of conversation {recorded.id}")
         if change is not None:
             said = f"does not read back what it records: of conversation {recorded.id}, {change}"

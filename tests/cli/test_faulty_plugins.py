@@ -163,6 +163,7 @@ def calls_made(command: Command, run: Path) -> int:
             "conversation.turns[0].text is",
         ),
         ("raise KeyError('lines')", "raised KeyError: 'lines' for its own record of conversation small-0000"),
+        ("raise SystemExit(0)", "raised SystemExit: 0 for its own record of conversation small-0000"),
     ],
 )
 def test_a_family_that_does_not_read_back_its_records(
