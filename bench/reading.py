@@ -10,6 +10,7 @@ from statistics import median
 
 from bench.replies import LAYOUTS
 from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
+from bench.unseen_layouts import UNSEEN
 from edgen.core.values import Conversation, Turn
 from edgen.reading import read
 from edgen.reading.conversation import read_unknown
@@ -60,7 +61,7 @@ def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
     units = []
     took: dict[str, tuple[float, float]] = {}
     layouts_of.cache_clear()
-    for name, layout in {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER}.items():
+    for name, layout in {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN}.items():
         texts = [layout(number) for number in range(REPLIES)]
         units.append(microseconds(yardstick, published))
         took[name] = (

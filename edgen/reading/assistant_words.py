@@ -38,6 +38,11 @@ _DECLINES = compile_later(
     r"|en\s+tant\s+qu(?:e\s+|['’])(?:IA|intelligence\s+artificielle|assistant\s+IA|modèle\s+de\s+langage)\b[^.\n]{0,60}\bpas\b"
     r")|作为(?:一个|一名)?(?:AI|人工智能|语言模型)[^。\n]{0,40}(?:无法|不能)"
 )
+# Nothing but a refusal, as models write it.
+_ONLY_DECLINES = compile_later(
+    r"(?i)\A(?:i['’]m\s|i\sam\s)?(?:very\s|so\s)?sorry,?\s(?:but\s)?i(?:['’]m|\sam)?\s"
+    rf"{_NOT}\s(?:(?:help|assist)(?:\syou)?\swith\s(?:that|this)|continue\s(?:with\s)?(?:this|the)\s(?:conversation|dialogue|discussion))\W{{0,3}}\Z"
+)
 # In languages that the pattern above does not have; looked at only where one of the words below is there.
 _DECLINES_ABROAD = compile_later(
     r"(?i)\b(?:in\s+quanto|come)\s+(?:un['’]?\s?)?(?:IA|intelligenza\s+artificiale|modello\s+(?:di\s+)?linguistico)\b[^.\n]{0,60}\bnon\b"
@@ -172,7 +177,7 @@ def find_service_refusal(refusal: str | None, finish_reason: str) -> Rejection |
 def is_assistants_refusal(text: str) -> bool:
     """Return whether the beginning of a turn declines as a model does. What it quotes does not count."""
     beginning = text[:BEGINNING]
-    match = _DECLINES.search(beginning)
+    match = _DECLINES.search(beginning) or _ONLY_DECLINES.match(text)
     if match is None and (any(name in beginning for name in _AI) or _holds(beginning.lower(), _ABROAD)):
         match = _DECLINES_ABROAD.search(beginning)
     if match is None:

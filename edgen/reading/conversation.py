@@ -32,6 +32,7 @@ from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
 from edgen.reading.learned import layouts_of
 from edgen.reading.lines.conversation import find_in_lines
+from edgen.reading.lines.frames import rewrite_frames
 from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Parsed, parse
@@ -50,6 +51,8 @@ from edgen.reading.verbatim import read_verbatim
 _LABEL = r"[^\w\n{]{0,12}(?:ROLE|CALLED)\b[^\n:]{0,20}:"
 _BREAKS = RolePattern(rf"(?i){_LABEL}[^\n]*?(\\n|<br\s?/?>){_LABEL}")
 _NO_LINE = "no line that a role speaks"
+# Where no turns of two sides are found, the labels may have a frame that no rule knows.
+_UNFRAMED = (RejectionReason.NO_TURNS, RejectionReason.TOO_SHORT, RejectionReason.ONE_SPEAKER)
 
 
 def read(
@@ -106,10 +109,10 @@ def _read_any(text: str, roles: RoleWords) -> Conversation | Rejection:
     if isinstance(result, Rejection):
         translation = translate(text, roles)
         if translation is None:
-            return _explained(result, text, roles)
+            return _in_frames(result, text, roles)
         result = _as_it_stands(translation.text, roles)
         if isinstance(result, Rejection):
-            return _explained(result, translation.text, roles)
+            return _in_frames(result, translation.text, roles)
         return noted(result, last=[Repair.ROLE_ALIAS, *([Repair.MARKER_FORM] if translation.ended else [])])
     if result.probability is None and (translated := translate_probability(text, roles)) is not None:
         again = _as_it_stands(translated, roles)
@@ -157,6 +160,19 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
     return without_markup(drop_thinking(text.removeprefix("\ufeff"), repairs, roles), roles)
 
 
+def _in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conversation | Rejection:
+    """What a text says whose labels have a frame that no rule knows; the rejection, explained, if it has none."""
+    if rejection.reason in _UNFRAMED:
+        repairs: list[str] = []
+        framed = rewrite_frames(drop_thinking(replace_surrogates(text, repairs), repairs, roles), roles)
+        if framed is None:
+            return _explained(rejection, text, roles)
+        found = _read_lines(translate_probability(framed, roles) or framed, repairs, roles)
+        if isinstance(found, Conversation):
+            return found
+    return _explained(rejection, text, roles)
+
+
 def _explained(rejection: Rejection, text: str, roles: RoleWords) -> Rejection:
     """Return the rejection as a refusal where the text, which holds no turn, is one."""
     if rejection.reason is not RejectionReason.NO_TURNS or not rejection.detail.startswith(_NO_LINE):
@@ -194,6 +210,7 @@ def _read_json(parsed: Parsed, repairs: list[str], roles: RoleWords) -> Conversa
         Repair.PREAMBLE: surroundings.has_words(before),
         Repair.JSON_REPAIRED: parsed.mended,
         Repair.JSON_ESCAPES: parsed.escaped,
+        Repair.EXTRA_CONVERSATION: spoken.others,
         Repair.STRAY_TEXT: spoken.strangers,
         Repair.ROLE_NAME: spoken.named,
         Repair.ROLE_ALIAS: spoken.aliased,

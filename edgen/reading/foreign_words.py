@@ -82,6 +82,7 @@ _END_WORDS = (
 )
 _ENDED = compile_later(rf"(?i)[\[(（【<]\s?(?:{_END_WORDS})\s?[.!。！]?\s?[\])）】>]")
 _END = "[end of conversation]"
+_HEADING_LENGTH = 60  # characters
 
 
 class Translation(NamedTuple):
@@ -150,7 +151,9 @@ def translate_probability(text: str, roles: RoleWords) -> str | None:
     for place in reversed(range(len(lines))):
         if any(stem in lowered[place] for stem in _STEMS) and (foot := _FOOT.match(lines[place])) is not None:
             break
-    if foot is None or _LINE.of(roles).search("\n".join(lines[place + 1 :])):
+    if foot is None:
+        return _translate_heading(lines, lowered)
+    if _LINE.of(roles).search("\n".join(lines[place + 1 :])):
         return None
     given = unicodedata.normalize("NFKC", foot["value"]).translate(_SIGNS)
     value = "".join([str(unicodedata.digit(c)) if c.isdigit() else c for c in given])
@@ -161,6 +164,18 @@ def translate_probability(text: str, roles: RoleWords) -> str | None:
     label = "Probability of not understanding" if _NOT.search(about) else "Probability"
     lines[place] = f"{label}: {value.strip()}"
     return "\n".join(lines)
+
+
+def _translate_heading(lines: list[str], lowered: list[str]) -> str | None:
+    """Return the lines with the last heading of a probability in the reader's words; None if there is no such heading."""
+    for place in reversed(range(len(lines) - 1)):
+        if not any(stem in lowered[place] for stem in _STEMS):
+            continue
+        below = next(filter(str.strip, lines[place + 1 :]), "").strip('*_ >`"')
+        if len(lines[place]) <= _HEADING_LENGTH and below[:1].isdigit() and not _NOT.search(lines[place]):
+            return "\n".join([*lines[:place], "Probability:", *lines[place + 1 :]])
+        return None
+    return None
 
 
 def translate_marker(turn: str) -> str:

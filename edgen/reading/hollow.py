@@ -19,6 +19,9 @@ from edgen.reading.text.characters import excerpt
 
 _EXAMPLE = re.compile(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,300})\"")
 # Begins with all marks that end a sentence, which is how the search is quick.
+_SHOWN = re.compile(
+    r"(?i)\b(?:example|sample|for instance|e\.g\.)[^\n\"“]{0,40}[:,]\s{0,3}[\"“]([^\"”\n]{1,300})[\"”]"
+)
 _SENTENCE = re.compile(r"[.!?…。！？\n](?:(?<=[。！？\n])|(?=[\s\"')\]*”’]|\Z))")
 _ENDS = "\n.!?…。！？"
 _LISTED = re.compile(r"\s{0,20}(?:[-*•–]|\d{1,3}[.):])\s")
@@ -40,6 +43,7 @@ RUN = 6  # words in a row out of the middle of an instruction
 COPIED = 8  # words of copied instructions, next to others
 SHARE = 0.5  # of a turn
 SAME_LINE = 5  # times
+ONLY_LINE = 3  # times, of a line of more than a few words, where nothing else is said
 ALONE = 0.8  # of a text's lines, for a short one
 
 
@@ -54,7 +58,8 @@ class _Prompt:
     @functools.cached_property
     def examples(self) -> frozenset[str]:
         """The texts of its examples."""
-        return frozenset(" ".join(words(match[1])) for match in _EXAMPLE.finditer(self._text)) - {""}
+        shown = [*_EXAMPLE.finditer(self._text), *_SHOWN.finditer(self._text)]
+        return frozenset(" ".join(words(match[1])) for match in shown) - {""}
 
     @functools.cached_property
     def lines(self) -> list[_Line]:
@@ -69,7 +74,7 @@ class _Prompt:
     @functools.cached_property
     def sentences(self) -> str:
         """Its sentences between marks."""
-        return f"{APART}{APART.join([one for line in self.lines for one in line.said])}{APART}"
+        return f"{APART}{APART.join([one for line in self.lines for one in (*line.said, '', *line.instructs)])}{APART}"
 
     @functools.cached_property
     def run(self) -> str:
@@ -112,6 +117,8 @@ def _find(text: str, said: Sequence[str], asked: _Asked) -> Rejection | None:
     """Return the same, given the sentences of the text."""
     if is_placeholder(text):
         return Rejection(RejectionReason.PLACEHOLDER, f"the answer is a placeholder: {excerpt(text)}")
+    if len(said) >= ONLY_LINE and {*said} == {said[0]} and said[0].count(" ") >= SHORT:
+        return Rejection(RejectionReason.LOOP, f"the answer says one line {len(said)} times: {excerpt(text)}")
     if len(said) >= SAME_LINE and repeats_a_line(text):
         return Rejection(RejectionReason.LOOP, f"the answer says one line {SAME_LINE} times: {excerpt(text)}")
     if asked.heard is not None and any(

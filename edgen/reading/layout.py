@@ -27,6 +27,8 @@ _SHORT = 60  # characters; a tag may be around a shorter label
 # Stand for the texts between turns while a reply is cut.
 CUTS = "\x01\x02\x03\x04\x05\x06\x07\x0e\x0f\x10\x11\x12\x13\x14\x15\x16"
 DIGITS = re.compile("[0-9]+")
+# Letters, Roman numbers and circled ones that number the lines of a list.
+_LETTERED = re.compile(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")
 _ZERO_LED = re.compile(r"0(?<![\w.]0)[0-9]")  # no number in JSON
 _CLOSING = '"“”„＂'
 _ENDS = frozenset(".!?…。！？")
@@ -69,7 +71,8 @@ class Layout(msgspec.Struct):
     head, first: the text before the first turn, and the role of that turn.
     gaps: the texts between two turns, digits as zeros, with the role of the second turn; longer ones first.
     unfit: characters that no turn may hold.
-    numbered: whether a gap holds a digit.
+    numbered: whether a gap holds a digit or the letter of a list.
+    lettered: whether it may be such a letter.
     begins: whether each turn begins a line.
     several: whether a turn may have several lines.
     tagged: whether the layout has tags.
@@ -86,6 +89,7 @@ class Layout(msgspec.Struct):
     gaps: dict[str, str]
     unfit: str
     numbered: bool
+    lettered: bool
     begins: bool
     several: bool
     tagged: bool
@@ -126,6 +130,7 @@ class Layout(msgspec.Struct):
             == {skeleton(gap): role for gap, role in other.gaps.items()}
             and self.translated == other.translated
             and self.named == other.named
+            and self.lettered == other.lettered
         )
 
     def extend(self, other: Layout) -> None:
@@ -142,7 +147,7 @@ class Layout(msgspec.Struct):
         """Return the texts of the turns, the last one with what follows it, and who speaks each."""
         if "\0" in body:
             return None
-        cut = zeroed(body) if self.numbered else body
+        cut = zeroed(body, lettered=self.lettered) if self.numbered else body
         found = {}
         for mark, (gap, role) in zip(CUTS, self.gaps.items(), strict=False):
             if gap in cut:
@@ -242,11 +247,17 @@ def _words(text: str, marks: str, pattern: re.Pattern[str]) -> list[str]:
     return words if "".join(words).replace("'", "").replace("’", "").isalpha() else pattern.findall(text)
 
 
-def zeroed(text: str) -> str:
-    """Return the text with zeros as its digits."""
+def zeroed(text: str, *, lettered: bool = True) -> str:
+    """Return the text with zeros as its digits and, where it is `lettered`, as the letters of a list."""
+    if lettered:
+        text = _LETTERED.sub(_zeros, text)
     for digit in "123456789":
         text = text.replace(digit, "0")
     return text
+
+
+def _zeros(mark: re.Match[str]) -> str:
+    return mark[1] + "0" * (mark.end() - mark.end(1))
 
 
 def skeleton(gap: str) -> str:

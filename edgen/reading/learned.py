@@ -40,6 +40,7 @@ from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import SQUARE, may_mark
 
 _LEAST = 4  # turns
+_HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
 _MOST_LAYOUTS = 256  # for some roles
 _MOST_HEADS = 256  # beginnings that were seen
 _TRIES = 40  # replies with the same beginning that are examined for a layout
@@ -134,10 +135,12 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
     found = _find_gaps(text, result, at)
     if found is None:
         return None
-    head, (gaps, rest, code) = text[:at], found
+    head, (written, rest, code) = text[:at], found
+    gaps = [*map(zeroed, written)]
+    lettered = gaps != [zeroed(gap, lettered=False) for gap in written]
     before: dict[str, str] = {}
     skeletons: dict[str, set[str]] = {}
-    for gap, turn in zip(map(zeroed, gaps), result.turns[1:], strict=True):
+    for gap, turn in zip(gaps, result.turns[1:], strict=True):
         if before.setdefault(gap, turn.role) != turn.role:
             return None
         skeletons.setdefault(turn.role, set()).add(skeleton(gap))
@@ -173,12 +176,13 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         dict(sorted(before.items(), key=lambda item: -len(item[0]))),
         "".join((_NEVER, *kinds, "(=" if translated else "")),
         numbered="0" in "".join(before),
+        lettered=lettered,
         begins=not all(any(map(str.isalpha, gap.rpartition("\n")[2])) for gap in (head, *gaps)),
         several=_STRUCTURE.isdisjoint("".join((head, *gaps))) and all(gap[0] == "\n" for gap in gaps),
         tagged="<" in head,
         translated=translated,
         named=Repair.ROLE_NAME in result.repairs
-        and any(len(TOKEN.findall(gap)) > 1 for gap in (head, *before)),
+        and any(len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (head, *before)),
         edges=frozenset("¿¡" if _MARKUP.search(head + "".join(gaps)) else "¿¡*"),
         code=code,
         tails={

@@ -77,15 +77,21 @@ _YOU = (
     r"|assistent|asystent|ассистент|помощник|асистент|помічник|asistan|助手|アシスタント|어시스턴트|(?:ال)?مساعد|ה?עוזר|सहायक|trợ\slý"
 )
 _NUMBERED = r"(?:speaker|person|participant|voice|character|interlocutor|user|pupil|child|kid)[\s_#-]{1,2}(?:\d{1,2}|[A-Z])"
+# A name of a program's kind, at the beginning of a line: `Senior_Dev`, `agent_2`.
+_JOINED = r"[^\W\d_]{2,20}(?:_[^\W_]{1,20}){1,3}"
 _GROUPS = (
     r"(?:the\s)?(?:whole\s|entire\s|other\s)?(?:class|all|everyone|everybody|others|both)(?:\stogether)?"
 )
-_LONE = r"model|system|ta|mom|mum|dad|mother|father|friend|st|stud?\.?|tea\.?|tchr?\.?"
+_LONE = rf"(?P<joined>{_JOINED})|model|system|ta|tutee|kid|mom|mum|dad|mother|father|friend|st|stud?\.?|tea\.?|tchr?\.?"
 _SENTENCE = re.compile(
     r"[\s*_\"“”„'‘’«「『]{0,6}(?:[^\W\d_a-z]|[¿¡])(?:[^\s.!?…。！？]{0,40}[?？！]|\S{0,40}\s\S{1,40}[^\n.!?…。！？]{1,400}[.!?…。！？।؟]"
     r"|[\u0590-\uffdc][^\n]{3,400}?[.!?…。！？।؟])"
 ).match
 _UTTERED = r"(?-i:[\"“„«]?[^\W\d_a-z]\S{0,40}\s\S[^\n]{1,400}[.!?…])"
+# A speaker's letter at the beginning of a line, without a colon: `[S1] But why?`
+_LETTERED = re.compile(
+    r"\n[^\S\n]*(?:[\[<(](?P<inside>[A-Z])\d?[\])>]|(?P<before>[A-Z])\d?[^\S\n]?(?:[>)]|[-–—](?=\s)))[^\S\n]{1,3}(?=\S)"
+)
 # Behind a letter stand definitions, too: `T: The temperature.`
 _PERSONAL = re.compile(
     r"(?i)[?!]|(?<!\w)(?:i|we|you|me|my|our|your|yes|no|oh|ok|okay|but|well|hmm+|thanks?|sorry)(?!\w)"
@@ -139,11 +145,23 @@ def speaks_for_another(text: str, role: str, roles: RoleWords) -> bool:
     if marked and _TOKENS.search(text):
         return True
     quoted = quoted or _DASH(text)
+    if marked and _lettered(text, role, roles):
+        return True
     if not (marked or quoted) or not patterns.names_somebody(text):
         return False
     if marked and (patterns.alone.search(text) or _gestures(text, role, roles, patterns)):
         return True
     return bool(quoted and patterns.spoken.search(text))
+
+
+def _lettered(text: str, own: str, roles: RoleWords) -> bool:
+    """Return whether a line begins with another role's letter and goes on as somebody speaks."""
+    return any(
+        roles.aliases.get((found["inside"] or found["before"]).lower(), own) != own
+        and _SENTENCE(text, found.end())
+        and _PERSONAL(text, found.end(), found.end() + _REACH)
+        for found in islice(_LETTERED.finditer(text), _MOST)
+    )
 
 
 def _gestures(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> bool:
@@ -182,7 +200,7 @@ def _labelled_in_short(text: str, begin: int, place: int, own: str, roles: RoleW
         return roles.aliases.get(found["who"].lower(), own) != own
     if found["lone"] is not None and not _AT_LINE(text[max(0, start - _REACH) : start]):
         return False
-    if found["letter"] is not None and not _PERSONAL(text, place + 1, place + _REACH):
+    if (found["letter"] or found["joined"]) and not _PERSONAL(text, place + 1, place + _REACH):
         return False
     return len({*_LETTER(text[:_SHOWN])}) < _LISTED and not _CITES(
         text[max(0, start - _REACH) : start].rstrip(_AROUND)
@@ -219,14 +237,14 @@ def _patterns(roles: RoleWords) -> _Patterns:
             rf"(?:\s{_SAYS})?{_DECOR}\Z"
         ),
         short=compile_later(
-            rf"{_BEGINS}{_ROUND}(?P<who>(?P<letter>[{letters}P]\d{{1,2}}|[{letters or 'P'}])|(?i:{_YOU}|{_NUMBERED})"
+            rf"{_BEGINS}{_ROUND}(?P<who>(?P<letter>[{letters}P]\d{{1,2}}|[{letters or 'P'}]\.?)|(?i:{_YOU}|{_NUMBERED})"
             rf"|(?P<lone>(?i:{_LONE}|{_GROUPS}|{plurals})))(?i:{_NOTE}){_DECOR}\Z"
         ),
         titled=compile_later(
             rf"{_BEGINS}{_ROUND}(?:{_TITLES}\s?{_NAME}|(?i:{_OTHERS})){_NOTE}(?:\s{_SAYS})?{_DECOR}\Z"
         ),
         alone=compile_later(
-            rf"(?im)(?:^|\\n|>)[^\S\n]*(?:[\[【<#*_({{]{{1,4}}\s?{anyone}{_NOTE}\s?(?:[\])】>*_}}]{{1,4}}|$)"
+            rf"(?im)(?:^|\\n|>)[^\S\n]*(?:[\[【<«#*_({{]{{1,4}}\s?{anyone}{_NOTE}\s?(?:[\])】>»*_}}#]{{1,4}}|$)|@{anyone}\s(?={_UTTERED})"
             rf"|{anyone}(?:\s-\s(?=\S+\s\S)|\s?(?:[;|]|=>?|[-=]>|→)\s(?={_UTTERED})|{_NOTE}\s?[—–>])"
             rf"|[-=~–—•|]{{1,80}}\s?{anyone}\s?(?:-{{2,}}|={{2,}}|~{{2,}}|[-–—•~|]\s{{1,3}}(?={_UTTERED})))"
             rf"|\n[^\S\n]*\n\s*{anyone}[^\S\n]*\n\s*(?=\S+[^\S\n]\S)"

@@ -10,7 +10,9 @@ from edgen.reading.detect import words
 
 _LONGEST = 60  # characters
 _DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_\s]{0,80}[\"'“”‘’«»)\]}>,\s]{0,4}"
-_ONLY_DOTS = compile_later(rf"\A(?:[^\n:：]{{1,40}}[:：][*_]{{0,3}}\s{{0,3}})?{_DOTS}\Z")
+_ONLY_DOTS = compile_later(
+    rf"\A(?:\d{{1,2}}[.)]\s|[-*•]\s)?(?:[^\n:：]{{1,40}}[:：][*_]{{0,3}}\s{{0,3}})?{_DOTS}\Z"
+)
 _LABEL = re.compile(r"\A[*_]{0,3}[^\W\d][\w ]{0,30}[:：][*_]{0,3}\s{1,3}(?=[<\[{(])")
 _BRACKETED = compile_later(r"\A[\"“«]?\$?[<\[{(«]+\s?([^<>\[\]{}()\"\n]{2,80}?)\s?[>\]})»]+[.\"”»]?\Z")
 _TO_FILL_IN = compile_later(
@@ -32,11 +34,17 @@ _TRAILING = re.compile(
     r"(?:answer|reply|response|texte?|testo|texto|message|turn|post|antwort|nachricht|réponse|respuesta|mensaje|risposta|messaggio"
     r"|resposta|mensagem|ответ|текст|antwoord)\s?(?:…|\.{2,})\Z"
 )
+# An answer in JSON without a word.
+_EMPTY_JSON = re.compile(
+    r"\A\{\s{0,9}(?:\"\w{1,30}\"\s{0,9}:\s{0,9}(?:null|\"\s{0,9}\"|\[\s?\]|\{\s?\})\s{0,9}){0,1}\}\Z"
+)
 # A variable of a template: `{topic}`, `{{ text }}`, `${answer}`, `%s`. A set of numbers or letters is none.
 _VARIABLE = re.compile(
     r"\A(?:\$?\{{1,3}\s?[A-Za-z_]{3,30}\s?\}{1,3}|%s|\$[A-Za-z_]{3,30}|__[a-z_]{3,30}__|[xX]{3,20})\Z"
 )
-_NO_WORD = re.compile(r"\A(?:[-–—*#=~_.\s]{1,80})\Z")
+_NO_WORD = re.compile(
+    r"\A(?:[-–—*#=~_.\s]{1,80}|[!?.,;]{4,80}|(?i:([a-z])\1{5,80}|asdf\w{0,20}|qwerty\w{0,20}))\Z"
+)
 _FIELDS = frozenset(
     [
         "text", "a text", "the text", "some text", "string", "a string", "title", "message", "content", "placeholder",
@@ -63,8 +71,8 @@ _PHRASES = compile_later(
     rf"|(?:reply|respond|answer)\sto\s(?:the|your)\s{_WHO}|(?:the\s)?{_WHO}s?['’ ]?s\s(?:(?:next|first|last|own)\s)?{_NOUN}"
     rf"|(?:message|reply|turn|utterance|response|text)\s\d{{1,3}}"
     rf"|(?:an?\s|the\s)?(?:short\s|brief\s)?{_NOUN}\s(?:to|about|of|from|for|by)\s(?:the|a|your)\s(?:question|topic|conversation|lesson|prompt|{_WHO})"
-    rf"|what\s(?:you|the\s\w+|he|she|they)\s(?:would\s)?(?:says?|said|writes?|replies|answers?)\snext|todo\s[\w ]{{0,40}}"
-    rf"|lorem ipsum\b.{{0,900}}|(?:string|text|str)\s(?:max|min|of|up to|at most)\b[\w ]{{0,40}}|your\s{_NOUN}\sto\sthe\s\w+"
+    rf"|what\s(?:you|the\s\w+|he|she|they)\s(?:would\s)?(?:says?|said|writes?|replies|answers?)\snext|todo\s(?:add|write|fill|insert|replace|complete|your|the)\b[\w ]{{0,40}}"
+    rf"|lorem ipsum dolor\b.{{0,900}}|(?:string|text|str)\s(?:max|min|of|up to|at most)\b[\w ]{{0,40}}|your\s{_NOUN}\sto\sthe\s\w+"
     r"|(?:votre|ta|ton)\s(?:réponse|texte|message)\sici|(?:deine|ihre|die)\s(?:antwort|nachricht)\shier|(?:dein|ihr)\stext\shier"
     r"|(?:tu|su|la)\s(?:respuesta|texto|mensaje)\saquí|(?:la\s)?(?:tua|vostra)\srisposta\squi|(?:a\s)?(?:sua|tua)\sresposta\saqui"
     r"|(?:ваш|твой)\sответ(?:\sздесь)?|(?:je|uw|jouw)\santwoord\shier|(?:请)?在?(?:此|这里)?(?:处)?输入.{0,8}|你的回答|您的回答"
@@ -87,10 +95,10 @@ _FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
         "short", "null", "undefined", "nan", "nil", "typ", "schrijf", "schreib", "schreibe", "schreiben", "gib", "geben",
         "saisis", "saisissez", "tapez", "escriba", "escribe", "introduzca", "introduce", "ingresa", "ingrese", "scrivi",
         "scriva", "scrivete", "escreva", "escreve", "wpisz", "buraya", "todo", "lorem", "string", "str", "votre", "ta", "ton",
-        "deine", "ihre", "die", "dein", "post", "comment", "in", "speaker", "asker", "other", "ihr", "tu", "su", "la", "tua", "vostra", "a", "sua", "je", "uw", "jouw",
+        "deine", "ihre", "die", "dein", "post", "comment", "in", "speaker", "asdf", "qwerty", "asker", "other", "ihr", "tu", "su", "la", "tua", "vostra", "a", "sua", "je", "uw", "jouw",
     ]
 )  # fmt: skip
-_WORD = re.compile(r"(?![xX]{3})[A-Za-z]+")
+_WORD = re.compile(r"(?!([A-Za-z])\1\1)[A-Za-z]+")
 _MARKS = ("..", "__", ". .", "<", "[", "{", "(")
 
 
@@ -133,6 +141,7 @@ def _holds_place(whole: str) -> bool:
     if (
         whole in _MISSING
         or _VARIABLE.match(whole)
+        or _EMPTY_JSON.match(whole)
         or _NO_WORD.match(whole)
         or _TRAILING.match(whole)
         or _LENGTH.match(whole)

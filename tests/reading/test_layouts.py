@@ -10,6 +10,7 @@ import pytest
 
 from bench.replies import LAYOUTS, lesson
 from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
+from bench.unseen_layouts import UNSEEN
 from edgen.core.values import Conversation, Turn
 from edgen.reading import dump, read
 from edgen.reading.roles import TEACHER_STUDENT
@@ -38,7 +39,7 @@ MORE: dict[str, Callable[[int], str]] = {
     "wide colons": lambda n: re.sub("^(Teacher|Student): ", r"\1：", LAYOUTS["lines"](n), flags=re.MULTILINE),
     "bullets": lambda n: re.sub("^(?=Teacher|Student)", "- ", LAYOUTS["lines"](n), flags=re.MULTILINE),
 }
-ALL = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **MORE}
+ALL = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **MORE}
 CLEAN = 5  # replies of each layout
 MUTATIONS = 60  # of each layout
 

@@ -157,3 +157,33 @@ def test_any_text_is_read_or_not_and_never_raises(text: str, said: Any) -> None:
     assert isinstance(found, str) or 0 <= found.low <= found.high <= 1
     mention = find_verdict(text, said)
     assert mention is None or mention[0]
+
+
+RAW = [
+    ("1", ["▁1"], 0, {"▁1": 0.6, "▁2": 0.2}),
+    ("Interaction 1 is better.", ["Interaction", "Ġ1", "Ġis", "Ġbetter", "."], 1, {"Ġ1": 0.6, "Ġ2": 0.2}),
+    ("Interaction 1 is better.", ["▁Interaction", "▁1", "▁is", "▁better", "."], 1, {"▁1": 0.6, "▁2": 0.2}),
+    ("Because.\n\n1", ["Because", ".", "Ċ", "Ċ", "1"], 4, {"1": 0.6, "2": 0.2}),
+    ("1", ["<0x31>"], 0, {"<0x31>": 0.6, "<0x32>": 0.2}),
+    ("1", ["", "1", "", "<|eot_1|>"], 1, {"1": 0.6, "2": 0.2}),
+    ('{"answer":1}', ['{"answer', '":1', "}"], 1, {'":1': 0.6, '":2': 0.2}),
+    ("1", ["1"], 0, {"1": 0.6, "12": 0.1, "-2": 0.1, "2": 0.2}),
+    ("First", ["First"], 0, {"First": 0.6, "Fi": 0.1, "Second": 0.2}),
+]
+
+
+@pytest.mark.parametrize(("text", "texts", "place", "likely"), RAW)
+def test_tokens_are_read_however_a_service_writes_them(
+    text: str, texts: list[str], place: int, likely: dict[str, float]
+) -> None:
+    assert known(text, 1, at(spelt(*texts), place, likely)) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("twice", ["1", "2"])
+def test_tokens_that_are_spelt_alike_are_added_up(twice: str) -> None:
+    likely = [("1", 0.6), ("2", 0.2)]
+    other = {"1": ("1", 0.2), "2": ("2", 0.1)}[twice]
+    top = tuple((text, math.log(share)) for text, share in (*likely, other))
+    assert known("1", 1, [Token("1", math.log(0.6), top)]) == pytest.approx(
+        0.8 if twice == "1" else 2 / 3, abs=1e-6
+    )

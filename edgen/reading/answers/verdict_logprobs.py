@@ -37,9 +37,12 @@ _MENTION = re.compile(
 _PAIRS = (("1", "2"), ("１", "２"), ("one", "two"), ("first", "second"))
 _OTHER = {**dict(_PAIRS), **{second: first for first, second in _PAIRS}}
 _SIDES: dict[str, Choice] = {name: 1 if name in dict(_PAIRS) else 2 for name in _OTHER}
-_DIGIT = re.compile(r"[\W_]*([12１２])(?![0-9])")
+_DIGIT = re.compile(r"[\W_]*(?<![-−])([12１２])(?![0-9])")
 _WORD = re.compile(r"[\W_]*([^\W\d_]+)")
-_FEWEST = 2  # letters of a token that begins a word
+_FEWEST = 3  # letters of a token that begins a word
+# Blanks, line feeds and bytes as some services write them in tokens, and what ends an answer.
+_RAW = re.compile(r"[▁Ġ]|Ċ|<0x([0-9A-F]{2})>")
+_ENDS = re.compile(r"(?:\s*(?:<\|?[^<>\n|]{1,40}\|?>|</s>))+\s*\Z")
 
 
 class Bounds(NamedTuple):
@@ -67,9 +70,11 @@ def read_preference(text: str, said: Choice, tokens: Sequence[Token] | None) -> 
     why there are none."""
     if not tokens:
         return "not_told"
-    spelt = "".join(token.text for token in tokens)
     answer = text.strip()
-    start = spelt.rfind(answer)
+    spelt, start = _find(answer, tokens)
+    if start < 0 and _RAW.search(spelt):
+        tokens = [*map(_cooked, tokens)]
+        spelt, start = _find(answer, tokens)
     if start < 0:  # what was cleaned in the text, or is no part of it
         start, answer = 0, spelt
         if read_verdict(spelt) != said:
@@ -78,6 +83,12 @@ def read_preference(text: str, said: Choice, tokens: Sequence[Token] | None) -> 
     if mention is None:
         return "not_found"
     return _share(tokens, start + mention.start(), said, is_word=mention[0].isalpha())
+
+
+def _find(answer: str, tokens: Sequence[Token]) -> tuple[str, int]:
+    """Return what tokens spell, and where the answer stands in it; -1 if it does not."""
+    spelt = "".join(token.text for token in tokens)
+    return spelt, _ENDS.sub("", spelt).rfind(answer)
 
 
 def find_verdict(text: str, said: Choice) -> re.Match[str] | None:
@@ -119,8 +130,25 @@ def _share(tokens: Sequence[Token], place: int, said: Choice, *, is_word: bool) 
 
 def _likely(token: Token) -> Iterator[tuple[str, float]]:
     """What may stand in a token's place: itself, and the others that are listed."""
+    same = [
+        (abs(logprob - token.logprob), place)
+        for place, (text, logprob) in enumerate(token.top)
+        if text == token.text
+    ]
+    own = min(same)[1] if same else -1  # other tokens may be spelt the same
     yield token.text, token.logprob
-    yield from (other for other in token.top if other[0] != token.text)
+    yield from (other for place, other in enumerate(token.top) if place != own)
+
+
+def _cooked(token: Token) -> Token:
+    """Return a token with the characters that its raw text stands for."""
+    return Token(
+        _plain(token.text), token.logprob, tuple((_plain(text), logprob) for text, logprob in token.top)
+    )
+
+
+def _plain(text: str) -> str:
+    return _RAW.sub(lambda mark: chr(int(mark[1], 16)) if mark[1] else "\n" if mark[0] == "Ċ" else " ", text)
 
 
 def _begins(text: str, before: str, *, is_word: bool) -> Choice | None:

@@ -81,11 +81,13 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     )
     if quoted:
         found = _without_quote_marks(found)
-    drop_shared_marks(found)
+    headed = drop_shared_marks(found)
     inside = look_inside(found.lines)
     blocks = [_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]
     if inline or quoted:
         blocks[0].repairs.append(Repair.LAYOUT)
+    for block in blocks if headed else ():
+        block.repairs.append(Repair.STRAY_TEXT)
     if len(blocks) == 1:
         return blocks[0]
     preface = surroundings.HEADING.search(found.head) is None and not blocks[0].finished
@@ -156,7 +158,7 @@ def _tail(block: LineConversation, tail: str, late: str, given: list[Any]) -> No
         block.repairs.append(Repair.CODE_FENCE)
     values, rest = surroundings.split_probabilities(tail)
     values = values or surroundings.split_probabilities(late)[0]
-    block.probabilities = values or given
+    block.probabilities = values or given or surroundings.find_last_value(rest)
     ended = any(ended for _, _, ended in block.entries)
     if late and ended:
         block.repairs.append(Repair.AFTER_END_MARKER)

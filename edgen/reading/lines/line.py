@@ -6,6 +6,7 @@ a table, a closing tag.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from edgen.reading.roles import RoleWords
 
 _HALVES = frozenset("*_|")
+TOKEN = re.compile(r"\d+|[^\W\d_]+|[^\w\s]|_|\n|[^\S\n]+")
 
 
 class RoleLine(msgspec.Struct, gc=False):
@@ -111,3 +113,23 @@ def unadorned(line: RoleLine, text: str, roles: RoleWords) -> str:
     ):
         text = text[:cut]
     return text
+
+
+def shape_of(text: str) -> tuple[str, ...]:
+    """Return the kinds of a text's tokens: two texts of one layout have the same."""
+    return tuple(map(kind_of, TOKEN.findall(text)))
+
+
+def kind_of(token: str) -> str:
+    """Return a token, one number for all numbers, one letter for a list's letters and numbers, and one half of the day
+    for both."""
+    if token[0].isdigit():
+        return "0"
+    if token.isspace():
+        return token if token == "\n" else " "  # noqa: S105 - no password
+    lowered = token.lower()
+    if lowered in ("am", "pm"):
+        return "am"
+    if (len(token) == 1 and token.isalpha()) or "①" <= token <= "⑳" or {*lowered} <= {*"ivx"}:
+        return "a"
+    return lowered

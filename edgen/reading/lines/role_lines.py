@@ -14,67 +14,14 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
+from edgen.reading.lines.labels import ALIAS, KEY, NAMED, ROLE, ROLE_ALONE, UNDERLINE
 from edgen.reading.lines.line import Lines, RoleLine, count_speakers, keep
-from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.roles import RoleWords
 from edgen.reading.text.marker import find_marker
 
-_MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
-# Decoration, a ticked box, a token of a chat template, numbers such as `Turn 2 -` and `[10:05]`, and the key that a name may be under.
-_KEYS = "role|speaker|name|who|from|author|character"
-_BEFORE = r"""
-    (?>(?:_{1,9}+[^\w\n]{0,9}+)?)(?>(?:(?<=\[)x\][^\w\n]{1,9}+)?)(?>(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?)
-    (?>(?:(?=[\d\#tlerspm])(?>(?:(?:(?:turn|line|exchange|round|step|part|message)\s?)?\#?\d{1,4}(?>(?:[^\w\n]|_){1,8}|T(?=\d\d:)|Z[^\w\n]{1,4})){0,7}))?)
-    (?>(?:(?:[①-⑳]|(?:[a-z]|[ivx]{1,5})[.)])[^\S\n]{1,3}[^\w\n]{0,4})?)
-    (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
-""".replace("KEYS", _KEYS)
-_PREFIX = rf"\n([^\w\n]{{0,40}}+{_BEFORE})"
-# The same before a role, where nothing but a colon behind its name shows quickly that it has no numbers and no key.
-_AHEAD = rf"(?=(?:ROLE)[:：])(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
-_ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?:{_AHEAD}|{_BEFORE}))"
-_SPEAKS = r"(?:speaks|says|said|asks|asked|replies|replied|responds|responded|answers|answered)"
-_CLOCK = r"(?:,?[ ]{1,3}(?:at[ ])?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ ]?[ap]\.?m\b\.?)?)"
-_NOTE = rf"(?:{_CLOCK}|[ ](?:to|→|->)[ ](?:the[ ])?(?:ROLE)|[([][^()\[\]\n]{{1,60}}[)\]]|(?:,[ ]?|/)\w[\w .'’]{{0,29}}|[ ]{_SPEAKS})"
-_COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
-_SEPARATOR = rf"""
-    (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
-    |([^\S\n]{{0,3}}(?:[|→➜➔➤⇒›»]|>{{1,3}}|[-=]{{1,2}}>|=(?=[ ]?["“«]))|(?<=[\])])[^\S\n]{{1,4}}(?=\S)|(?<=】)|(?=「)
-        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|;(?=\S)|\.(?=[ ][^\s:：–—|>→=-]))
-    |([^\S\n]{{1,3}}(?:[-–—]{{1,2}}|~)(?=[^\S\n])|—)
-    |[^\S\n]{{0,8}}(?=\n|\Z))
-"""
-# Where a colon follows at once, nothing else is tried.
-_NAME = rf"""
-    (?:(the[ ])|)((%s)(?:(?=[:：])|(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b)?))
-    (?:(?=[:：])|(?:{_MARK}){{0,4}}?
-    ([ ]?{_NOTE})?
-    (?:[*_"'”`\])】]){{0,4}})
-"""
-_WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963-]{0,24}+"
-_BY_NAME = rf"""({_WORD}(?>(?:[ ]{_WORD}){{0,3}}))[ ]?
-    [(\[][ ]?(ROLE)[ ]?[)\]](?:[*_"'”`]){{0,4}}[^\S\n]{{0,3}}[:：]"""
-# The groups of a label: the whole, what stands before the name, an article, the name, the role in it, a note, the separators
-# colon, tag and dash; a person's name and the role in brackets behind it.
-_ROLE = RolePattern(
-    rf"({_ROLE_PREFIX}(?:{_NAME % 'ROLE'}{_SEPARATOR}|{_BY_NAME}))", re.VERBOSE | re.MULTILINE | re.IGNORECASE
-)
-# The same without people, for texts in which no role stands in brackets.
-_ROLE_ALONE = RolePattern(
-    rf"({_ROLE_PREFIX}{_NAME % 'ROLE'}{_SEPARATOR}(?:((?!))())?)", re.VERBOSE | re.MULTILINE | re.IGNORECASE
-)
-_ALIAS = RolePattern(rf"({_PREFIX}{_NAME % 'ROLE|ALIAS'}{_COLON})", re.VERBOSE | re.MULTILINE | re.IGNORECASE)
-# Any other name at the start of a line, looked at only where the reply says whose name it is.
-_NAMED = re.compile(
-    rf"({_PREFIX}({_WORD}(?:[ ]{_WORD}){{0,3}})(?:[*_\"'”`\])]){{0,4}}[ ]?[:：])",
-    re.VERBOSE | re.MULTILINE,
-)
-# The key of a text under a name, perhaps with the mark of a block; a rule under a name.
-_KEY = re.compile(
-    r"(?i)\n[^\w\n]{0,12}(?:text|content|message|utterance|line|says|said|value|dialogue|speech)[\"']?[^\S\n]{0,2}[:=]"
-    r"(?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
-)
-_UNDERLINE = re.compile(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")
 _SCANNER = json.JSONDecoder()
 _BOLD = frozenset("*_'")
+_STRINGS = frozenset("\"'")
 _KINDS = ("colon", "tag", "alone", "dash")
 
 # No conversation has more; what follows is left in the last turn.
@@ -94,12 +41,28 @@ def split_lines(text: str, roles: RoleWords) -> Lines:
     for kind in _KINDS:
         if kind in kinds:
             of_kind = lines if len(kinds) == 1 else [line for line in lines if line.kind == kind]
+            if kind == "alone":
+                of_kind = _without_unspaced(found, of_kind)
             if count_speakers(of_kind) > 1:
                 return _without_examples(found if of_kind is lines else keep(found, of_kind))
     if count_speakers(lines) > 1:
         return found
     aliased = _at_aliases(text, roles)
     return aliased if count_speakers(aliased.lines) > 1 else found
+
+
+def _without_unspaced(found: Lines, alone: list[RoleLine]) -> list[RoleLine]:
+    """Without names on lines of their own that follow a line of speech at once and are decorated otherwise, where most
+    follow a blank line."""
+    before = [found.lead, *[line.body for line in found.lines[:-1]]]
+    spaced = {
+        id(line)
+        for line, text in zip(found.lines, before, strict=True)
+        if not text.strip() or text.endswith("\n")
+    }
+    prefixes = {line.prefix for line in alone if id(line) in spaced}
+    kept = [line for line in alone if id(line) in spaced or line.prefix in prefixes]
+    return kept if len(spaced) > len(alone) // 2 and count_speakers(kept) > 1 else alone
 
 
 def find_role_lines(text: str, roles: RoleWords) -> list[RoleLine]:
@@ -157,10 +120,12 @@ def _form(added: str, note: str | None) -> str:
 
 
 def _without_examples(found: Lines) -> Lines:
-    """Without numbered lines and objects (`{"student": `) where most lines are neither: these stand inside a turn."""
+    """Without numbered lines, objects (`{"student": `), mentions and other marked ones where most lines are none of these:
+    they stand inside a turn."""
     lines = found.lines
     prefixes = {line.prefix for line in lines}
     marked = {prefix for prefix in prefixes if any(c.isalnum() or c == "{" for c in prefix)}
+    marked |= {line.prefix for line in lines if _is_mentioned(line)}
     if not marked or len(marked) == len(prefixes):
         return found
     plain_lines = [line for line in lines if line.prefix not in marked]
@@ -168,10 +133,16 @@ def _without_examples(found: Lines) -> Lines:
     return keep(found, plain_lines) if few and count_speakers(plain_lines) > 1 else found
 
 
+def _is_mentioned(line: RoleLine) -> bool:
+    """Return whether a line begins with `@student`, `:student:` or `"student":`."""
+    mark = line.prefix[-1:]
+    return mark in ("@", ":") or (mark == '"' and '"' in line.label.partition('"')[2])
+
+
 def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     """Return the text cut at the lines that name a role, and the people whose roles they give."""
     bracketed = "(" in text or text.count("[") > 1
-    pattern = _ROLE if bracketed else _ROLE_ALONE
+    pattern = ROLE if bracketed else ROLE_ALONE
     lead, *parts = pattern.of(roles).split("\n" + text, MAX_LINES)
     if (bare := _at_bare_names(lead, parts, roles)) is not None:
         return bare, _people(bare.lines)
@@ -216,11 +187,11 @@ def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
                 names.setdefault(note.strip(" ()[],/").lower(), role)
         if body[:1] in _BOLD and body[0] in prefix:
             _open(line)
-        elif (colon is None or "-" in prefix) and line.body.lstrip()[:1] == '"':
+        if (colon is None or "-" in prefix) and line.body.lstrip()[:1] in _STRINGS:
             decode_text(line)
         lines.append(line)
     if lines and all(
-        line.kind == "tag" and line.body.startswith("\n") and _KEY.match(line.body) for line in lines
+        line.kind == "tag" and line.body.startswith("\n") and KEY.match(line.body) for line in lines
     ):
         for line in lines:
             _open_key(line)
@@ -270,14 +241,14 @@ def _open_value(line: RoleLine) -> None:
     the name."""
     if line.prefix.rstrip(" \t\"'")[-1:] in (":", "="):
         _open_key(line)
-    elif (rule := _UNDERLINE.match(line.body)) is not None:
+    elif (rule := UNDERLINE.match(line.body)) is not None:
         line.label += rule[0]
         line.body = line.body[rule.end() :]
 
 
 def _open_key(line: RoleLine) -> None:
     """Give the label the key of the text. A text that YAML wrote as a block loses its margin."""
-    found = _KEY.match(line.body)
+    found = KEY.match(line.body)
     if found is None:
         return
     line.label += found[0]
@@ -289,8 +260,9 @@ def _open_key(line: RoleLine) -> None:
 def decode_text(line: RoleLine) -> None:
     """Decode a quoted text in which letters are written as JSON and YAML do, or marks as tables of values do."""
     said = line.body.strip()
-    if line.label.endswith((",", ";")) and '""' in said[1:-1]:
-        line.body = said[0] + said[1:-1].replace('""', '"') + said[-1]
+    mark = said[:1]
+    if mark in ("'", '"') and line.label.rstrip().endswith((",", ";")) and mark * 2 in said[1:-1]:
+        line.body = mark + said[1:-1].replace(mark * 2, mark) + said[-1]
     elif "\\u" in said:
         with contextlib.suppress(ValueError):
             text, end = _SCANNER.raw_decode(said)
@@ -333,7 +305,7 @@ def _at_names(found: Lines, names: dict[str, str]) -> Lines:
 def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[str, list[RoleLine]]:
     """Return the text before the first line of a known role, and the lines of roles. `role_of` gets a name and the
     text after it, and returns the role."""
-    parts = _NAMED.split(text, MAX_LINES)
+    parts = NAMED.split(text, MAX_LINES)
     if len(parts) == 1:
         return text, []
     lines: list[RoleLine] = []
@@ -354,7 +326,7 @@ def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[
 
 def _at_aliases(text: str, roles: RoleWords) -> Lines:
     """Return the text cut at lines that call a role by any word."""
-    lead, *parts = _ALIAS.of(roles).split("\n" + text, MAX_LINES)
+    lead, *parts = ALIAS.of(roles).split("\n" + text, MAX_LINES)
     lines: list[RoleLine] = []
     for label, prefix, _, name, word, _, body in zip(*[iter(parts)] * 7, strict=True):
         role = roles.by_name.get(word.lower())

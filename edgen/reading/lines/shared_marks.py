@@ -10,9 +10,11 @@ quotation, a list or an emphasis in some turns stays as it is.
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 
-from edgen.reading.lines.line import Lines, RoleLine
+from edgen.reading.lines.line import Lines, RoleLine, shape_of
 from edgen.reading.lines.role_lines import decode_text
 
 _LEAST = 4  # turns: fewer may well agree by chance
@@ -22,29 +24,38 @@ _DASHES = (
 )
 _QUOTES = (">", "|", ":")  # what begins each line of a text
 _EMPHASIS = ("**", "__", "*", "_")
-_DIGITS = re.compile(r"\d+")
-# Lines in front of the next turn that hold no speech: no word, or one with a number or in brackets.
-_BETWEEN = re.compile(
-    r"(?:\n[^\S\n]*(?:[^\w\n]{1,20}(?:\w{1,20}[^\w\n]{0,3})?|\w{0,20}[ ]?0[^\w\n]{0,3})?(?=\n|\Z)){1,3}\Z"
+_MOST_BETWEEN = 4  # lines between two turns that no one says
+_MOST_ENDS = 9  # characters
+_OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
+_CLOSERS = frozenset([*_OPENING, "/"])
+_SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
+_HEADING = re.compile(
+    r"\n[^\S\n]*(?:\#{1,6}[ ](?P<title>)[^\n]{1,80}|(?P<rule>[-=~—–]{2,9})[ ]?(?P<ruled>)[^\n]{1,60}?[ ]?(?P=rule)"
+    r"|[^\w\n]{0,6}(?P<named>part|phase|scene|act|stage|section|segment|episode)\s(?:\d{1,2}|[ivx]{1,4})\b[^\n]{0,60})\s*\Z",
+    re.IGNORECASE,
 )
 
 
-def drop_shared_marks(found: Lines) -> None:
-    """Take the marks that all turns have out of their bodies."""
+def drop_shared_marks(found: Lines) -> bool:
+    """Take the marks that all turns have out of their bodies; return whether headings between turns went as well."""
     lines = found.lines
     if len(lines) < _LEAST:
-        return
+        return False
     first = lines[0].body.strip()
     bare = found.plain and not lines[0].prefix.strip() and lines[0].body[:1] != "\n"
     leading = _DASHES if bare else _LEADING
-    if first[:1] in leading:
-        _drop_leading(lines, leading)
+    if first[:1] in leading or unicodedata.category(first[:1] or "a") == "So":
+        _drop_leading(lines, leading + first[:1])
     if "\n" in first:
+        _drop_first_lines(lines)
         _drop_between(lines)
+    if lines[0].body.rstrip(" \n,;")[-1:] in _CLOSERS:
+        _drop_ends(lines)
     if lines[0].label.endswith("|") and "|" in first.strip("|"):
         _drop_columns(lines)
     if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
         _drop_emphasis(lines, mark)
+    return _drop_headings(lines)
 
 
 def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:
@@ -53,28 +64,83 @@ def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:
     marks = texts[0][: len(texts[0]) - len(texts[0].lstrip(f"{leading} "))]
     while not all(text.startswith(marks) for text in texts):
         marks = marks[:-1]
-    if any(text == marks for text in texts):
+    if not marks.strip() or any(text == marks for text in texts):
         return
     for line, text in zip(lines, texts, strict=True):
         line.body = text[len(marks) :]
-        if marks.strip() in _QUOTES:
+        if (mark := marks.strip()) in _QUOTES or unicodedata.category(mark[0]) == "So":
             line.body = line.body.replace(f"\n{marks}", "\n")
         if line.body.startswith('"'):
             decode_text(line)
 
 
+def _drop_first_lines(lines: Sequence[RoleLine]) -> None:
+    """The lines with which all texts begin, numbers and roles apart: `Today at 9:30`, `To: Student`."""
+    roles = {line.role.lower() for line in lines}
+    for _ in range(_MOST_BETWEEN):
+        texts = [line.body.strip().partition("\n") for line in lines]
+        shapes = {
+            tuple(["role" if kind in roles else kind for kind in shape_of(text[0].strip())]) for text in texts
+        }
+        shape = shapes.pop()
+        if shapes or ("0" not in shape and "role" not in shape) or not all(text[2].strip() for text in texts):
+            return
+        for line, text in zip(lines, texts, strict=True):
+            line.body = text[2]
+
+
+def _drop_ends(lines: Sequence[RoleLine]) -> None:
+    """The marks with which all texts end: `),`, `"/>`. The last text may lack what separates it from the next."""
+    bodies = [line.body.rstrip() for line in lines[:-1]]
+    shared = bodies[0][-_MOST_ENDS:]
+    while not all(body.endswith(shared) for body in bodies):
+        shared = shared[1:]
+    start = next(
+        (at for at, mark in enumerate(shared) if mark not in _SPOKEN_ENDS and not mark.isalnum()), -1
+    )
+    if start < 0 or any(map(str.isalnum, shared[start:])):
+        return
+    shared = shared[start:]
+    opening = _OPENING.get(shared[0])
+    if opening is not None and any(body.count(opening) >= body.count(shared[0]) for body in bodies):
+        return
+    for line, body in zip(lines, bodies, strict=False):
+        line.body = body[: -len(shared)]
+    mark = re.escape(shared.rstrip(" ,;"))
+    lines[-1].body = re.sub(rf"{mark}[,;]?[^\S\n]*(?=\n|\Z)", "", lines[-1].body, count=1)
+
+
 def _drop_between(lines: Sequence[RoleLine]) -> None:
-    """The lines with which all bodies end in front of the next turn, numbers apart."""
-    bodies = [_DIGITS.sub("0", line.body.rstrip()) for line in lines[:-1]]
-    found = _BETWEEN.search(bodies[0])
-    if found is None or not found[0].strip() or not all(body.endswith(found[0]) for body in bodies):
+    """The lines with which all bodies end in front of the next turn, numbers apart. Behind the last turn a line that begins
+    like the first of them says something else, as in `[result]`."""
+    bodies = [line.body.rstrip().split("\n")[-_MOST_BETWEEN - 1 :] for line in lines[:-1]]
+    shared = 0
+    while (
+        shared < min(map(len, bodies)) - 1
+        and len({shape_of(body[-1 - shared].strip()) for body in bodies}) == 1
+    ):
+        shared += 1
+    while shared and not bodies[0][-shared].strip():
+        shared -= 1
+    if not shared:
         return
     for line in lines[:-1]:
-        for _ in filter(str.strip, found[0].split("\n")):
-            line.body = line.body.rstrip().rpartition("\n")[0]
-    # Behind the last turn such a line says something else, as in `[result]`.
-    first = re.escape(found[0].lstrip()[0])
-    lines[-1].body = re.sub(rf"\n[^\S\n]*{first}[^\n]{{0,40}}(?=\n|\Z)", "\n", lines[-1].body, count=1)
+        line.body = line.body.rstrip().rsplit("\n", shared)[0]
+    if not (mark := bodies[0][-shared].lstrip()[0]).isalnum():
+        pattern = rf"\n[^\S\n]*{re.escape(mark)}[^\n]{{0,40}}(?=\n|\Z)"
+        lines[-1].body = re.sub(pattern, "\n", lines[-1].body, count=1)
+
+
+def _drop_headings(lines: Sequence[RoleLine]) -> bool:
+    """The headings of parts in front of the next turn: numbered ones, and others that stand there more than once."""
+    found = [(line, _HEADING.search("\n" + line.body)) for line in lines[:-1] if "\n" in line.body.rstrip()]
+    headings = [(line, heading) for line, heading in found if heading is not None and heading.start() > 0]
+    often = Counter(heading.lastgroup for _, heading in headings)
+    dropped = False
+    for line, heading in headings:
+        if heading["named"] is not None or often[heading.lastgroup] > 1:
+            line.body, dropped = line.body[: heading.start() - 1], True
+    return dropped
 
 
 def _drop_columns(lines: Sequence[RoleLine]) -> None:

@@ -32,6 +32,10 @@ _ATTRIBUTE = compile_later(
     r"(?i)\b(?:speaker|role|name|who|from|by|character|agent|class)\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']|([^\s\"'<>]{1,40}))"
 )
 _WORD = compile_later(r"[^\W\d_]+")
+# A speaker's tag, perhaps with a number and a word for its turn: `teacher`, `student2`, `teacher_turn`.
+_PART = compile_later(
+    r"([^\W\d_]+)(?:_?\d{1,3})?(?:_(?:turn|message|line|response|reply|speech|says|text)(?:_?\d{1,3})?)?"
+)
 _CHANCE = compile_later(r"(?i)probab|likelihood|chance")
 # A line that names a speaker without any markup.
 _PLAIN = RolePattern(r"(?i)\n[^\w\n<\[\\]{0,20}(?:ROLE|CALLED)\b[^\n:<\[{]{0,30}[:：]")
@@ -110,11 +114,10 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     rewritten = _TAG.sub(labelled, text)
     if len(speakers) < 2 or _PLAIN.of(roles).search("\n" + text):
         return text
-    end = max([rewritten.rfind(f"</{element}>") for element in elements], default=-1)
+    end = max([tag.start() for tag in _CLOSING.finditer(rewritten) if tag[1] in elements], default=-1)
     if end >= 0 and (number := _NUMBER.match(rewritten, end)) is not None:
         rewritten = f"{rewritten[:end]}\nProbability: {number[1]}"
-    for element in elements:
-        rewritten = rewritten.replace(f"</{element}>", "\n")
+    rewritten = _CLOSING.sub(lambda tag: "\n" if tag[1] in elements else tag[0], rewritten)
     before, label, last = _BEHIND.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
     # Tags that close in front of a label are gone by now; those that the last turn closes without having opened them are not.
     last = _CLOSING.sub(lambda tag: tag[0] if f"<{tag[1]}" in last else "", last)
@@ -125,8 +128,8 @@ def _without_tags(text: str, roles: RoleWords) -> str:
 
 def _speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | None:
     """Whom an opening tag names: by itself, or in an attribute, there perhaps among other words."""
-    if tag.lower() in known:
-        return tag
+    if (part := _PART.fullmatch(tag)) is not None and part[1].lower() in known:
+        return part[1]
     if attributes is None:
         return None
     for quoted, bare in _ATTRIBUTE.findall(attributes):

@@ -41,7 +41,7 @@ LAST_STOP = compile_later(
     r")"
 )
 _LIKELY = compile_later(r"(?i)probability|likelihood|chance|\bp\s?\(")
-_SEPARATORS = r"(?:[:：=]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
+_SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
 _SEPARATOR = compile_later(_SEPARATORS)
 _NUMBERED = compile_later(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
 _SCALE = compile_later(
@@ -49,7 +49,15 @@ _SCALE = compile_later(
 )
 _INSIDE = compile_later(
     r"(?i)(?P<value>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)\s(?:probability|likelihood|chance)\s(?:that|of)\b"
-    r"|(?:probability|likelihood|chance)\sof\s(?P<of>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)"
+    r"|(?:probability|likelihood|chance)\sof\s(?P<of>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof|in)\s\d{1,3}\b))?)"
+    r"|\b(?:at|as|about|around|roughly)\s(?P<at>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof|in)\s\d{1,3}\b))?)"
+)
+# The last line behind the turns: a number alone, or under a label about what was understood.
+_VALUE = compile_later(r"\d[.,]\d|%")
+_LAST_VALUE = compile_later(
+    r"(?i)(?:\A|\n)[^\w\n]{0,12}(?:(?:final|estimated|overall|answer|understanding|comprehension|learning|success|confidence|score|level|rate|estimate"
+    r"|value|result|of|the|student)\b[^\w\n]{1,4}){0,4}(?P<value>(?:0?[.,]\d{1,4}|1\.0{1,4}|\d{1,3}\s?(?:%|per\s?cent|out\sof\s\d{1,3}\b))"
+    r"(?:[ ]?\([^()\n]{1,20}\))?)[^\w\n]{0,8}\s*\Z"
 )
 _NEGATED = compile_later(
     r"(?i)(?<![^\W_])(?:not|no|never|without|un\w{0,20}ful|(?:fail|lack|mis)\w{0,20})(?![^\W_])|n['’]t\b"
@@ -57,7 +65,7 @@ _NEGATED = compile_later(
 _NEUTRAL = frozenset({
     "the", "a", "an", "of", "that", "this", "in", "my", "his", "her", "their", "s", "p", "student", "teacher", "final",
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent", "probability",
-    "likelihood", "chance", "const",
+    "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
@@ -88,9 +96,9 @@ def _mentions(text: str) -> bool:
     return may_give(words) or b"chance" in words or (b"(" in words and _LIKELY.search(text) is not None)
 
 
-# A label, a separator and one number, without any other word: here a comma or a bracket separates, too.
+# A label, some mark and one number, without any other word: here any mark separates that is no sign of the number.
 _PLAIN_VALUE = compile_later(
-    r"(?i)[^\w\n]{0,16}probability(?:[*_ \x22']{0,4}(?:[:：=,;~\t→➜➔➤⇒»]|>{1,3}|[|]{1,2}|\.(?=[ ])|\.?[—–])|[*_]{0,3}[\])}】$])[*_]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n]{0,9})\Z"
+    r"(?i)[^\w\n]{0,16}probability[*_ \x22']{0,4}(?:[-=]{1,3}>|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|(?<=\(probability)[ ]|-(?=[ ])|\.(?=[ ])|\.[—–])[*_#]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n<]{0,9})(?:</\w{1,30}>)?[^\w\n]{0,3}\Z"
 )
 
 
@@ -110,7 +118,7 @@ def value_of_line(line: str) -> str | None:
         separator = _SEPARATOR.search(line, likely.end())
         if _is_sentence(line):
             if (found := _INSIDE.search(line)) is not None:
-                return "" if is_negated(line) else found["value"] or found["of"]
+                return "" if is_negated(line) else found["value"] or found["of"] or found["at"]
             if separator is None:
                 return ""
     label, value = (line, "") if separator is None else (line[: separator.start()], line[separator.end() :])
@@ -164,6 +172,12 @@ def split_probabilities(text: str) -> tuple[list[Any], str]:
         else:
             waiting = _is_label(line) and not is_negated(line)
     return values, "\n".join(rest)
+
+
+def find_last_value(text: str) -> list[Any]:
+    """Return the probability that the last line of a text gives without that word, in a list; empty if it gives none."""
+    found = _LAST_VALUE.search(text.rstrip())
+    return [] if found is None or _VALUE.search(text, 0, found.start()) else [found["value"]]
 
 
 _LABEL = compile_later(r"(?im)^[^\w\n]{0,12}(?:turn|exchange|round)\s?\d{1,3}[^\w\n]{0,4}$")

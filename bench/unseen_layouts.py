@@ -1,0 +1,394 @@
+"""Layouts that were written before the reader had met them, of chats, plays, mails, programs, tables and legends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import cycle, islice
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from bench.replies import END, TURNS, lesson
+from bench.reply_layouts import NAMES, Layout, Names
+
+_FOOT = "\n\nProbability: {p}"
+_XML_FOOT = "\n</conversation>\n<probability>{p}</probability>"
+
+
+def _dumps(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+def _each(
+    *forms: str,
+    between: str = "\n",
+    head: str = "",
+    foot: str = _FOOT,
+    names: Names = NAMES,
+    plain: bool = False,
+    write: Callable[[str], str] = str,
+) -> Layout:
+    """A layout in which turns are written in these forms, one after the other: {r} the role, {R} in capitals, {o} in lower
+    case, {x} the other role, {n} the turn's number, {k} its pair's, {m} two digits, {N} three, {l} and {L} a letter, {c} a
+    clock, {v} a verb, {t} the text. In the foot {p} is the probability, {pc} its percentage, {pn} the same without a sign."""
+
+    def layout(number: int) -> str:
+        _, turns, probability = lesson(number)
+        said = [text.replace('"', "'") if plain else text for _, text in turns]
+        said[-1] = f"{said[-1]} {END}"
+        lines = [
+            form.format(
+                r=(name := names[i % 2]), R=name.upper(), o=name.lower(), x=names[1 - i % 2], n=i + 1, k=i // 2 + 1,
+                m=f"{i:02d}", N=f"{i + 1:03d}", l=chr(97 + i), L=chr(65 + i), t=write(said[i]),
+                c=f"11:{44 + i} AM", v=("said", "explained", "replied", "asked", "answered", "added")[i % 6],
+            )
+            for i, form in enumerate(islice(cycle(forms), TURNS))
+        ]  # fmt: skip
+        percent = round(float(probability) * 100)
+        return head + between.join(lines) + foot.format(p=probability, pc=f"{percent}%", pn=percent)
+
+    return layout
+
+
+def _values(make: Callable[[str, str, int], Any], wrap: Callable[[list[Any], float], object]) -> Layout:
+    """A layout in JSON: a value for each turn, and the whole of which the list is a part."""
+
+    def layout(number: int) -> str:
+        _, turns, probability = lesson(number)
+        said = [f"{text} {END}" if i == TURNS - 1 else text for i, (_, text) in enumerate(turns)]
+        values = [make(role, text, i) for i, ((role, _), text) in enumerate(zip(turns, said, strict=True))]
+        whole = wrap(values, float(probability))
+        return whole if isinstance(whole, str) else json.dumps(whole, ensure_ascii=False)
+
+    return layout
+
+
+def _in_parts(form: str, every: int, title: str) -> Layout:
+    """A layout with headings between some turns, which nobody says."""
+
+    def layout(number: int) -> str:
+        _, turns, probability = lesson(number)
+        pieces = []
+        for i, (role, text) in enumerate(turns):
+            pieces += [title.format(n=i // every + 1)] if i % every == 0 else []
+            pieces.append(form.format(r=role, t=f"{text} {END}" if i == TURNS - 1 else text))
+        return "\n\n".join(pieces) + _FOOT.format(p=probability)
+
+    return layout
+
+
+UNSEEN: dict[str, Layout] = {
+    "list letters with dots": _each("{l}. {r}: {t}"),
+    "capital list letters": _each("{L}) **{r}:** {t}"),
+    "WhatsApp, iOS": _each("[12/05/24, 09:{m}:12] {r}: {t}"),
+    "Slack": _each("{r}  [{c}]\n{t}", between="\n\n"),
+    "Discord": _each("**{r}** — Today at {c}\n{t}", between="\n\n"),
+    "IRC with times": _each("09:{m} <{r}> {t}"),
+    "IRC operators": _each("<@{o}> {t}"),
+    "Telegram export": _each("{r}, [12.05.24 09:{m}]\n{t}", between="\n\n"),
+    "Teams": _each("{r}    {c}\n{t}\n", between="\n"),
+    "meeting transcript": _each("{r}  0:{m}\n{t}", between="\n\n", head="Transcript\nDuration: 12 min\n\n"),
+    "mentions": _each("@{r}: {t}", between="\n\n"),
+    "mentions, lower case, no colon": _each("@{o} {t}"),
+    "Fountain": _each(
+        "@{R}\n{t}", between="\n\n", head="Title: A Lesson\nAuthor: an assistant\n\nINT. CLASSROOM - DAY\n\n"
+    ),
+    "radio script with cue numbers": _each("{N}  {R}:  {t}"),
+    "stage play with acts": _in_parts("{r}. {t}", 4, "SCENE {n}"),
+    "parts as headings": _in_parts("**{r}:** {t}", 4, "### Part {n}: Next step"),
+    "phases as dashes": _in_parts("{r}: {t}", 6, "--- Phase {n} ---"),
+    "e-mail": _each("From: {r}\nTo: {x}\n\n{t}", between="\n\n-----\n\n"),
+    "forum, wrote": _each("**{r}** wrote:\n> {t}", between="\n\n"),
+    "forum, wrote on": _each("{r} wrote on 12 May at 09:{m}:\n{t}", between="\n\n"),
+    "forum posts": _each("Post #{n} by {r}\n{t}", between="\n\n----\n\n"),
+    "comments with votes": _each("**{o}** · {n} points\n\n{t}", between="\n\n"),
+    "said the teacher": _each('"{t}" said the {o}.', between="\n\n", plain=True),
+    "the teacher said, behind": _each("“{t}” the {o} {v}.", between="\n\n"),
+    "varying verbs before": _each('The {o} {v}: "{t}"', between="\n\n", plain=True),
+    "verb with adverb": _each('The {o} {v} patiently, "{t}"', between="\n\n", plain=True),
+    "P1/P2 with a legend": _each("{r}: {t}", names=("P1", "P2"), head="P1 = Teacher, P2 = Student\n\n"),
+    "Q/A with a legend": _each("{r}: {t}", names=("Q", "A"), head="Q: the teacher; A: the student\n\n"),
+    "speaker numbers with roles": _each(
+        "Speaker 1 (Teacher): {t}",
+        "Speaker 2 (Student): {t}",
+    ),
+    "T1, S1, T2": _each(
+        "T{k}: {t}",
+        "S{k}: {t}",
+    ),
+    "role with initial": _each(
+        "Teacher (T): {t}",
+        "Student (S): {t}",
+    ),
+    "Tea./Stu.": _each("{r}: {t}", names=("Tea.", "Stu.")),
+    "initials in bold, legend": _each(
+        "**{r}** – {t}", names=("T", "S"), head="*(T = teacher, S = student)*\n\n", between="\n\n"
+    ),
+    "Teacher_1": _each(
+        "Teacher_{k}: {t}",
+        "Student_{k}: {t}",
+    ),
+    "JSON parallel lists": _values(
+        lambda _r, t, _: t, lambda v, p: _dumps({"teacher": v[::2], "student": v[1::2], "probability": p})
+    ),
+    "JSON turn_1_teacher": _values(
+        lambda r, t, i: (f"turn_{i + 1}_{r.lower()}", t),
+        lambda v, p: _dumps({**dict(v), "probability": p}, indent=2),
+    ),
+    "JSON numbers then roles": _values(
+        lambda r, t, i: (str(i + 1), {r: t}), lambda v, p: _dumps({"conversation": dict(v), "probability": p})
+    ),
+    "JSON repeated keys": _values(
+        lambda r, t, _: f"  {_dumps(r)}: {_dumps(t)}",
+        lambda v, p: "{\n" + ",\n".join(v) + f',\n  "probability": {p}\n}}',
+    ),
+    "JSON probability first": _values(
+        lambda r, t, _: {"role": r.lower(), "content": t},
+        lambda v, p: _dumps({"probability_understood": f"{p:.0%}", "dialogue": v}),
+    ),
+    "JSON nested exchanges": _values(
+        lambda r, t, _: {"speaker": r, "says": t},
+        lambda v, p: _dumps(
+            {
+                "lesson": {
+                    "parts": [{"title": "Start", "turns": v[:8]}, {"title": "End", "turns": v[8:]}],
+                    "probability": p,
+                }
+            }
+        ),
+    ),
+    "YAML keys with blocks": _each("- {o}: |\n    {t}", head="conversation:\n", foot="\nprobability: {p}\n"),
+    "YAML flow pairs": _each("- [{r}, {t}]", write=_dumps, head="turns:\n", foot="\nprobability: {p}\n"),
+    "YAML documents": _each("---\nspeaker: {o}\nsays: {t}", write=_dumps, foot="\n---\nprobability: {p}\n"),
+    "TOML inline tables": _each(
+        '  {{ role = "{o}", text = {t} }},', write=_dumps, head="turns = [\n", foot="\n]\nprobability = {p}"
+    ),
+    "CSV with numbers": _each(
+        '{n},{r},"{t}"', write=lambda s: s.replace('"', '""'), head="turn,speaker,text\n"
+    ),
+    "TSV with numbers": _each("{n}\t{r}\t{t}", head="turn\tspeaker\ttext\n"),
+    "two-column table": _each(
+        "| {t} |",
+        " {t} |\n",
+        between="",
+        head="| Teacher | Student |\n|---|---|\n",
+        foot="\nProbability: {p}",
+    ),
+    "Python constructor": _each(
+        '    Turn(role="{o}", text={t}),',
+        write=_dumps,
+        head="conversation = [\n",
+        foot="\n]\nprobability = {p}",
+    ),
+    "SQL": _each(
+        "({n}, '{r}', '{t}'),",
+        write=lambda s: s.replace("'", "''"),
+        head="INSERT INTO turns VALUES\n",
+        foot="\n\nProbability: {p}",
+    ),
+    "Lisp": _each("({o} {t})", write=_dumps, head="(conversation\n", foot=")\n(probability {p})"),
+    "PHP": _each(
+        "    ['role' => '{o}', 'text' => {t}],",
+        write=_dumps,
+        head="$turns = [\n",
+        foot="\n];\n$probability = {p};",
+    ),
+    "nested list": _each("{n}. **{r}**\n   - {t}"),
+    "nested bullets": _each("- {r}\n  - {t}"),
+    "bullets, turn, role": _each("- **Turn {n}**\n  - **Speaker:** {r}\n  - **Text:** {t}"),
+    "headings with turn and dash": _each(
+        "## Turn {n} — {r}\n\n{t}", between="\n\n", foot="\n\n## Probability\n\n{p}"
+    ),
+    "emoji headings says": _each("### 👩‍🏫 {r} says:\n{t}", between="\n\n"),
+    "equals around": _each("=== {r} ===\n{t}", between="\n\n", foot="\n\n=== Probability ===\n{p}"),
+    "dashes around": _each("--- {R} ---\n{t}", between="\n\n", foot="\n\n--- PROBABILITY ---\n{p}"),
+    "box drawing": _each("┌─ {r}\n│ {t}\n└─", between="\n"),
+    "details": _each("<details><summary>{r}</summary>\n\n{t}\n\n</details>", between="\n"),
+    "exchanges with labels": _each("Exchange {k}\n  {r}: {t}", "  {r}: {t}\n", between="\n"),
+    "Turn n (role)": _each("Turn {n} ({r}): {t}", between="\n\n"),
+    "[Turn n] bold": _each("[Turn {n}] **{r}**: {t}"),
+    "slashes": _each("{n} / {r} / {t}", foot="\n\nProbability / {p}"),
+    "RST fields": _each(":{r}: {t}", foot="\n:Probability: {p}"),
+    "braces": _each("{{{r}}}: {t}", foot="\n{{Probability}}: {p}"),
+    "hash around": _each("#{r}# {t}", foot="\n#Probability# {p}"),
+    "equals arrow": _each("{r} ==> {t}", foot="\nProbability ==> {p}"),
+    "speech balloon": _each("🗨️ {r}: {t}", between="\n\n", foot="\n\n📊 Probability: {p}"),
+    "emoji between": _each("{r} 💬 {t}", foot="\n\nProbability 📊 {p}"),
+    "role after a clock and a bar": _each("09:{m} | {r} | {t}", foot="\n\nProbability: {p}"),
+    "XML speaker tags with numbers": _each(
+        "<teacher_turn>{t}</teacher_turn>\n".replace("teacher", "{o}"),
+        write=escape,
+        between="",
+        head="<conversation>\n",
+        foot=_XML_FOOT,
+    ),
+    "XML attributes only": _each(
+        '<turn role="{o}" text={t}/>', write=quoteattr, head="<conversation>\n", foot=_XML_FOOT
+    ),
+    "XML from to": _each(
+        '<msg from="{o}" to="{x}">{t}</msg>',
+        write=escape,
+        head="<chat>\n",
+        foot="\n</chat>\nProbability: {p}",
+    ),
+    "XML role content": _each(
+        "<turn><role>{o}</role><content>{t}</content></turn>",
+        write=escape,
+        head="<conversation>\n",
+        foot=_XML_FOOT,
+    ),
+    "XML teacher numbered": _each(
+        "<{o}{k}>{t}</{o}{k}>", write=escape, foot="\n<probability>{p}</probability>"
+    ),
+    "HTML data-role": _each(
+        '<div data-role="{o}"><p>{t}</p></div>', write=escape, foot="\n<p>Probability: {p}</p>"
+    ),
+    "HTML cite": _each(
+        "<blockquote><cite>{r}</cite> {t}</blockquote>", write=escape, foot="\n<p>Probability: {p}</p>"
+    ),
+    "special tokens": _each("<|{o}|>\n{t}</s>", foot="\nProbability: {p}"),
+    "turn tags in lines": _each("<Turn {n}>\n{r}: {t}\n</Turn {n}>"),
+    "Korean": _each("{r}: {t}", names=("선생님", "학생"), foot="\n\n확률: {p}"),
+    "Hindi": _each("**{r}:** {t}", names=("शिक्षक", "छात्र"), between="\n\n", foot="\n\n**संभावना:** {p}"),
+    "Portuguese, dash": _each("— {r}: {t}", names=("Professora", "Aluno"), foot="\n\nProbabilidade: {pc}"),
+    "Arabic": _each("{r}: {t}", names=("المعلم", "الطالب"), foot="\n\nالاحتمال: {p}"),
+    "Spanish, said": _each(
+        "—{t} —dijo la {o}.", names=("profesora", "alumna"), between="\n", foot="\n\nProbabilidad: {p}"
+    ),
+    "French, heading": _each(
+        "### {r}\n{t}", names=("L'enseignante", "L'élève"), between="\n\n", foot="\n\n### Probabilité\n{pc}"
+    ),
+    "p per cent in words": _each(
+        "{r}: {t}", foot="\n\nI would put the chance that the student understood at {pn} per cent."
+    ),
+    "p out of 100": _each("{r}: {t}", foot="\n\nProbability of understanding: {pn}/100"),
+    "p out of 20 words": _each(
+        "{r}: {t}", foot="\n\nThe student understood with a likelihood of {pn} out of 100."
+    ),
+    "p approx sign": _each("{r}: {t}", foot="\n\nP(understood) ≈ {p}"),
+    "p number alone": _each("{r}: {t}", foot="\n\n**{p}**"),
+    "p in brackets": _each("{r}: {t}", foot="\n\n[Probability: {p}]"),
+    "p double brackets": _each("{r}: {t}", foot="\n\nFinal answer: [[{p}]]"),
+    "p with reason before": _each(
+        "{r}: {t}",
+        foot="\n\nReasoning: the student asked good questions but remained unsure.\n\nTherefore, probability ≈ {p}",
+    ),
+    "p table": _each("{r}: {t}", foot="\n\n| Metric | Value |\n|---|---|\n| Probability | {p} |"),
+    "p confidence": _each("{r}: {t}", foot="\n\nEstimated understanding: {pc} ({p})"),
+    "p with ratings": _each(
+        "{r}: {t}", foot="\n\nEngagement: 4/5\nClarity: 5/5\nProbability that the student understood: {p}"
+    ),
+    "p fenced": _each("{r}: {t}", foot="\n\n```\nprobability = {p}\n```"),
+    "meta comment between": _each(
+        "{r}: {t}",
+        head="Sure, here's a dialogue where the student prefers hands-on work.\n\n(Teacher is strict; student is shy.)\n\n",
+        foot="\n\nProbability: {p}\n\nNote that the teacher adapts only at the end, and the student's doubts stay.",
+    ),
+    "analysis tags": _each(
+        "{r}: {t}",
+        head="<analysis>\nTeacher: will begin.\nStudent: will object.\n</analysis>\n\n<dialogue>\n",
+        foot="\n</dialogue>\n\n<probability>{p}</probability>",
+    ),
+    "planning in a list": _each(
+        "**{r}:** {t}",
+        between="\n\n",
+        head="**Plan**\n1. The teacher opens.\n2. The student objects.\n3. They agree.\n\n**Dialogue**\n\n",
+    ),
+    "characters listed": _each(
+        "{r}: {t}",
+        names=("Ms. Lindqvist", "Tomas"),
+        head="Characters:\n- Ms. Lindqvist (teacher)\n- Tomas (student)\n\n",
+    ),
+    "names with roles in bold heading": _each(
+        "**{r}:** {t}",
+        names=("Mrs. Adeyemi", "Lena"),
+        between="\n\n",
+        head="**Teacher:** Mrs. Adeyemi  \n**Student:** Lena\n\n---\n\n",
+    ),
+    "fence with language": _each("{r}: {t}", head="```dialogue\n", foot="\n```\n**Probability:** {p}"),
+    "minutes of a meeting": _each(
+        "{n}.  {r} – {t}",
+        head="MINUTES\nPresent: one teacher, one student\n\n",
+        foot="\n\nLikelihood that the student understood: {p}",
+    ),
+    "court transcript": _each("{N}    THE {R}: {t}", foot="\n\nProbability: {p}"),
+    "podcast": _each("**[00:{m}] {r}:** {t}", between="\n\n", foot="\n\n*Probability: {p}*"),
+    "interview, em dash lists": _each("— {r}: {t}", foot="\n\nProbability — {p}"),
+    "Mastodon": _each("{r} @{o}@school\n{t}\n", between="\n", foot="\nProbability: {p}"),
+    "Signal export": _each(
+        "From: {r}\nSent: 2024-05-01 09:{m}\n{t}", between="\n\n", foot="\n\nProbability: {p}"
+    ),
+    "SMS": _each("{r} ({c}): {t}", foot="\n\nProbability: {p}"),
+    "key=value": _each("turn={n} role={o} text={t}", write=_dumps, foot="\nprobability={p}"),
+    "Ruby hash": _each(
+        "  {{ role: :{o}, text: {t} }},", write=_dumps, head="turns = [\n", foot="\n]\nprobability = {p}"
+    ),
+    "JSON speaker ids": _values(
+        lambda r, t, i: {"speaker_id": i % 2, "speaker_role": r, "content": t},
+        lambda v, p: _dumps({"turns": v, "probability": p}),
+    ),
+    "YAML numbered keys": _each(
+        "  {n}:\n    {r}: {t}", write=_dumps, head="conversation:\n", foot="\nprobability: {p}"
+    ),
+    "YAML role says": _each("- who: {o}\n  says: >\n    {t}", foot="\nprobability: {p}"),
+    "CSV semicolon header": _each(
+        '{n};{o};"{t}"', plain=True, head="id;role;text\n", foot="\n\nprobability;{p}"
+    ),
+    "table with header bold cells": _each(
+        "| **{n}** | *{r}* | “{t}” |",
+        head="| Turn | Speaker | Utterance |\n|:-:|:--|:--|\n",
+        foot="\n\n**Probability of understanding:** {p}",
+    ),
+    "grid table": _each("+----+\n| {r} | {t} |", foot="\n+----+\n\nProbability: {p}"),
+    "HTML ul strong em": _each(
+        "<li><strong>{r}</strong> <em>{t}</em></li>",
+        write=escape,
+        head="<ul>\n",
+        foot="\n</ul>\n<p>Probability: {p}</p>",
+    ),
+    "XML speaker element with id": _each(
+        '<speech id="s{n}"><who>{r}</who><what>{t}</what></speech>',
+        write=escape,
+        head="<scene>\n",
+        foot="\n</scene>\n<probability>{p}</probability>",
+    ),
+    "XML Teacher_Turn": _each(
+        "<{r}_{n}>\n{t}\n</{r}_{n}>", write=escape, foot="\n<Probability>{p}</Probability>"
+    ),
+    "headings with emoji numbers": _each(
+        "#### {n}️⃣ {r}\n{t}", between="\n\n", foot="\n\n#### 📈 Probability\n{p}"
+    ),
+    "bold role in brackets": _each("**[{r}]** {t}", between="\n\n", foot="\n\n**[Probability]** {p}"),
+    "dialogue after slash": _each("//{r}: {t}", foot="\n//Probability: {p}"),
+    "pipes around": _each("|{r}| {t}", foot="\n|Probability| {p}"),
+    "tilde heading": _each("~~~ {r} ~~~\n{t}", between="\n\n", foot="\n\n~~~ Probability ~~~\n{p}"),
+    "replied by, prose": _each('The {o} {v}, "{t}"', between="\n\n", plain=True),
+    "prose, names first": _each("{r} {v}: “{t}”", between="\n\n"),
+    "novel, he said tag before": _each("“{t}” {v} the {o}.", between="\n\n", foot="\n\nProbability: {p}"),
+    "initials dot": _each("{r} {t}", names=("T.", "S."), between="\n"),
+    "tch/std": _each("{r}: {t}", names=("TCH", "STD"), head="TCH = Teacher, STD = Student\n\n"),
+    "A/B with legend list": _each("{r}: {t}", names=("A", "B"), head="- A: Teacher\n- B: Student\n\n"),
+    "names, legend in brackets": _each(
+        "{r}: {t}", names=("Ines", "Paul"), head="*Ines is the teacher, Paul is the student.*\n\n"
+    ),
+    "Portuguese numbered": _each(
+        "{n}. {r}: {t}", names=("Professora", "Aluno"), foot="\n\nProbabilidade de compreensão: {pc}"
+    ),
+    "Vietnamese bold": _each(
+        "**{r}:** {t}", names=("Giáo viên", "Học sinh"), between="\n\n", foot="\n\n**Xác suất:** {p}"
+    ),
+    "Turkish heading": _each(
+        "## {r}\n{t}", names=("Öğretmen", "Öğrenci"), between="\n\n", foot="\n\n## Olasılık\n{p}"
+    ),
+    "Ukrainian dash": _each("— {r}: {t}", names=("Вчитель", "Учень"), foot="\n\nЙмовірність: {p}"),
+    "p in prose end": _each(
+        "{r}: {t}",
+        foot="\n\nIn summary, I estimate that the student has understood the topic with a probability of about {p}.",
+    ),
+    "p ratio": _each("{r}: {t}", foot="\n\nUnderstanding: {pn} out of 100"),
+    "p yaml foot": _each("{r}: {t}", foot="\n\n---\nprobability_understood: {p}\n---"),
+    "p json foot": _each("{r}: {t}", foot='\n\n{{"probability": {p}}}'),
+    "p json fenced foot": _each("{r}: {t}", foot='\n\n```json\n{{"probability": {p}}}\n```'),
+    "acts numbered roman": _in_parts("{r}: {t}", 6, "ACT {n}: THE LESSON"),
+    "stage business between": _in_parts("**{r}:** {t}", 5, "*Scene {n}: later that day*"),
+}

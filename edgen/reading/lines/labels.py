@@ -1,0 +1,66 @@
+"""The expressions that find the labels of turns: what may stand before a speaker's name, next to it and after it."""
+
+from __future__ import annotations
+
+import re
+
+from edgen.reading.roles import RolePattern
+
+_MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
+# Decoration, a ticked box, a token of a chat template, numbers such as `Turn 2 -` and `[10:05]`, and the key that a name may be under.
+_KEYS = "role|speaker|name|who|from|author|character"
+_BEFORE = r"""
+    (?>(?:_{1,9}+[^\w\n]{0,9}+)?)(?>(?:(?<=\[)x\][^\w\n]{1,9}+)?)(?>(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?)
+    (?>(?:(?=[\d\#tlerspm])(?>(?:(?:(?:turn|line|exchange|round|step|part|message)\s?)?\#?\d{1,4}(?>(?:[^\w\n]|_){1,8}|T(?=\d\d:)|Z[^\w\n]{1,4})){0,7}))?)
+    (?>(?:(?:[①-⑳]|(?:[a-z]|[ivx]{1,5})[.)])[^\S\n]{1,3}[^\w\n]{0,4})?)
+    (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
+""".replace("KEYS", _KEYS)
+_PREFIX = rf"\n([^\w\n]{{0,40}}+{_BEFORE})"
+# The same before a role, where nothing but a colon behind its name shows quickly that it has no numbers and no key.
+_AHEAD = rf"(?=(?:ROLE)[:：])(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
+_ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?:{_AHEAD}|{_BEFORE}))"
+_SPEAKS = (
+    r"(?:sa(?:ys|id)|tells|told|(?:speak|ask|repl|respond|answer|explain|add|continue|observe|wonder|exclaim|whisper|admit|suggest"
+    r"|agree|repeat|insist|confirm)(?:s|ies|ied|e?d))(?:[ ][a-z]{2,12}ly)?"
+)
+_CLOCK = r"(?:,?[ ]{1,3}(?:at[ ])?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ ]?[ap]\.?m\b\.?)?)"
+_NOTE = rf"(?:{_CLOCK}|[ ](?:to|→|->)[ ](?:the[ ])?(?:ROLE)|[([][^()\[\]\n]{{1,60}}[)\]]|(?:,[ ]?|/)\w[\w .'’]{{0,29}}|[ ]{_SPEAKS})"
+_COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
+_SEPARATOR = rf"""
+    (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
+    |([^\S\n]{{0,3}}(?:[|→➜➔➤⇒›»]|>{{1,3}}|[-=]{{1,2}}>|=(?=[ ]?["“«]))|(?<=[\])])[^\S\n]{{1,4}}(?=\S)|(?<=】)|(?=「)
+        |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|;(?=\S)|\.(?=[ ][^\s:：–—|>→=-]))
+    |([^\S\n]{{1,3}}(?:[-–—]{{1,2}}|~)(?=[^\S\n])|—)
+    |[^\S\n]{{0,8}}(?=\n|\Z))
+"""
+# Where a colon follows at once, nothing else is tried.
+_NAME = rf"""
+    (?:(the[ ])|)((%s)(?:(?=[:：])|(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b)?))
+    (?:(?=[:：])|(?:{_MARK}){{0,4}}?
+    ([ ]?{_NOTE})?
+    (?:[*_"'”`\])】]){{0,4}})
+"""
+_WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963-]{0,24}+"
+_BY_NAME = rf"""({_WORD}(?>(?:[ ]{_WORD}){{0,3}}))[ ]?
+    [(\[][ ]?(ROLE)[ ]?[)\]](?:[*_"'”`]){{0,4}}[^\S\n]{{0,3}}[:：]"""
+# The groups of a label: the whole, what stands before the name, an article, the name, the role in it, a note, the separators
+# colon, tag and dash; a person's name and the role in brackets behind it.
+ROLE = RolePattern(
+    rf"({_ROLE_PREFIX}(?:{_NAME % 'ROLE'}{_SEPARATOR}|{_BY_NAME}))", re.VERBOSE | re.MULTILINE | re.IGNORECASE
+)
+# The same without people, for texts in which no role stands in brackets.
+ROLE_ALONE = RolePattern(
+    rf"({_ROLE_PREFIX}{_NAME % 'ROLE'}{_SEPARATOR}(?:((?!))())?)", re.VERBOSE | re.MULTILINE | re.IGNORECASE
+)
+ALIAS = RolePattern(rf"({_PREFIX}{_NAME % 'ROLE|ALIAS'}{_COLON})", re.VERBOSE | re.MULTILINE | re.IGNORECASE)
+# Any other name at the start of a line, looked at only where the reply says whose name it is.
+NAMED = re.compile(
+    rf"({_PREFIX}({_WORD}(?:[ ]{_WORD}){{0,3}})(?:[*_\"'”`\])]){{0,4}}[ ]?[:：])",
+    re.VERBOSE | re.MULTILINE,
+)
+# The key of a text under a name, perhaps with the mark of a block; a rule under a name.
+KEY = re.compile(
+    r"(?i)\n[^\w\n]{0,12}(?:text|content|message|utterance|line|says|said|value|dialogue|speech)[\"']?[^\S\n]{0,2}[:=]"
+    r"(?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
+)
+UNDERLINE = re.compile(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")

@@ -1,0 +1,235 @@
+"""Turns in JSON values: who speaks and what is said, in the shapes in which models write them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from edgen.reading.loose_json.parser import is_object, members
+from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.text.quotes import unwrap
+from edgen.reading.text.surroundings import is_negated
+
+_WHO = ("role", "speaker", "name", "who", "from", "author", "character", "participant", "actor", "person", "party", "by")  # fmt: skip
+_WHAT = (
+    "text", "content", "message", "utterance", "line", "dialogue", "dialog", "says", "said", "speech",
+    "value", "statement", "response", "words", "turn", "body",
+)  # fmt: skip
+WHOLES = frozenset({"conversation", "dialogue", "dialog", "transcript", "chat"})
+PROBABILITY = re.compile(r"(?i)probab|likelihood|chance|^p(?:_(?:underst|learn|succ|solv|help)\w{0,20})?$")
+# A key that is somebody's name, not a fact about him (`student_emotion`).
+_SPEAKER = RolePattern(
+    r"(?i)(?:[\W_]|\d){0,16}(?:ROLE)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:[\W_]{0,16}|\s?[(\[].{1,80}[)\]][\W_]{0,8})\Z"
+    r"|[^\n]{1,80}[(\[]\s?(?:ROLE)\s?[)\]]\W{0,8}\Z"
+)
+_STRING = re.compile(r"[\W_\d]{0,16}([^:：\n]{1,60}?)[*_\s\"']{0,4}[:：](.*)", re.DOTALL)
+_ENDED = ("ended_by", "endedby")
+
+
+CONTAINERS = (dict, list)
+
+
+class Key(msgspec.Struct, frozen=True):
+    """What a key says: that a probability follows, or its contrary, who spoke the end marker, somebody's name, or that
+    somebody speaks."""
+
+    probable: bool
+    negated: bool
+    ended: bool
+    person: str | None
+    speaks: bool
+    who: int  # its place among the words for who speaks, and for what is said
+    what: int
+
+
+_NO_PLACE = 99
+
+
+class Keys(dict[str, Key]):
+    """What the keys of one reply say, each looked at once."""
+
+    def __init__(self, roles: RoleWords) -> None:
+        super().__init__()
+        self.roles = roles
+        self.named = roles.names[0][1:]  # found in a text in which the first role is named, in either case
+
+    def __missing__(self, key: str) -> Key:
+        roles, lowered = self.roles, key.lower().replace(" ", "_")
+        probable = PROBABILITY.search(key[:80]) is not None
+        word = key.lower().strip()
+        named = lowered.removesuffix("_name") if lowered.endswith("_name") else ""
+        self[key] = found = Key(
+            probable,
+            probable and is_negated(key[:80]),
+            not probable and lowered in _ENDED,
+            None if probable or not named else roles.by_name.get(named),
+            _SPEAKER.of(roles).match(key[:200]) is not None or roles.alias(key) is not None,
+            _WHO.index(word) if word in _WHO else _NO_PLACE,
+            _WHAT.index(word) if word in _WHAT else _NO_PLACE,
+        )
+        return found
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """What dictionaries with the same keys hold: the keys of who speaks and of what is said, the likeliest first; whether
+    a key is a speaker's; and whether no key says anything else that counts."""
+
+    who: tuple[str, ...]
+    what: tuple[str, ...]
+    speaks: bool
+    quiet: bool
+
+
+class Shapes(dict[tuple[str, ...], Shape]):
+    """The shapes of one reply's dictionaries, each looked at once: most turns are alike."""
+
+    def __init__(self, keys: Keys) -> None:
+        super().__init__()
+        self.said = keys
+
+    def __missing__(self, names: tuple[str, ...]) -> Shape:
+        said = [(name, self.said[name]) for name in names]
+        self[names] = shape = Shape(
+            tuple([name for place, name in sorted((k.who, n) for n, k in said) if place < _NO_PLACE]),
+            tuple([name for place, name in sorted((k.what, n) for n, k in said) if place < _NO_PLACE]),
+            any(key.speaks for _, key in said),
+            not any(key.probable or key.ended or key.person for _, key in said),
+        )
+        return shape
+
+
+def turns_of(value: Any, shapes: Shapes) -> list[tuple[str, str]]:
+    """Return the (name, text) pairs of a container, if its members are turns."""
+    if is_object(value):
+        keyed = [
+            t
+            for key, child in members(value)
+            if shapes.said[key].speaks and (t := _keyed(key, child, shapes.said))
+        ]
+        if not keyed and (columns := _columns_of(value, shapes.said)):
+            return columns
+        numbered = [
+            child for key, child in members(value) if is_object(child) and key.strip("turn_ ").isdigit()
+        ]
+        return keyed if keyed or not numbered else turns_of(numbered, shapes)
+    turns: list[tuple[str, str]] = []
+    for item in value:
+        if type(item) is dict:
+            shape = shapes[tuple(item)]
+            if shape.who and shape.what:
+                who, what = item[shape.who[0]], item[shape.what[0]]
+                if type(who) is str and type(what) is str:
+                    turns.append((who, what))
+                    continue
+            turns += _turn_in(item, shapes)
+        else:
+            turns += _turn(item, shapes)
+    return turns if any(name for name, _ in turns) else _turns_by_values(value, shapes.said.roles) or turns
+
+
+def _columns_of(value: Any, keys: Keys) -> list[tuple[str, str]]:
+    """Return the turns of an object that lists what each of two sides says, in turn: `{"teacher": […], "student": […]}`."""
+    columns = [
+        (key, child)
+        for key, child in members(value)
+        if keys[key].speaks and isinstance(child, list) and child and all(type(said) is str for said in child)
+    ]
+    if len(columns) != 2 or len(columns[0][1]) - len(columns[1][1]) not in (0, 1):
+        return []
+    return [
+        (key, child[place])
+        for place in range(len(columns[0][1]))
+        for key, child in columns
+        if place < len(child)
+    ]
+
+
+def parts_of(items: Any, shapes: Shapes) -> list[tuple[str, str]]:
+    """Return the turns of a conversation in parts: objects that have a list of turns each under the same key, which names no
+    conversation of its own, and no probability."""
+    if (
+        is_object(items)
+        or len(items) < 2
+        or not all(type(item) is dict and shapes[(*item,)].quiet for item in items)
+    ):
+        return []
+    for key in items[0]:
+        if key.strip().lower() in WHOLES or not all(type(item.get(key)) is list for item in items):
+            continue
+        parts = [turns_of(item[key], shapes) for item in items]
+        if all(parts) and all(name for part in parts for name, _ in part):
+            return [turn for part in parts for turn in part]
+    return []
+
+
+def _turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str, str]]:
+    """Return the turns of a list of objects under keys that nobody knows: all values under one are roles, of which two
+    speak, and the longest texts stand under another."""
+    objects = [dict(members(item)) for item in items if is_object(item)]
+    objects = [item for item in objects if len(item) > 1]
+    shared = set.intersection(*map(set, objects)) if len(objects) > 1 else set()
+    texts = {key: [item[key] for item in objects] for key in shared}
+    texts = {key: some for key, some in texts.items() if all(isinstance(text, str) for text in some)}
+    named = {key: {roles.named_in(name) for name in said} for key, said in texts.items()}
+    who = next((key for key, spoken in named.items() if None not in spoken and len(spoken) > 1), None)
+    said = [(sum(map(len, some)), some) for key, some in texts.items() if key != who]
+    return list(zip(texts[who], max(said)[1], strict=True)) if who is not None and said else []
+
+
+def _turn(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
+    """Return the turns that one element of a list holds, mostly one; a bare text is a turn without a name."""
+    if isinstance(item, str):
+        match = _STRING.match(item)
+        if match is None:
+            return [("", item)]
+        said = match[2]
+        mark = next((m for m in ("**", "__", "*", "_") if item.lstrip().startswith(m)), "")
+        return [(match[1], unwrap(said.removeprefix(mark), ('"', "“"), []))]
+    if is_object(item):
+        return _turn_in(item, shapes)
+    if isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item):
+        return [(item[0], item[1])]
+    return []
+
+
+def _turn_in(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
+    """Return the turns of an object: one by who speaks and what is said, or one a key."""
+    said = [(shapes.said[key], child) for key, child in members(item)]
+    texts = [
+        (key, text)
+        for key, child in said
+        if (text := child if isinstance(child, str) else _leaf(key, child, shapes.said)) is not None
+    ]
+    who = min([(key.who, place) for place, (key, _) in enumerate(texts)], default=(_NO_PLACE, 0))
+    what = min([(key.what, place) for place, (key, _) in enumerate(texts)], default=(_NO_PLACE, 0))
+    if who[0] < _NO_PLACE and what[0] < _NO_PLACE:
+        return [(texts[who[1]][1], texts[what[1]][1])]
+    return turns_of(item, shapes)
+
+
+def _leaf(key: Key, value: Any, keys: Keys) -> str | None:
+    """Return the text under a key of who speaks or of what is said that stands one level deeper: `{"speaker": {"name":
+    "Ann"}}`, `{"content": [{"type": "text", "text": "…"}]}`; None under any other key."""
+    if min(key.who, key.what) == _NO_PLACE or not isinstance(value, CONTAINERS):
+        return None
+    if isinstance(value, list) and not is_object(value):
+        parts = [part if isinstance(part, str) else _leaf(key, part, keys) for part in value]
+        return "\n".join(map(str, parts)) if parts and None not in parts else None
+    named = [(keys[name], child) for name, child in members(value) if isinstance(child, str)]
+    places = [(each.what if key.what < _NO_PLACE else each.who, text) for each, text in named]
+    place, text = min(places, default=(_NO_PLACE, ""), key=lambda found: found[0])
+    return text if place < _NO_PLACE else None
+
+
+def _keyed(key: str, child: Any, keys: Keys) -> tuple[str, str] | None:
+    """`{"Teacher": "…"}`, also `{"Teacher (Ms. R)": "…"}` and `{"Teacher": {"text": "…"}}`."""
+    if is_object(child):
+        texts = [
+            (keys[name].what, place, said)
+            for place, (name, said) in enumerate(members(child))
+            if isinstance(said, str) and keys[name].what < _NO_PLACE
+        ]
+        child = min(texts)[2] if texts else None
+    return (key, child) if isinstance(child, str) else None
