@@ -21,6 +21,7 @@ from bench.fleet import fleet
 from bench.flips import flips
 from bench.flips import main as flips_main
 from bench.kills.campaign import kills
+from bench.large_data import large_data
 from bench.layouts import layouts
 from bench.llama_fleet import main as llama_main
 from bench.measure import ROOT, edgen, machine, run, simulator
@@ -338,6 +339,10 @@ CAMPAIGNS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     "real": (real, "Every protocol and asker with a real model."),
     "cluster": (cluster_main, "Workers of a Ray cluster, and their deaths."),
     "llama_fleet": (llama_main, "The prompt tokens that three llama.cpp servers evaluate."),
+    "large_data": (
+        large_data,
+        "Memory of `validate`, `compare` and `stats` with data sets of any size and layout.",
+    ),
     "voting": (voting, "People who vote at once, without and with kills of the server."),
 }
 

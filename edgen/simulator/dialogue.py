@@ -14,7 +14,7 @@ from edgen.core.values import END_MARKER, Role
 from edgen.reading import phrase_kinds as ways
 from edgen.simulator.answer_form import Json
 from edgen.simulator.conversation_prompt import ConversationPrompt, ScenarioBrief
-from edgen.simulator.phrases import Phrases, Way, inside, is_grudging, join
+from edgen.simulator.phrases import Phrases, Way, inside, is_grudging, join, nod_to
 
 Course = Literal["harmony", "teacher_adapts", "student_adapts", "clash"]
 Mood = Literal["good", "mixed", "bad"]
@@ -173,15 +173,14 @@ def _teacher(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Ran
         return voice.close("t", plot_.teacher, plot_.mood)
     if i == plot_.length - 2:
         nods = plot_.mood == "good" and not is_grudging(heard)
-        return join(say("t.nod") if nods else "", say(f"t.before.{plot_.mood}"))
+        return join(say(nod_to(heard)) if nods else "", say(f"t.before.{plot_.mood}"))
     if i == plot_.turning and plot_.course == "teacher_adapts":
         first = say("t.react.adapts") if draw() < 0.5 else ""
         return join(first, say("t.turn"), say(f"t.teach.{plot_.wants}"))
     served = plot_.wants if plot_.course == "teacher_adapts" else plot_.offers
     if i > plot_.turning:
-        return join(
-            say("t.nod") if draw() < 0.65 and not is_grudging(heard) else "", say(f"t.teach.{served}")
-        )
+        nods = draw() < 0.65 and not is_grudging(heard)
+        return join(say(nod_to(heard)) if nods else "", say(f"t.teach.{served}"))
     if i == 2 and draw() < 0.5:
         return join(say("t.press"), say(f"t.teach.{plot_.offers}"))
     if plot_.teacher == "adapts":  # willing, but not yet or not this time
@@ -201,7 +200,7 @@ def _student(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Ran
     if i == plot_.length - 2:
         return say(f"s.before.{plot_.mood}")
     if i == 1 and plot_.course == "harmony":
-        return join(say("s.first.welcome"), say(f"s.enjoy.{plot_.offers}") if draw() < 0.3 else "")
+        return join(say("s.first.welcome"), say("s.first.more") if draw() < 0.3 else "")
     if i == plot_.turning and plot_.course == "student_adapts":
         return join(say("s.react.adapts"), say("s.insight") if draw() < 0.4 else "")
     if i > plot_.turning:

@@ -102,12 +102,10 @@ _OF_ANY_TOPIC = ("the main idea", "the hardest part", "the bigger picture", "the
 _GRUDGING = ("s.first.doubt", "s.confused", "s.wish", "s.prefer", "s.ask.", "s.react.")
 
 
-@lru_cache(maxsize=1)
-def _grudging() -> re.Pattern[str]:
-    """Return a pattern of what students say who do not follow, or want another way."""
-    ways = {
-        max(way[::2], key=len).strip() for rule in BOOK if rule.startswith(_GRUDGING) for way in BOOK[rule]
-    }
+@lru_cache(maxsize=4)
+def _said_by(*rules: str) -> re.Pattern[str]:
+    """Return a pattern of what the rules that begin like these say."""
+    ways = {max(way[::2], key=len).strip() for rule in BOOK if rule.startswith(rules) for way in BOOK[rule]}
     return re.compile("|".join(sorted(re.escape(way[1:]) for way in ways if len(way) > _TELLING)))
 
 
@@ -117,7 +115,18 @@ _TELLING = 8  # characters; shorter words stand in other sentences, too
 def is_grudging(text: str) -> bool:
     """Return whether a student's turn holds a complaint, a wish or a question of not following, as the book
     has them: nobody praises these."""
-    return _grudging().search(text) is not None
+    return _said_by(*_GRUDGING).search(text) is not None
+
+
+def nod_to(text: str) -> str:
+    """Return the rule for a teacher's praise of a student's turn; who looks forward to the lesson has found
+    out nothing yet."""
+    return "t.glad" if _said_by("s.first.welcome").search(text) else "t.nod"
+
+
+def is_summary(text: str) -> bool:
+    """Return whether a teacher's turn asks how it was, as the book has it, so that a goodbye answers it."""
+    return _said_by("t.before.").search(text) is not None
 
 
 def join(*sentences: str) -> str:
@@ -128,7 +137,13 @@ def join(*sentences: str) -> str:
 def inside(topic: str | None) -> str:
     """Return a topic for the middle of a sentence, such as "the Eiffel Tower"."""
     topic = topic or "today's topic"
+    if topic in _WITHOUT_ARTICLE:
+        return "the " + topic
     return "the " + topic[4:] if topic.startswith("The ") else topic
+
+
+# Topics of Education Dialogue that a sentence needs an article for.
+_WITHOUT_ARTICLE = ("Pythagorean Theorem", "Minotaur")
 
 
 def _capital(text: str) -> str:

@@ -20,7 +20,7 @@ from edgen.core.values import END_MARKER, Message, Role
 from edgen.reading import phrase_kinds as ways
 from edgen.simulator.agent_prompt import AgentPrompt, methods, mood
 from edgen.simulator.conversation_prompt import MARKER
-from edgen.simulator.phrases import BOOK, Phrases, Way, inside, is_grudging, join
+from edgen.simulator.phrases import BOOK, Phrases, Way, inside, is_grudging, is_summary, join, nod_to
 from edgen.simulator.prompt_length import any_turns
 from edgen.simulator.tone import tone
 
@@ -253,12 +253,12 @@ def _teacher(speaker: _Speaker, last: bool) -> str:
     pleased = felt > 0 and not is_grudging(heard)
     wishes = [name for name in speaker.hears(heard) if name not in speaker.likes]
     if served not in speaker.likes:  # already changed
-        return join(say("t.nod") if pleased and chance(0.6) else "", _teach(speaker, served))
+        return join(say(nod_to(heard)) if pleased and chance(0.6) else "", _teach(speaker, served))
     if wishes and felt < 0.45 and chance(_yields(speaker, kind, felt)):
         speaker.name("want", wishes[0])
         return join(say("t.turn"), _teach(speaker, wishes[0]))
     if felt > 0.1 or chance(0.2 + 0.3 * speaker.mood):
-        return join(say("t.nod") if pleased and chance(0.85) else "", _teach(speaker, speaker.way))
+        return join(say(nod_to(heard)) if pleased and chance(0.85) else "", _teach(speaker, speaker.way))
     if kind == "adapts":  # willing, but without a hint, or not this time
         return join(say("t.react.adapts" if chance(0.6) else "t.press"), _teach(speaker, speaker.way))
     if chance(0.3 + 0.3 * speaker.mood):
@@ -322,7 +322,9 @@ def _student(speaker: _Speaker, last: bool) -> str:
     kind = ways.student_reaction(speaker.side.reaction or "")
     speaker.name("want", speaker.way)
     if last:
-        return speaker.closing("s", kind)
+        heard = speaker.other[-1] if speaker.other else ""
+        asked = heard.endswith("?") and not is_summary(heard)
+        return say(f"s.close.asked.{speaker.lately()}") if asked else speaker.closing("s", kind)
     if not speaker.other:
         return say("s.open")
     taught = _taught(speaker)
@@ -332,7 +334,7 @@ def _student(speaker: _Speaker, last: bool) -> str:
         return say(f"s.before.{speaker.lately()}")
     if not speaker.own:
         if fits:
-            return join(say("s.first.welcome"), say("s.more") if chance(0.25) else "")
+            return join(say("s.first.welcome"), say("s.first.more") if chance(0.25) else "")
         return join(say("s.first.doubt"), _wish(speaker) if chance(0.6) else "")
     before = tone(speaker.own[-1])
     if chance(_willing(speaker, kind, fits=fits, before=before, felt=tone(speaker.other[-1]))):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from hashlib import blake2b
 from typing import Any, Protocol
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from edgen.core.digest import hash64
+from edgen.core.digest_table import DigestTable
 from edgen.validation.findings import Finding, Vocabulary, quote
 from edgen.validation.rules import rule_findings
 from edgen.validation.schema import CONVERSATION, conforms, schema_findings
@@ -68,10 +69,10 @@ class _Kept:
 
 
 class Ids:
-    """The ids seen so far, with the first place of each: digests and numbers, about 150 bytes an id."""
+    """The ids seen so far, with the first place of each: digests and numbers, about 27 bytes an id."""
 
     def __init__(self) -> None:
-        self._first: dict[int, int] = {}
+        self._first = DigestTable()
         self._paths: dict[str, int] = {}
 
     def repeated(self, identifier: str | None, path: str, number: int, *, within: str = "") -> str | None:
@@ -79,10 +80,9 @@ class Ids:
         to, if it need not differ from those elsewhere."""
         if identifier is None:
             return None
-        key = blake2b(f"{within}\0{identifier}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
         place = self._paths.setdefault(path, len(self._paths)) << _NUMBERS | number
-        known = self._first.setdefault(int.from_bytes(key), place)
-        if known == place:
+        known = self._first.setdefault(hash64(f"{within}\0{identifier}"), place)
+        if known is None or known == place:
             return None
         first_path, first = [*self._paths][known >> _NUMBERS], known & ((1 << _NUMBERS) - 1)
         where = f"record {first}" if first_path == path else f"record {first} of {first_path}"

@@ -234,7 +234,12 @@ class Window:
 
     def _in_the_middle(self, at: int) -> DataError:
         line = self.place(at)[0]
-        return DataError(self.source, f"it is not valid JSON: line {line} ends in the middle of a value.")
+        end = self.text.find("\n", at)
+        after = self.text[end:].encode() if end >= 0 else b""
+        byte = self._bytes - len(self._decoder.getstate()[0]) - len(after)
+        return DataError(
+            self.source, f"it is not valid JSON: line {line} ends in the middle of a value, at byte {byte}."
+        )
 
     def _too_long(self) -> DataError:
         line = self.place(self.at)[0]

@@ -157,8 +157,11 @@ def test_a_file_that_is_cut_off_is_refused_with_its_line(
     text = layout.file(layout.lines(range(1, COUNT)))
     path = write(tmp_path / "data.json", text[: int(share * len(text))])
     for use in (lambda: validate([path]), lambda: read(path)):
-        with pytest.raises(DataError, match=r"data\.json: it is not valid JSON: line \d+ ends in the middle"):
+        with pytest.raises(
+            DataError, match=r"data\.json: it is not valid JSON: line \d+ ends in the middle"
+        ) as told:
             use()
+        assert f"at byte {len(path.read_text('utf-8').rstrip(chr(10)).encode())}." in str(told.value)
 
 
 @each_layout
@@ -181,6 +184,33 @@ def test_repeated_ids_are_reported(layout: Layout, tmp_path: Path) -> None:
     path = write(tmp_path / "data.json", layout.file([*lines, lines[7]]))
     (file,) = validate([path]).files
     assert file.counts["duplicate_id"] == 1
+
+
+@each_layout
+def test_repeated_ids_are_remarked_on_by_what_measures(layout: Layout, tmp_path: Path) -> None:
+    def told(*texts: str) -> str | None:
+        folder = tmp_path / f"{len(texts)}{len(texts[0])}"
+        folder.mkdir()
+        for number, text in enumerate(texts):
+            write(folder / f"{number}.json", text)
+        (data,) = open_data_sets([folder])
+        assert sum(1 for _ in data.samples()) >= COUNT - 1
+        return data.repeated.told() if data.repeated else None
+
+    lines = layout.lines(range(1, COUNT))
+    assert told(layout.file(lines)) is None
+    said = told(layout.file([*lines, lines[7]]))
+    if not layout.has_ids and not layout.by_id:
+        assert said is None
+        return
+    assert said is not None
+    assert said.startswith(
+        "1 record has the id of an earlier one, and it counts as it stands; the first is record 59"
+    )
+    twice = told(layout.file(lines), layout.file(lines[3:9]))
+    # Names that a file gives its records need not differ from those of another one.
+    assert (twice is None) is layout.by_id
+    assert twice is None or "6 records have" in twice
 
 
 @each_layout

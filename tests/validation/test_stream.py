@@ -91,9 +91,10 @@ def test_a_file_that_is_cut_off_or_damaged_is_a_sentence(
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b'[{"said": []}, {"said": tru', "line 1 ends in the middle of a value"),
-        (b'[{"said": []},\n {"said": "\\u12', "line 2 ends in the middle of a value"),
-        (b'{"a": {"said": []},\n "b"', "line 2 ends in the middle of a value"),
+        (b'[{"said": []}, {"said": tru', "line 1 ends in the middle of a value, at byte 27."),
+        (b'[{"said": []},\n {"said": "\\u12', "line 2 ends in the middle of a value, at byte 30."),
+        (b'{"a": {"said": []},\n "b"\n\n', "line 2 ends in the middle of a value, at byte 24."),
+        (b'{"a": "\xc3\xa9"}\n{"a": \n{"a": 1}\n', "line 2 ends in the middle of a value, at byte 18."),
         (b'{"a": {"said": []},\n b: {}}', "line 2, column 2: expected a key"),
         (b'{"a": {"said": []}}\n{"b": {"said": []}} x', "line 2, column 21"),
         (b'[{"said": []}]\n\n, 1', "line 3, column 1: trailing"),

@@ -124,9 +124,10 @@ def _follow_up(
     posts = _posts(read)
     answers = [int(post[1]) for post in read if post[3] == "Agent"]
     good = [number for number in answers if _is_good(request.scene, posts.get(number, ""))]
-    drawn = request.random()
+    drawn, answered = request.random(), _answered(request.messages)
     ready = 0.35 if request.scene is None or not request.scene.book.phrases.right else 0.6
-    if (good and drawn < ready + 0.1 * len(good)) or (answers and drawn < 0.02):
+    # Who has just asked back waits for the answer.
+    if answered and ((good and drawn < ready + 0.1 * len(good)) or (answers and drawn < 0.02)):
         pool = good if good and request.random() >= _DECEIVED else answers
         accepted = _best(request.scene, posts, pool) if pool is good else pool[-1]
         thanks = talk.one(talk.phrases.closes, [], []) if talk is not None else None
@@ -137,7 +138,7 @@ def _follow_up(
     own = [one.content for one in request.messages[2:] if one.role == "assistant"]
     votes = {"votes": [latest]} if request.random() < 0.2 else {}
     if talk is not None and talk.phrases.says:
-        if not _answered(request.messages):  # there is nothing to ask back about
+        if not answered:  # there is nothing to ask back about
             bump = next((words for words in _BUMPS if words not in "\n".join(own)), None)
             return {"text": bump} if bump else {"pass": True}
         text = talk.next(own, [*posts.values()], last=False, opened=True)

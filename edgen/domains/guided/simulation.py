@@ -38,6 +38,28 @@ _LEADS = (
     "So,",
     "Look,",
 )
+_OTHER_WORDS = {
+    "Hello": "Hi", "Thank you": "Thanks", "All right": "Okay", "Goodbye": "Bye", "Good.": "Fine.", "Well,": "So,",
+    "I am ": "I'm ", "I would ": "I'd ", "I will ": "I'll ", "Let us ": "Let's ", "let us ": "let's ", "do not ": "don't ",
+    "cannot ": "can't ", "Shall I ": "Should I ", "Shall we ": "Should we ", "May I ": "Can I ", "Do you see ": "Can you see ",
+    "Here is ": "Here's ", "That is ": "That's ", "What is ": "What's ", "any more": "any longer",
+}  # fmt: skip
+_NO_LEAD = (
+    "Hi",
+    "Thanks",
+    "Okay",
+    "Fine",
+    "So,",
+    "Yes",
+    "No",
+    "Exactly",
+    "Right",
+    "Correct",
+    "Very",
+    "Excellent",
+    "Now",
+    "Listen",
+)
 _OWN = (
     "Give me a moment, please.",
     "I hear you.",
@@ -60,7 +82,7 @@ _FOLLOWS = (
     "All right.",
     "Thank you. What is next?",
     "Understood.",
-    "Good to know.",
+    "I understand.",
 )
 _YES = (
     "Yes, please.",
@@ -104,7 +126,7 @@ def respond(request: Simulation) -> str | None:
     if "You may say:" in last or "Nothing is offered to you now." in last:
         return _garbage(request) or _choose(request, last, brief)
     if reworded := _REWORD.search(last):
-        return _garbage(request) or f"{request.pick(_LEADS)} {_lower(reworded[1].strip())}"
+        return _garbage(request) or _reword(request, reworded[1].strip())
     if "\nQuestions:\n" in last and (rated := [*_RATED.finditer(last)]):
         return _garbage(request) or _rate(request, last, rated)
     if "You do not see what " in brief and _PARTNER.search(brief):
@@ -114,6 +136,32 @@ def respond(request: Simulation) -> str | None:
 
 def _garbage(request: Simulation) -> str | None:
     return request.say("garbage") if request.fault == "garbage" else None
+
+
+def _reword(request: Simulation, said: str) -> str:
+    """Return a sentence in other words, or with a word in front. Names keep their capital, and what has to stand
+    in it is left as it is."""
+    text = said
+    for words, others in _OTHER_WORDS.items():
+        text = text.replace(words, others)
+    kept = _KEPT.search(request.messages[-1].content)
+    if kept and not all(value in text for value in _MARKED.findall(kept[1])):
+        text = said
+    if text.startswith(_NO_LEAD) or request.random() < (0.3 if text == said else 0.6):
+        return text
+    first = text.split(" ", 1)[0]
+    is_plain = re.search(rf"\b{re.escape(first.lower())}\b", f"{_PLAIN} {request.text}") is not None
+    return f"{request.pick(_LEADS)} {text[:1].lower() + text[1:] if is_plain else text}"
+
+
+_KEPT = re.compile(r"(?m)^To the letter: (.+)$")
+_MARKED = re.compile(r"“([^“”]+)”")
+# Words that a sentence begins with and that are no names.
+_PLAIN = (
+    "a all an and are as at before can could do does did everybody first for have has here how if in is it let may my next "
+    "nobody not now on one our please shall should still that the then there they this today two three to was we what when "
+    "where which who why will with would you your every try tell keep hold take heat left pictures remember read here's that's what's let's"
+)
 
 
 def _choose(request: Simulation, asked: str, brief: str) -> str:
@@ -222,12 +270,15 @@ def _say(request: Simulation, own: list[str], heard: list[str]) -> str:
     """Return an answer to what was heard last: by the phrases of the space, or by the form of the question."""
     last, talk = heard[-1] if heard else "", request.talk()
     latest = last.rsplit("\n", 1)[-1]
+    newest = [*heard[:-1], latest]
     if latest.endswith("?"):  # a question is answered before what was told with it
-        heard = [*heard[:-1], latest]
+        heard = newest
     if own and _AGAIN.search(latest):
         return f"{request.pick(_I_SAID)} {own[-1]}"
-    if talk is not None and heard and (said := talk.answer(own, heard)):
-        return said
+    if talk is not None and heard:
+        for one in [newest, heard][newest == heard :]:
+            if said := talk.answer(own, one):
+                return said
     if "?" not in last and not _CHOOSE.search(last):
         steps = talk.phrases.says if talk is not None else ()
         if talk is not None and steps and request.random() < 0.7:
@@ -255,14 +306,4 @@ _I_SAID = ("I said:", "Once more:", "Again:")
 _QUOTED = 3  # words of what was heard
 
 
-def _lower(text: str) -> str:
-    """Return a sentence as it goes on behind other words."""
-    first = text.split(" ", 1)[0]
-    return (
-        text
-        if first == "I" or first.startswith(("I'", "I’")) or not first.istitle()
-        else text[:1].lower() + text[1:]
-    )
-
-
-_PLEASE = ("please.", "I would say.", "if you ask me.", "that one.")
+_PLEASE = ("please.", "I would say.", "if you ask me.", "I think.")

@@ -133,7 +133,7 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
         begun = any(_guessed(text).startswith(answer.split()[0]) for text in heard)
         if wanted == "Question" and (begun or any(text.startswith(_ASKS) for text in own)):
             wanted = "Hint"  # the first word is known
-    point = _point(request, brief, last, answer)
+    point = _point(request, brief, last, answer, guess)
     if last.endswith(_WONDERS[-1]) and guess:  # about the order
         if right:
             return request.pick(_GOING_WELL), ["Confirmation"]
@@ -167,16 +167,24 @@ def _respond(request: Simulation, action: str, point: str, answer: str, guess: s
     return point, ["Hint"]
 
 
-def _point(request: Simulation, brief: str, last: str, answer: str) -> str:
-    """Return something that the tutor may tell, which answers the student's question if one point does."""
+def _point(request: Simulation, brief: str, last: str, answer: str, guess: str) -> str:
+    """Return something that the tutor may tell, which answers the student's question if one point does. After
+    all has been told, it is what the last guess lacks."""
     points = _points(brief)
     if not points:
         return "Think of what we did before."
     unsaid = _unsaid(request, brief)
     fitting = [point for point in unsaid if _fits(point, last, answer)]
     # A guess needs what it lacks, most of all.
-    lacking = [point for point in unsaid if not _says(last, _last_quoted(point))] if _guessed(last) else []
-    point = request.pick(fitting or lacking or unsaid) if unsaid else _new(request, points)
+    tried = last if unsaid else guess
+    lacking = (
+        [point for point in unsaid or points if not _says(tried, _last_quoted(point))]
+        if _guessed(tried)
+        else []
+    )
+    if not unsaid and (quoting := [point for point in lacking or points if "“" in point]):
+        return f"Remember: {_new(request, quoting)}"
+    point = request.pick(fitting or lacking or unsaid) if unsaid else _new(request, lacking or points)
     # A rule without words of this exercise was told before, so that it is enough to remind of it.
     known = "“" not in point and any(
         point in one.content for one in request.messages if one.role == "assistant"
@@ -289,7 +297,7 @@ _SEES = ("Okay, I see.", "Ah, that makes sense.", "Thanks, I get that now.", "Ri
 # The first can be asked before anything was told, the next at any time, the last three after a guess.
 _WONDERS = (
     "What is the first word?", "How do I say that?", "Can you give me a hint?", "What does the rule say?",
-    "Do I know a word of it?", "Which word comes next?", "How does it end?", "Is the order right?",
+    "Which word do I know?", "Which word comes next?", "How does it end?", "Is the order right?",
 )  # fmt: skip
 _FIRST = 5
 _FIRST_WORD, _A_RULE = (_WONDERS[0],), (_WONDERS[3], _WONDERS[6], _WONDERS[7])

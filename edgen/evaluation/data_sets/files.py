@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.digest import hash64
+from edgen.core.digest_table import DigestTable
 from edgen.core.errors import DataError
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, Sample, Split, sample_of
@@ -25,7 +26,8 @@ from edgen.validation.checker import decode
 from edgen.validation.reading import Inputs, find_inputs, printable
 
 _SIDE = re.compile(r"(?:^|[^a-z])(?:(train)|(?:test|eval|evaluation|valid|validation|dev))(?:$|[^a-z])")
-_MOST_REMEMBERED = 500_000  # ids and clusters
+_MOST_IDS = 4_000_000  # that are remembered, 50 MB of digests
+_MOST_CLUSTERS = 500_000
 
 
 def files_at(path: Path, number: int) -> DataSet:
@@ -76,33 +78,34 @@ def _recognized(path: Path, inputs: Inputs) -> tuple[list[RecordFile], DataSetRe
 
 
 class Repeats:
-    """Repeated ids of one data set. Those of the first half a million records are remembered, by digests."""
+    """Repeated ids of one data set. The first four million are remembered, by digests."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
         """Forget everything."""
-        self._known: set[int] = set()
+        self._known = DigestTable(numbered=False)
         self.count, self.first = 0, ""
 
-    def see(self, source: str, number: int, identifier: str) -> None:
-        """Note the id of a record."""
-        digest = hash64(f"{source}\0{identifier}")
-        if digest in self._known:
+    def see(self, source: str, number: int, identifier: str, *, within: str = "") -> None:
+        """Note the id of a record. `within`: the file that it belongs to, if it need not differ from those
+        elsewhere."""
+        digest = hash64(f"{within}\0{identifier}")
+        is_full = len(self._known) >= _MOST_IDS
+        if (self._known.get(digest) if is_full else self._known.setdefault(digest)) is not None:
             self.count += 1
             self.first = self.first or f"record {number} of {source} ({identifier:.60})"
-        elif len(self._known) < _MOST_REMEMBERED:
-            self._known.add(digest)
 
     def told(self) -> str | None:
         """Return a sentence on repeated ids, None without any."""
         if not self.count:
             return None
-        have, count = ("has", "it") if self.count == 1 else ("have", "all")
+        one = self.count == 1
         return (
-            f"{quantity(self.count, 'record')} {have} the id of an earlier one, and {count} count as they stand; the "
-            f"first is {self.first}."
+            f"{quantity(self.count, 'record')} {'has' if one else 'have'} the id of an earlier one, and "
+            f"{'it counts as it stands' if one else 'all count as they stand'}; the first is {self.first}."
+            + (f" Only the first {_MOST_IDS:,} ids were compared." if len(self._known) >= _MOST_IDS else "")
         )
 
 
@@ -111,14 +114,16 @@ class _Clusters:
     that many indices."""
 
     def __init__(self) -> None:
-        self._known: dict[int, int] = {}
+        self._known = DigestTable()
 
     def index(self, key: str, count: int) -> int:
         """Return the index of a cluster of which the record at place `count` is one."""
         digest = hash64(key)
-        if len(self._known) < _MOST_REMEMBERED:
-            return self._known.setdefault(digest, count)
-        return self._known.get(digest, SCENARIOS_A_PATH // 2 + digest % _MOST_REMEMBERED)
+        if len(self._known) < _MOST_CLUSTERS:
+            known = self._known.setdefault(digest, count)
+            return count if known is None else known
+        known = self._known.get(digest)
+        return SCENARIOS_A_PATH // 2 + digest % _MOST_CLUSTERS if known is None else known
 
 
 def _read(
@@ -151,8 +156,10 @@ def _read(
                 unread[str(problem)] += 1
                 continue
             known = record.id if record.id is not None else piece.key
-            if known is not None:
-                repeated.see(source, number, known)
+            if (own_id := own.identifier(value)) is not None:
+                repeated.see(source, number, own_id)
+            elif known is not None:
+                repeated.see(source, number, known, within=source)
             identifier = known if known is not None else f"{printable(file.path.name)}[{number}]"
             index = count
             if record.scenario.index >= 0:  # a run's: all of its scenario have the index of the first
