@@ -32,7 +32,8 @@ def tasks_of(app: web.Application, run: IndexedRun) -> tuple[list[str], str]:
     beginning, or damaged, cannot be read. A data set of files has none."""
     tasks: list[str] = []
     problem = ""
-    for face in app[FACES] if RunFolder(run.path).exists else ():
+    is_run = RunFolder(run.path).exists
+    for face in (one for one in app[FACES] if is_run or (one.of_files and run.kind == "asked")):
         try:
             tasks += face.tasks(run)
         except (EdgenError, OSError) as unreadable:

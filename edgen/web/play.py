@@ -32,6 +32,7 @@ from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 
 _TYPES = 4.0  # seconds for which somebody counts as typing
+_HEADINGS = {"default": "Your answer is asked for"}  # of roles whose name says nothing
 _WHY = {
     "loop": "it repeats what was said before",
     "echo": "it repeats words that were there before it",
@@ -157,7 +158,9 @@ def _show(
         turns.append((view.role, own, True))
     return {
         "token": request[VISITOR].token,
-        "role": view.role if view is not None and view.role else player.role.capitalize(),
+        "role": view.role
+        if view is not None and view.role
+        else _HEADINGS.get(player.role, player.role.capitalize()),
         "state": stage.state,
         "game": "" if seat is None else seat.token,
         "view": view,
@@ -354,4 +357,5 @@ FACE = Face(
         Route("POST", "/play/leave", change_leave, "person"),
         Route("POST", "/play/typing", change_typing, "person"),
     ),
+    of_files=True,
 )
