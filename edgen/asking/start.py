@@ -16,12 +16,13 @@ from edgen.asking.options import AskOptions
 from edgen.asking.places import Place, hold_ledger
 from edgen.asking.work import A, AtWork, ask, ask_until_ended
 from edgen.config import Job
-from edgen.core.errors import EdgenError, UsageError
+from edgen.core.errors import EdgenError
 from edgen.core.options import Way
 from edgen.core.threads import run_in_thread
 from edgen.prompting import Prompt
 from edgen.providers import Backend
 from edgen.runtime.control import Control
+from edgen.store.mailbox import make_desk
 from edgen.store.run_reader import RunReader
 
 T = TypeVar("T")
@@ -102,14 +103,16 @@ def ask_for_file(
     that file. Raises the error that stopped the asker, with a note on where its answers are.
     """
     place, job = Place(asker.out.parent), asker.job
+    people = None
     if any(config.BY_PEOPLE for config in job.backends.values()):
-        raise UsageError("people answer within a run, and this asks about none: name a model's backend.")
+        people = make_desk(asker.out)
+        control.note(f"people are asked: invite them with `edgen web {people}`.")
     ledger = place.ledger(asker)
     functions = {name: one for name, one in control.functions.items() if name == "default"}
 
     async def work() -> T:
         async with open_answering(
-            job, dict(job.backends), control, way, send=True, functions=functions
+            job, dict(job.backends), control, way, send=True, functions=functions, run=people
         ) as answering:
             with hold_ledger(ledger):
                 require(asker.out)

@@ -8,6 +8,7 @@ written a line each. Words for values come from the view.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +19,7 @@ from edgen.core.person_requests import PersonRequest
 
 _LONGEST_SCALE = 11  # steps of a scale that are shown as choices
 _LONGEST = 20_000  # characters of an answer of any form
+_UNSEEN = ("Cc", "Cf", "Mn", "Zl", "Zp", "Zs")  # categories of characters that alone show nothing
 _MOST_LINES = 1_000  # of a list
 _NUMBERED = re.compile(r"^(?:[-*•]|\(?\d{1,3}[.):])\s+")  # before a line of a list
 
@@ -153,10 +155,10 @@ def write_answer(fields: Sequence[Field], given: Mapping[str, Sequence[str]]) ->
     sentence for the person, for an answer that does not fit.
     """
     if [field.name for field in fields] == [""]:
-        said = (given.get("") or [""])[0].strip()
+        said = _said(given, "")
         if not said:
             raise UsageError("Write an answer first.")
-        return said[:_LONGEST]
+        return _short_enough(said, _LONGEST)
     own = {field.own for field in fields if field.own and _said(given, field.name)}
     answer: dict[str, Any] = {}
     for field in fields:
@@ -167,18 +169,26 @@ def write_answer(fields: Sequence[Field], given: Mapping[str, Sequence[str]]) ->
 
 
 def _said(given: Mapping[str, Sequence[str]], name: str) -> str:
-    return (given.get(name) or [""])[0].strip()
+    """Return what is said in a field, without spaces around it; empty if nothing of it can be seen."""
+    said = (given.get(name) or [""])[0].strip()
+    return said if any(unicodedata.category(char) not in _UNSEEN for char in said) else ""
+
+
+def _short_enough(text: str, most: int, label: str = "") -> str:
+    """Return a text. Raises UsageError if it is longer than `most` characters."""
+    if len(text) > most:
+        begin = f"{label}: this" if label else "This"
+        raise UsageError(f"{begin} has {len(text):,} characters; at most {most:,} fit.")
+    return text
 
 
 def _read(field: Field, said: Sequence[str]) -> Any:
-    text = said[0].strip() if said else ""
+    text = _said({field.name: said}, field.name)
     label = field.label.removesuffix("?")
     if field.kind == "text":
         if len(text) < field.least:
             raise UsageError(f"{label}: write something first.")
-        if len(text) > field.most:
-            raise UsageError(f"{label}: this has {len(text)} characters; at most {field.most} fit.")
-        return text
+        return _short_enough(text, field.most, label)
     if field.is_list:
         return _read_lines(field, text)
     if field.kind == "number":

@@ -51,6 +51,12 @@ def task_of(role: str) -> str:
     return f"play {role}"
 
 
+def role_of(task: str) -> str | None:
+    """Return the role that people play in a task; None for another task."""
+    word, _, role = task.partition(" ")
+    return role if word == "play" else None
+
+
 def players_of(run: Path) -> dict[str, HumanConfig]:
     """Return the settings of the roles that people play in the conversations of a run and its arms, by role;
     empty for a folder without a job. Raises EdgenError for a job or a space that cannot be read."""

@@ -1,6 +1,7 @@
 """The mailbox of a run: requests that wait for people, and the answers that they gave.
 
-    people/waiting.db
+    people/waiting.db         of a run, in its folder
+    FILE.people/people/       of requests about a file, next to it
 
 A request is put in once, under a key of all that shapes its answer, and answered once: an answer is on the
 disk before the page confirms it, and stays until the run's ledger has it. So a kill of either process loses
@@ -20,10 +21,12 @@ from typing import ClassVar, NamedTuple
 import msgspec
 
 from edgen.core import values
+from edgen.core.errors import RunError
 from edgen.core.person_requests import PersonAnswer, PersonRequest
 from edgen.core.values import TaskId
 from edgen.store.shared_book import SharedBook, as_json
 
+_DESK = ".people"  # ends the name of the folder of requests about a file
 _decode = msgspec.json.Decoder(PersonRequest).decode
 _SITTINGS = """
 CREATE TABLE IF NOT EXISTS seats (
@@ -348,6 +351,21 @@ _NEXT_SITTING = f"""(SELECT coalesce(max(sitting + EXISTS ({_ENDED})), 0) FROM r
 def has_mailbox(folder: Path) -> bool:
     """Return whether requests of the run in `folder` ever waited for people."""
     return (folder / "people" / Mailbox.NAME).exists()
+
+
+def make_desk(out: Path) -> Path:
+    """Make the folder of requests to people about the file `out`, next to it; return it. Raises RunError."""
+    folder = out.with_name(f"{out.name}{_DESK}")
+    try:
+        (folder / "people").mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as problem:
+        raise RunError(f"{folder}: it cannot be made ({problem.strerror}).") from None
+    return folder
+
+
+def is_desk(folder: Path) -> bool:
+    """Return whether a folder holds requests to people about a file."""
+    return folder.name.endswith(_DESK) and (folder / "people").is_dir()
 
 
 def _place(conversation: Conversation) -> tuple[str, int, str]:

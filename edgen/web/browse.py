@@ -26,6 +26,8 @@ _OPEN = 4  # facets that are shown open
 async def browse(request: web.Request) -> web.Response:
     """Show the conversations of a run or data set: searched, filtered, sorted, by the page."""
     run = await asyncio.to_thread(source_of, request)
+    if run.kind == "asked":
+        raise web.HTTPSeeOther(f"/people/{run.slug}")
     index = await asyncio.to_thread(run.index) or await asyncio.to_thread(run.wait, _PATIENCE)
     if index is None:
         if run.problem is not None:

@@ -29,6 +29,13 @@ _SIDES = 6  # colours of speakers
 _MOST_VALUE = 2_000  # characters of a value of a scenario or an event
 
 
+class EventLine(NamedTuple):
+    """An event as a line: its name, and what is known of it."""
+
+    name: str
+    rest: str
+
+
 class Details(NamedTuple):
     """The content of a page: conversations, and what is known of all of them."""
 
@@ -146,7 +153,7 @@ def _facts(
 ) -> dict[str, Any]:
     """Return what is shown of a conversation of any origin."""
     speakers = list(dict.fromkeys(turn.role for turn in turns))
-    by_turn: dict[int, list[str]] = {}
+    by_turn: dict[int, list[EventLine]] = {}
     for event in events:
         at = event.get("turn")
         by_turn.setdefault(min(at, len(turns)) if isinstance(at, int) else len(turns), []).append(
@@ -191,15 +198,14 @@ def _facts(
     }
 
 
-def _event(event: Event) -> str:
-    """Return an event as a line."""
+def _event(event: Event) -> EventLine:
     rest = ", ".join(
         f"{key.replace('_', ' ')} {_value(value)}"
         for key, value in event.items()
-        if key not in ("event", "turn")
+        if key not in ("event", "turn") and value is not None
     )
     name = str(event.get("event", "event")).replace("_", " ")
-    return f"{name} ({rest})" if rest else name
+    return EventLine(name, rest)
 
 
 def _conversation_facts(one: ConversationDetails) -> dict[str, Any]:

@@ -18,12 +18,13 @@ from edgen.web.sources import IndexedRun
 class Face(NamedTuple):
     """A kind of task. `tasks` returns the tasks to which people can be invited in a run, none where the run
     lacks what they need; it may raise EdgenError. `hint` returns a sentence about the use of a task's answers
-    in a run."""
+    in a run. `of_files`: it also answers requests about a file."""
 
     word: str
     tasks: Callable[[IndexedRun], Sequence[str]]
     routes: tuple[Route, ...]
     hint: Callable[[IndexedRun, str], str] | None = None
+    of_files: bool = False
 
 
 async def _task(request: web.Request) -> web.StreamResponse:

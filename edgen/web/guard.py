@@ -24,6 +24,7 @@ from aiohttp import web
 from edgen.core.errors import EdgenError
 from edgen.simulator.hosts import Hosts
 from edgen.store.people import Invitation
+from edgen.web.answers import SOURCES
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun, Sources
 
@@ -45,6 +46,10 @@ _HEADERS = {
 NOT_NOW = (  # for people, whom words that name places of this machine do not concern
     "The run cannot be read now. Load this page again in a minute; if that does not help, tell the person who invited you. "
     "Everything that you answered before is stored."
+)
+_NOT_IN = (
+    "Open the link that you were given: it lets this browser in. If you come from that link, allow cookies for this "
+    "address, and open it again."
 )
 _MOST_ADDRESS = 8_192  # characters of a request's path and query
 _RATE, _BURST = 20.0, 60.0  # changes per second and visitor
@@ -126,7 +131,7 @@ class Guard:
             answer.headers.update(_kept(refusal))
         except EdgenError as problem:
             home = home_of(request)
-            answer = problem_page(str(problem) if home == "/" else NOT_NOW, 409, home)
+            answer = problem_page(NOT_NOW if home in ("", "/task") else str(problem), 409, home)
         if not answer.prepared:
             for name, value in _HEADERS.items():
                 answer.headers.setdefault(name, value)
@@ -147,7 +152,7 @@ class Guard:
             return None
         visitor = await self._visitor(request)
         if visitor is None:
-            return problem_page("Open the link that you were given: it lets this browser in.", 403, "")
+            return problem_page(_NOT_IN, 403, "")
         request[VISITOR] = visitor
         if who not in (visitor.kind, "visitor") and not (who is None and visitor.kind == "owner"):
             return problem_page("This page is not for you.", 403, home_of(request))
@@ -246,9 +251,14 @@ def problem_page(message: str, status: int, home: str = "/") -> web.Response:
 
 
 def home_of(request: web.Request) -> str:
-    """Return the first page of a visitor; empty for somebody unknown."""
+    """Return the page to which a problem leads back: a person's task; for the owner the list of the run that
+    the address names, or all runs; empty for somebody unknown."""
     visitor = request.get(VISITOR)
-    return "" if visitor is None else "/" if visitor.invitation is None else "/task"
+    if visitor is None or visitor.invitation is not None:
+        return "" if visitor is None else "/task"
+    listed = f"/run/{request.match_info.get('run', '')}"
+    known = any(listed == f"/run/{slug}" for slug, _ in request.app[SOURCES].names())
+    return listed if known and request.path != listed else "/"
 
 
 def _kept(refusal: web.HTTPException) -> dict[str, str]:

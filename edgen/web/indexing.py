@@ -75,6 +75,11 @@ class Columns:
         return numbers, facets
 
 
+def _preview(text: str) -> str:
+    """Return the beginning of a text on one line."""
+    return f"{' '.join(text[:_PREVIEW].split())}{'…' if len(text) > _PREVIEW else ''}"
+
+
 def _sort_in(name: str, value: Any, numbers: dict[str, float], facets: dict[str, list[str]]) -> None:
     """Add a value to the numbers or to the facets; one that is neither is left out."""
     match value:
@@ -143,7 +148,7 @@ def _refused(reader: RunReader, arm: str, view: LedgerReader) -> Iterator[Indexe
         entry = Entry(
             id=record_id(name, index, task),
             title=title_of(scenario),
-            preview=" ".join(text[:_PREVIEW].split()),
+            preview=_preview(text),
             status=f"{status.value}: {reason}" if reason else str(status.value),
         )
         yield Indexed(
@@ -198,7 +203,7 @@ def index_sample(
     entry = Entry(
         id=sample.id,
         title=title_of(sample.scenario) or sample.id,
-        preview=" ".join(sample.turns[0].text[:_PREVIEW].split()) if sample.turns else "",
+        preview=_preview(sample.turns[0].text) if sample.turns else "",
         status=status,
         turns=len(sample.turns),
         words=size,

@@ -12,13 +12,14 @@ from aiohttp import web
 
 from edgen.config import load_job
 from edgen.core.errors import EdgenError, RunError, UsageError
+from edgen.runtime.players import role_of
 from edgen.store.mailbox import Conversation, Mailbox, has_mailbox
 from edgen.store.people import Invitation, People
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import html_page, run_of
 from edgen.web.faces import Face
 from edgen.web.guard import ENTER, VISITOR, Route
-from edgen.web.progress import Progress, progress_of
+from edgen.web.progress import Progress, played, progress_of
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 
@@ -31,7 +32,8 @@ def tasks_of(app: web.Application, run: IndexedRun) -> tuple[list[str], str]:
     beginning, or damaged, cannot be read. A data set of files has none."""
     tasks: list[str] = []
     problem = ""
-    for face in app[FACES] if RunFolder(run.path).exists else ():
+    is_run = RunFolder(run.path).exists
+    for face in (one for one in app[FACES] if is_run or (one.of_files and run.kind == "asked")):
         try:
             tasks += face.tasks(run)
         except (EdgenError, OSError) as unreadable:
@@ -63,14 +65,17 @@ async def _show(request: web.Request, keys: Mapping[str, str], problem: str = ""
     invitations: list[Invitation] = [] if people is None else people.invitations()
     base = f"{request.scheme}://{request.host}"
     tasks, unread = await asyncio.to_thread(tasks_of, request.app, run)
+    roles = await asyncio.to_thread(_played, run)
     text = render(
         "people.html.j2",
         run=run,
         token=request[VISITOR].token,
         tasks=tasks,
         unread=unread,
-        invitations=[_row(one, people) for one in invitations],
+        invitations=[_row(one, people, roles) for one in invitations],
+        roles=roles,
         links=[(name, f"{base}{ENTER}?key={key}") for name, key in keys.items()],
+        port=request.url.port,
         problem=problem,
         progress=[] if people is None else await asyncio.to_thread(_progress, people, invitations),
         hint=_hints(request.app, run),
@@ -80,7 +85,13 @@ async def _show(request: web.Request, keys: Mapping[str, str], problem: str = ""
 
 def _progress(people: People, invitations: list[Invitation]) -> list[Progress]:
     tasks = dict.fromkeys((*people.tasks_set(), *(one.task for one in invitations)))
-    return [one for task in tasks if (one := progress_of(people, task)).people]
+    return [one for task in tasks if role_of(task) is None and (one := progress_of(people, task)).people]
+
+
+def _played(run: IndexedRun) -> dict[str, list[dict[str, Any]]]:
+    """Return the figures of the people who played each role in a run."""
+    mailbox = run.mailbox()
+    return {} if mailbox is None else played(mailbox.given())
 
 
 def _hints(app: web.Application, run: IndexedRun) -> Callable[[str], str]:
@@ -94,15 +105,20 @@ def _hints(app: web.Application, run: IndexedRun) -> Callable[[str], str]:
     return hint
 
 
-def _row(one: Invitation, people: People | None) -> dict[str, Any]:
-    answered = {} if people is None else people.latest(one.task, one.person)
+def _row(one: Invitation, people: People | None, roles: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    role = role_of(one.task)
+    if role is not None:
+        answers = sum(row["answers"] for row in roles.get(role, ()) if row["name"] == one.person)
+    else:
+        answered = {} if people is None else people.latest(one.task, one.person)
+        answers = sum("#" not in unit for unit, _ in answered)  # without checks
     return {
         "n": one.n,
         "person": one.person,
         "task": one.task,
         "made": time.strftime("%Y-%m-%d %H:%M", time.gmtime(one.made)),
         "revoked": one.revoked is not None,
-        "answers": sum("#" not in unit for unit, _ in answered),  # without checks
+        "answers": answers,
     }
 
 

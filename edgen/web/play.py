@@ -21,7 +21,7 @@ from edgen.core.answer_fields import Field, fields_of, write_answer
 from edgen.core.errors import RunError, UsageError
 from edgen.core.person_requests import PersonRequest
 from edgen.providers.human.config import HumanConfig
-from edgen.runtime.players import Paper, answered_by, paper_after, paper_before, players_of, task_of
+from edgen.runtime.players import Paper, answered_by, paper_after, paper_before, players_of, role_of, task_of
 from edgen.store.mailbox import Mailbox, Seat, Waiting
 from edgen.store.people import Answer
 from edgen.store.run_folder import RunFolder
@@ -32,6 +32,16 @@ from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 
 _TYPES = 4.0  # seconds for which somebody counts as typing
+_HEADINGS = {"default": "Your answer is asked for"}  # of roles whose name says nothing
+_WHY = {
+    "loop": "it repeats what was said before",
+    "echo": "it repeats words that were there before it",
+    "placeholder": "it has dots, or a word in place of a text",
+    "speaks_for_other": "it speaks for the other side",
+    "two_turns": "it says more than one turn",
+    "leaked_secret": "it says word for word what only your card says",
+    "not_offered": "it is neither offered nor allowed",
+}  # why an answer is asked for again, in a person's words
 
 TYPING = web.AppKey("typing", dict[tuple[str, str], float])
 """The time at which somebody last typed, by game token and role."""
@@ -83,8 +93,8 @@ def _player(request: web.Request) -> _Player:
     visitor = request[VISITOR]
     assert visitor.run is not None
     assert visitor.invitation is not None
-    word, _, role = visitor.invitation.task.partition(" ")
-    if word != "play":
+    role = role_of(visitor.invitation.task)
+    if role is None:
         raise UsageError("Your invitation is to another task.")
     if not visitor.run.path.is_dir():
         raise RunError(f"{visitor.run.path}: there is no run here any more.")
@@ -128,36 +138,48 @@ def _plays(mailbox: Mailbox, seat: Seat) -> bool:
 
 
 def _show(
-    request: web.Request, player: _Player, stage: _Stage, problem: str = "", **kept: Any
+    request: web.Request, player: _Player, stage: _Stage, problem: str = "", **given: Any
 ) -> dict[str, Any]:
     """Return the values of the page's template."""
     mailbox, seat, waiting = player.mailbox, stage.seat, stage.waiting
     view, again, own = None, "", ""
+    kept: dict[str, list[str]] = given.get("kept", {})
+    last = None if seat is None or mailbox is None else mailbox.last(seat)
     paper = stage.paper
     asked = None if paper is None else paper.request
     pending = waiting.request if waiting is not None else asked
     if waiting is not None:
         view, again = waiting.request.view, waiting.request.again
-    elif seat is not None and mailbox is not None and (last := mailbox.last(seat)) is not None:
+        kept = kept or (_kept(waiting.request, last) if again else {})
+    elif last is not None:
         view, own = last[0].view, _said(*last)
     turns = [] if view is None else [(speaker, text, speaker == view.role) for speaker, text in view.turns]
     if view is not None and view.role and own:
         turns.append((view.role, own, True))
     return {
         "token": request[VISITOR].token,
-        "role": view.role if view is not None and view.role else player.role.capitalize(),
+        "role": view.role
+        if view is not None and view.role
+        else _HEADINGS.get(player.role, player.role.capitalize()),
         "state": stage.state,
         "game": "" if seat is None else seat.token,
         "view": view,
         "turns": turns,
         "sides": [] if view is None else [_sided(side) for side in view.sides],
-        "again": again.replace("_", " "),
+        "again": _WHY.get(again, again.replace("_", " ")),
+        "left": stage.state in ("after", "over") and last is not None and last[1] is None,
         "paper": "" if paper is None else paper.text or (asked.view.text if asked is not None else ""),
         "fields": [] if pending is None else [_shown(field) for field in fields_of(pending)],
         "key": "" if waiting is None else waiting.request.key,
         "problem": problem,
-        "kept": kept.get("kept", {}),
+        "kept": kept,
     }
+
+
+def _kept(pending: PersonRequest, last: tuple[PersonRequest, str | None] | None) -> dict[str, list[str]]:
+    """Return the text of an answer that could not be used, for its field: the person changes it there."""
+    texts = [field for field in fields_of(pending) if field.kind == "text"]
+    return {} if last is None or len(texts) != 1 else {f"f:{texts[0].name}": [_said(*last)]}
 
 
 def _sided(turns: Sequence[tuple[str, str]]) -> list[tuple[str, str, int]]:
@@ -212,7 +234,7 @@ def _page(
     player: _Player,
     stage: _Stage,
     problem: str = "",
-    kept: dict[str, str] | None = None,
+    kept: dict[str, list[str]] | None = None,
 ) -> web.Response:
     values = _show(request, player, stage, problem, kept=kept or {})
     text = render("play.html.j2", version=_version(player, stage), **values)
@@ -257,9 +279,11 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
     try:
         answer = write_answer(fields, given)
     except UsageError as problem:
-        kept = {f"f:{name}": values[0] for name, values in given.items() if values}
+        kept = {f"f:{name}": values for name, values in given.items() if values}
         return _page(request, player, stage, str(problem), kept)
     await asyncio.to_thread(player.mailbox.answer, waiting.request.key, answer, player.person, now)
+    if stage.seat is not None:
+        request.app[TYPING].pop((stage.seat.token, player.role), None)
     return web.Response(status=303, headers={"Location": "/play"})
 
 
@@ -277,7 +301,7 @@ async def change_paper(request: web.Request) -> web.StreamResponse:
         try:
             value = msgspec.json.decode(write_answer(fields, given))
         except UsageError as problem:
-            kept = {f"f:{name}": values[0] for name, values in given.items() if values}
+            kept = {f"f:{name}": values for name, values in given.items() if values}
             return _page(request, player, stage, str(problem), kept)
     place = (task_of(player.role), paper.unit, player.person, paper.form(player.role, player.person))
     await asyncio.to_thread(people.answer, *place, value, paper.shown, None, now)
@@ -333,4 +357,5 @@ FACE = Face(
         Route("POST", "/play/leave", change_leave, "person"),
         Route("POST", "/play/typing", change_typing, "person"),
     ),
+    of_files=True,
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from edgen.core.errors import EdgenError
 from edgen.families.base import read_record_id
+from edgen.store.mailbox import Conversation, Given
 from edgen.store.people import Answer, People
 from edgen.store.votes import is_vote
 from edgen.web.tasks import KNOWN, REPEAT, base_of, setup_of
@@ -54,6 +55,27 @@ def progress_of(people: People, task: str) -> Progress:
         position=position,
         problem=problem,
     )
+
+
+def played(given: Iterable[Given]) -> dict[str, list[dict[str, Any]]]:
+    """Return figures of the people who played each role: conversations, answers, seconds an answer, and how
+    often the person left."""
+    by: dict[str, dict[str, list[Given]]] = {}
+    for one in given:
+        if one.person:
+            by.setdefault(one.request.role, {}).setdefault(one.person, []).append(one)
+    return {role: [_player(name, own) for name, own in sorted(people.items())] for role, people in by.items()}
+
+
+def _player(name: str, own: Sequence[Given]) -> dict[str, Any]:
+    seconds = [one.times.seconds for one in own if one.text is not None and one.times.seconds is not None]
+    return {
+        "name": name,
+        "conversations": len({Conversation.of(one.request) for one in own}),
+        "answers": sum(one.text is not None for one in own),
+        "seconds": statistics.median(seconds) if seconds else None,
+        "left": sum(one.text is None for one in own),
+    }
 
 
 def _label(value: Any) -> tuple[str, ...] | None:

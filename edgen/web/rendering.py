@@ -15,6 +15,7 @@ from edgen.core.page_parts import PAGE_PARTS, STYLE
 from edgen.core.text import safe
 
 _HERE = Path(__file__).parent
+_WRAPPED = re.compile(r"^(.{60,}?)[ \t]?\n(?=[^\s*•#>|-])(?!\d+[.)])", re.MULTILINE)
 _TYPES = {".css": "text/css", ".js": "text/javascript"}
 STATIC: dict[str, tuple[str, tuple[Path, ...]]] = {
     path.name: (_TYPES[path.suffix], (path,)) for path in sorted((_HERE / "static").glob("*.*s"))
@@ -49,6 +50,11 @@ def _list_link(run: Any, root: str) -> str:
     return f"/run/{run.slug}" if root == "/" else f"{root}index.html"
 
 
+def _flow(text: str) -> str:
+    """Return a text whose paragraphs flow: a break after a long line, as editors set them, becomes a space."""
+    return _WRAPPED.sub(r"\1 ", text)
+
+
 def page_name(identifier: str) -> str:
     """Return the name of a conversation's file in a static site: letters and digits of the id, and a digest
     where others were left out."""
@@ -67,7 +73,13 @@ _environment = Environment(
     lstrip_blocks=True,
     finalize=_shown,
 )
-_environment.filters |= {"count": _count, "dollars": _dollars, "link": _link, "list_link": _list_link}
+_environment.filters |= {
+    "count": _count,
+    "dollars": _dollars,
+    "flow": _flow,
+    "link": _link,
+    "list_link": _list_link,
+}
 
 
 def static_file(name: str) -> tuple[str, bytes] | None:

@@ -17,6 +17,7 @@ from edgen.api.runs import RunFacts, add_up_runs
 from edgen.core.errors import EdgenError
 from edgen.runtime.budget_status import budget_status
 from edgen.store.ledger import LedgerReader
+from edgen.store.mailbox import has_mailbox
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import SOURCES, html_page
 from edgen.web.guard import VISITOR
@@ -132,6 +133,7 @@ def _run_row(run: IndexedRun, facts: RunFacts) -> dict[str, Any]:
         "tokens": status.tokens.prompt + status.tokens.completion,
         "cost_usd": status.cost_usd,
         "cap": _cap(run.path),
+        "asks_people": has_mailbox(run.path),
         "in_flight": _in_flight(run.path) if status.state == "running" else 0,
         "per_minute": None if work is None else round(work.calls_per_minute),
         "left": None if left is None else _in_words(left),

@@ -18,7 +18,7 @@ from edgen.web.sources import Sources, stop_building
 
 HOST = "127.0.0.1"
 FACES: tuple[Face, ...] = (voting.FACE, labelling.FACE, play.FACE)
-_MOST_SENT = 1 << 16  # bytes of a form
+_MOST_SENT = 1 << 20  # bytes of a form: a character of a text takes up to 12
 
 
 def make_app(sources: Sources, guard: Guard) -> web.Application:

@@ -21,13 +21,13 @@ from edgen.core.text import safe
 from edgen.core.user_cache import cache_file
 from edgen.families.record_files import open_records, unknown_layout
 from edgen.store.conversation_index import ConversationIndex
-from edgen.store.mailbox import Mailbox, has_mailbox
+from edgen.store.mailbox import Mailbox, has_mailbox, is_desk
 from edgen.store.people import People, has_people
 from edgen.store.run_folder import RunFolder
 from edgen.validation.reading import find_inputs
 from edgen.web.indexing import Report
 
-_FORMAT = "3"  # of the index; another one is built anew
+_FORMAT = "4"  # of the index; another one is built anew
 _REST = 5  # times as long as an index took to build, until it is built anew
 _PAUSE = 1.0  # seconds between two looks for an unknown run
 _MOST_REST = 120.0  # seconds
@@ -160,6 +160,13 @@ class IndexedFiles(IndexedRun):
             return ()
 
 
+class AskedFile(IndexedRun):
+    """Requests to people about a file, in a folder of their own: no conversations."""
+
+    kind = "asked"
+    title = "Questions to people about a file"
+
+
 def stamp_of(files: Iterable[Path]) -> str:
     """Return a text that changes with the size or the time of any of these files."""
     digest = hashlib.sha256(_FORMAT.encode())
@@ -261,12 +268,14 @@ class Sources:
             return None
 
 
-def _data_at(path: Path) -> IndexedFiles | None:
+def _data_at(path: Path) -> IndexedFiles | AskedFile | None:
     """Return the data set at a path; None for a folder of runs. Raises UsageError and DataError."""
     if not path.exists():
         raise UsageError(
             f"{path}: there is no such file or folder; name a run, a folder of runs, or a file of conversations."
         )
+    if is_desk(path):
+        return AskedFile(path)
     if path.is_dir() and list_runs(path):
         return None
     try:

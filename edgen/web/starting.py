@@ -34,10 +34,11 @@ _MOST_COUNT = 10**7  # conversations
 
 class StartedRun:
     """A process that makes a run. `question` waits for an answer; `ended` is the sentence that it ended
-    with."""
+    with; `was_stopped` is true if the owner stopped it here."""
 
-    def __init__(self, number: int, name: str, command: list[str]) -> None:
-        self.number, self.name = number, name
+    def __init__(self, number: int, folder: Path, command: list[str]) -> None:
+        self.number, self.folder, self.name = number, folder, folder.name
+        self.was_stopped = False
         self.question: str | None = None
         self.ended: str | None = None
         self.ok = False
@@ -57,7 +58,7 @@ class StartedRun:
             line = msgspec.json.decode(data, type=Line)
             self.question = line.question
             if line.ended is not None:
-                self.ended, self.ok = line.ended, line.ok
+                self.ended, self.ok = line.ended, line.ok or self.was_stopped
         self._process.wait()
         self.question = None
         if self.ended is None:
@@ -112,17 +113,24 @@ class Starter:
         command = [sys.executable, "-P", "-m", "edgen.web.job_process", str(job), str(folder)]
         command += [] if count is None else [f"conversations={count}"]
         with self._lock:
+            if any(one.is_at_work and one.folder.resolve() == folder.resolve() for one in self._started):
+                raise UsageError(f"{folder}: this run was started here, and is at work.")
             if sum(one.is_at_work for one in self._started) >= _MOST_STARTED:
                 raise UsageError(
                     f"{_MOST_STARTED} runs that were started here are at work; wait for one, or stop one."
                 )
             number = self._started[-1].number + 1 if self._started else 1
             self._started = [one for one in self._started if one.is_at_work or not one.ok][-100:]
-            self._started.append(StartedRun(number, folder.name, command))
+            self._started.append(StartedRun(number, folder, command))
 
     def find(self, number: str) -> StartedRun | None:
         """Return the started run of that number."""
         return next((one for one in self._started if str(one.number) == number), None)
+
+    def note_stop(self, folder: Path) -> None:
+        """Note that the owner stopped the run of a folder: its page says so, and no further card has to."""
+        for one in self._started:
+            one.was_stopped |= one.is_at_work and one.folder.resolve() == folder.resolve()
 
     def dismiss(self, one: StartedRun) -> None:
         """Forget a run that ended."""
@@ -184,6 +192,7 @@ async def change_resume(request: web.Request) -> web.StreamResponse:
 async def change_stop(request: web.Request) -> web.StreamResponse:
     """Stop a run in its orderly way."""
     run = await asyncio.to_thread(run_of, request)
+    request.app[STARTER].note_stop(run.path)
     await asyncio.to_thread(stop_run, RunFolder(run.path))
     return _home()
 

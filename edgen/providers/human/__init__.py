@@ -13,7 +13,7 @@ from edgen.plugin.providers import AskPeople, PersonRequest, Price, scrub, view_
 from edgen.providers.human.config import HumanConfig
 
 _NOBODY = (
-    "a person answers this role, and people answer within a run: generate the job, then invite somebody with "
+    "a person answers this role, and nobody can be asked here: generate the job, then invite somebody with "
     "`edgen web RUN`, or play it with `edgen play JOB`"
 )
 _encode = msgspec.msgpack.Encoder().encode

@@ -15,14 +15,3 @@ document.addEventListener("keydown", (event) => {
   place.click();
   place.parentElement.querySelector("#reason")?.focus();
 });
-
-// A form is sent once; a page from the browser's memory may be sent again.
-for (const form of document.forms) {
-  form.addEventListener("submit", (event) => {
-    if (form.dataset.sent) event.preventDefault();
-    form.dataset.sent = "yes";
-  });
-}
-window.addEventListener("pageshow", () => {
-  for (const form of document.forms) delete form.dataset.sent;
-});

@@ -10,7 +10,6 @@ function shown(name, value) {
 function chart(card, run) {
   const figure = card.querySelector(".hour");
   if (!figure || !run.minutes.length) return;
-  figure.classList.remove("empty");
   figure.querySelector("polyline").setAttribute("points", run.points);
   figure.querySelector("polygon").setAttribute("points", `0,100 ${run.points} 59,100`);
 }
@@ -32,7 +31,7 @@ function update(card, facts) {
 
 // What a page has to be loaded again for: other runs, other states, other questions. Nothing is lost by that
 // unless something is being written in a form.
-const shape = (facts) => JSON.stringify([facts.runs.map((run) => [run.slug, run.state, run.problem]).sort(), facts.started]);
+const shape = (facts) => JSON.stringify([facts.runs.map((run) => [run.slug, run.state, run.problem, run.asks_people]).sort(), facts.started]);
 const isBusy = () => document.activeElement?.matches("input, select, textarea, button");
 let before = null;
 

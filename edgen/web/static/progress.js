@@ -9,7 +9,10 @@ async function refresh() {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById("figures");
     const shown = document.getElementById("figures");
-    if (fresh && shown && fresh.innerHTML !== shown.innerHTML) shown.replaceChildren(...fresh.childNodes);
+    if (!fresh || !shown) return;
+    const open = [...shown.querySelectorAll("details")].map((one) => one.open);
+    if (open.length) [...fresh.querySelectorAll("details")].forEach((one, place) => { one.open = open[place] ?? one.open; });
+    if (fresh.innerHTML !== shown.innerHTML) shown.replaceChildren(...fresh.childNodes);
   } catch {
     // The server is away for a moment; the next look finds it again.
   }
