@@ -28,6 +28,7 @@ from edgen.protocols.labelled_units import ABOUT
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.store.ledger import Outcome
 
+MOST_REQUESTS = 100_000  # of one task: a protocol that asks more never ends
 _GONE = 3  # scenarios in a row without an answer at the end of a run: not a coincidence
 
 
@@ -38,7 +39,7 @@ class Rollout:
     """
 
     __slots__ = (
-        "_clients", "client", "fresh", "key", "last", "refused", "request", "result", "spent", "task",
+        "_clients", "_requests", "client", "fresh", "key", "last", "refused", "request", "result", "spent", "task",
     )  # fmt: skip
 
     request: Request | None
@@ -53,6 +54,7 @@ class Rollout:
         self.refused = ""
         self.fresh = 0
         self._clients = clients
+        self._requests = 0
         self._step(task.protocol.send, None)
 
     def answer(self, reply: Reply) -> None:
@@ -106,6 +108,9 @@ class Rollout:
             known = ", ".join(sorted(self._clients))
             said = f"asked the role {request.role!r}, which its `roles` does not list (listed: {known})"
             refuse_value("protocol", self.task.made_by, said)
+        self._requests += 1
+        if self._requests > MOST_REQUESTS:
+            refuse_value("protocol", self.task.made_by, f"asked {MOST_REQUESTS:,} requests and did not end")
         self.client = client
         self.key = self.client.key(request)
 

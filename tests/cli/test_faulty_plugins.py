@@ -300,6 +300,19 @@ def test_a_protocol_that_yields_or_returns_something_else(
     assert calls_made(command, tmp_path / "run") >= max(before, 12)
 
 
+def test_a_protocol_that_never_ends(
+    command: Command, site: Site, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgen.execution.rollout.MOST_REQUESTS", 50)
+    site.add(
+        "protocols", "odd", PROTOCOL.replace("WORK", "first = next(work)\n        while True: yield first")
+    )
+    ended = command("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run")
+    assert ended.code == 2, ended.err
+    assert "The protocol 'odd' of odd-pack 1.0 asked 50 requests and did not end" in ended.err
+    assert calls_made(command, tmp_path / "run") <= 12, "each was asked once"
+
+
 class TestMeasure:
     def test_the_others_are_printed_and_the_command_fails(
         self, command: Command, site: Site, job: Path, tmp_path: Path
