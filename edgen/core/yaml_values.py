@@ -267,9 +267,10 @@ _SHAPES = {
 
 # msgspec's words, and edgen's for them.
 _WORDS = {
-    "`str`": "a text", "`int`": "a whole number", "`float`": "a number", "`bool`": "true or false", "`array`": "a list",
-    "`object`": "a mapping", "`null`": "nothing", " | ": " or ",
+    "str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false", "array": "a list",
+    "object": "a mapping", "null": "nothing",
 }  # fmt: skip
+_TYPES = re.compile(r"`([a-z]+(?: \| [a-z]+)*)`")
 
 
 def _worded(message: str, value: Any, path: str) -> str:
@@ -279,8 +280,10 @@ def _worded(message: str, value: Any, path: str) -> str:
     if private is not None and isinstance(value, str):
         return private
     message = message.split(" - at `")[0]
-    for old, new in _WORDS.items():
-        message = message.replace(old, new)
+    message = _TYPES.sub(
+        lambda types: " or ".join(_WORDS.get(one, one) for one in types[1].split(" | ")), message
+    )
+    message = message.replace(" of length >= 1", " that is not empty")
     message = message[0].lower() + message[1:]
     if message == "expected a text, got a mapping":
         message += BRACES

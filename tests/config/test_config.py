@@ -72,6 +72,7 @@ def test_the_shipped_quickstart_is_a_job() -> None:
         ("name: ''", "$.name:"),
         ("conversations: 0", "$.conversations: expected a whole number >= 1"),
         ("conversations: '200'", "$.conversations: expected a whole number, got a text"),
+        ("split: {by: 0.1}", "$.split.by: expected a text or a list, got a number (it is 0.1)"),
         ("space: no", "a text that YAML reads as a truth value goes in quotes"),
         ("space: ''", "$.space:"),
         ("design: sequential", "$.design:"),
