@@ -49,7 +49,7 @@ def drop_shared_marks(found: Lines) -> bool:
     if "\n" in first:
         _drop_first_lines(lines)
         _drop_between(lines)
-    if lines[0].body.rstrip(" \n,;")[-1:] in _CLOSERS:
+    if (end := lines[0].body.rstrip()).rstrip(",;")[-1:] in _CLOSERS or "\\" in end[-_MOST_ENDS:]:
         _drop_ends(lines)
     if lines[0].label.endswith("|") and "|" in first.strip("|"):
         _drop_columns(lines)
@@ -98,7 +98,7 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
     start = next(
         (at for at, mark in enumerate(shared) if mark not in _SPOKEN_ENDS and not mark.isalnum()), -1
     )
-    if start < 0 or any(map(str.isalnum, shared[start:])):
+    if start < 0 or (any(map(str.isalnum, shared[start:])) and shared[start] != "\\"):
         return
     shared = shared[start:]
     opening = _OPENING.get(shared[0])
