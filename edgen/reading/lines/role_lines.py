@@ -60,6 +60,8 @@ def _without_unspaced(found: Lines, alone: list[RoleLine]) -> list[RoleLine]:
         for line, text in zip(found.lines, before, strict=True)
         if not text.strip() or text.endswith("\n")
     }
+    if len(spaced) == len(alone):  # most
+        return alone
     shapes = {shape_of(line.prefix.strip()) for line in alone if id(line) in spaced}
     kept = [line for line in alone if id(line) in spaced or shape_of(line.prefix.strip()) in shapes]
     return kept if len(spaced) > len(alone) // 2 and count_speakers(kept) > 1 else alone
