@@ -15,7 +15,15 @@ from pathlib import Path
 
 from edgen.preferences.text_forms import Forms, read_sections
 
-_GATES = ("evaluator", "object", "judging", "mine", "side", "soft", "lone")  # without one of these, a text appeals to nobody
+_GATES = (
+    "evaluator",
+    "object",
+    "judging",
+    "mine",
+    "side",
+    "soft",
+    "lone",
+)  # without one of these, a text appeals to nobody
 _PARTS = ("must", "role", "call")  # of forms of other classes
 _LONGEST = 300  # characters of a sentence; a longer one is looked at in pieces
 _END = re.compile(r"[.!?…]+(?=[\s\"”»)]|$)|[。！？।؟;\n]+")

@@ -221,7 +221,9 @@ def listed(name: str) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(("name", "least"), [("development", 0.9), ("held_out", 0.85), ("later", 0.65), ("compared", 0.7)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("development", 0.9), ("held_out", 0.85), ("later", 0.65), ("compared", 0.7)]
+)
 def test_recall_on_a_list(name: str, least: float) -> None:
     texts = listed(name)
     assert sum(judge_directed(text) is not None for _, text in texts) / len(texts) >= least
