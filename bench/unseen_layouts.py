@@ -391,4 +391,80 @@ UNSEEN: dict[str, Layout] = {
     "p json fenced foot": _each("{r}: {t}", foot='\n\n```json\n{{"probability": {p}}}\n```'),
     "acts numbered roman": _in_parts("{r}: {t}", 6, "ACT {n}: THE LESSON"),
     "stage business between": _in_parts("**{r}:** {t}", 5, "*Scene {n}: later that day*"),
+    "numbered with hash headings and colon": _each("# {n}: {r}\n{t}", between="\n\n"),
+    "quote blocks then name": _each("> {t}\n— {r}", between="\n\n", plain=True),
+    "right-aligned name after text": _each("{t} [{r}]", between="\n"),
+    "text then role in brackets": _each("{t} ({r})", between="\n\n"),
+    "speech verbs German": _each(
+        "Der {r} sagt: „{t}“",
+        names=("Lehrer", "Schüler"),
+        between="\n\n",
+        foot="\n\nWahrscheinlichkeit: {p}",
+        plain=True,
+    ),
+    "German inverted": _each(
+        "„{t}“, sagte der {r}.",
+        names=("Lehrer", "Schüler"),
+        between="\n\n",
+        foot="\n\nWahrscheinlichkeit: {p}",
+        plain=True,
+    ),
+    "WhatsApp dots": _each("[01.05.24, 09:{m}:00] ~ {r}: {t}"),
+    "Slack markdown": _each("*{r}*  `9:{m}`\n>{t}", between="\n"),
+    "Skype": _each("[{n}/5/2024 9:{m} AM] {r} : {t}"),
+    "ticket comments": _each("Comment {n} — {r} (2024-05-01 09:{m})\n\n{t}", between="\n\n---\n\n"),
+    "git style": _each("Author: {r}\nDate: 2024-05-01 09:{m}\n\n    {t}", between="\n\n"),
+    "man page": _each("{R}\n       {t}", between="\n\n", foot="\n\nPROBABILITY\n       {p}"),
+    "jupyter": _each("In [{n}]: {r}\n{t}", between="\n\n"),
+    "latex verse": _each("\\{o}{{{t}}}", foot="\n\\probability{{{p}}}"),
+    "typst": _each("#turn[{r}][{t}]", foot="\n#probability[{p}]"),
+    "RTF-like": _each("{{\\b {r}:}} {t}\\par", foot="\n{{\\b Probability:}} {p}\\par"),
+    "markdown footnotes": _each("[^{n}]: **{r}** {t}"),
+    "markdown links": _each("[{r}](#turn-{n}): {t}"),
+    "checkbox numbers": _each("☐ {n}. {r}: {t}"),
+    "stars as bullets with emoji role": _each("* 👨‍🏫 *{r}*: {t}", "* 👧 *{r}*: {t}"),
+    "XML entity attributes single quotes": _each(
+        "<turn by='{o}' n='{n}'>{t}</turn>", write=escape, head="<talk>\n", foot="\n</talk>\n<p>{p}</p>"
+    ),
+    "XML speaker sibling": _each(
+        "<speaker>{r}</speaker>\n<line>{t}</line>", write=escape, foot="\n<probability>{p}</probability>"
+    ),
+    "JSON text blob": _values(
+        lambda r, t, _: f"{r}: {t}", lambda v, p: _dumps({"conversation": "\n".join(v), "probability": p})
+    ),
+    "YAML dialogue string": _each("  {r}: {t}", head="dialogue: |\n", foot="\nprobability: {p}"),
+    "Speaker A with roles in list": _each(
+        "A: {t}", "B: {t}", head="Participants:\nA (teacher)\nB (student)\n\n"
+    ),
+    "Speaker ids with legend at the end": _each(
+        "S1: {t}", "S2: {t}", foot="\n\nS1 is the teacher and S2 is the student.\nProbability: {p}"
+    ),
+    "log lines": _each(
+        "2024-05-01 09:{m}:00 INFO {o} - {t}", foot="\n2024-05-01 10:00:00 INFO probability - {p}"
+    ),
+    "log brackets level": _each("[INFO] [{o}] {t}", foot="\n[INFO] [probability] {p}"),
+    "Go struct": _each(
+        '\t{{Role: "{o}", Text: {t}}},',
+        write=_dumps,
+        head="var turns = []Turn{{\n".replace("{{", "{"),
+        foot="\n}}\nvar probability = {p}",
+    ),
+    "JSON dict of dicts": _values(
+        lambda r, t, i: (f"message_{i + 1}", {"sender": r.lower(), "body": t}),
+        lambda v, p: _dumps({"messages": dict(v), "p_understood": p}),
+    ),
+    "JSON teacher says pairs": _values(
+        lambda _r, t, _: t,
+        lambda v, p: _dumps(
+            {
+                "rounds": [
+                    {"round": k + 1, "teacher_says": a, "student_says": b}
+                    for k, (a, b) in enumerate(zip(v[::2], v[1::2], strict=True))
+                ],
+                "probability": p,
+            }
+        ),
+    ),
+    "p roughly words": _each("{r}: {t}", foot="\n\nRoughly {pn}% likely that the student understood."),
+    "p boxed": _each("{r}: {t}", foot="\n\n$\\boxed{{{p}}}$"),
 }

@@ -15,7 +15,15 @@ from pathlib import Path
 
 from edgen.preferences.text_forms import Forms, read_sections
 
-_GATES = ("evaluator", "object", "judging", "mine")  # without one of these, a text appeals to nobody
+_GATES = (
+    "evaluator",
+    "object",
+    "judging",
+    "mine",
+    "side",
+    "soft",
+    "lone",
+)  # without one of these, a text appeals to nobody
 _PARTS = ("must", "role", "call")  # of forms of other classes
 _LONGEST = 300  # characters of a sentence; a longer one is looked at in pieces
 _END = re.compile(r"[.!?…]+(?=[\s\"”»)]|$)|[。！？।؟;\n]+")
@@ -60,6 +68,12 @@ def _appeals(has: set[str], *, spoken_to: bool) -> bool:
     asks = bool(has & {"rate", "choose", "label"})
     claims = bool(has & {"extreme", "label", "better"})
     if spoken_to and (claims or ("object" in has and asks) or ("rare" in has and asks)):
+        return True
+    if "decided" in has and {"side", "soft", "lone"} & has:
+        return True
+    if "side" in has and ({"ends", "rare"} & has or spoken_to):
+        return True
+    if "rare" in has and "prefers" in has:
         return True
     if "judging" in has and "choose" in has:
         return True

@@ -18,7 +18,8 @@ result (`learned`):
    calls a role by another word, in any language, is a turn of its own, and the repair says so.
 6. `assembly` makes the conversation of what was found, and names the repairs.
 
-A reply in other languages' words for the roles is read the same way once its labels are translated (`foreign_words`).
+A reply in other languages' words for the roles is read the same way once its labels are translated (`foreign_words`). Where no
+two sides are found, labels are looked for by the frame that they share (`lines/frames`).
 Nothing here raises, and the work is linear in the length.
 """
 

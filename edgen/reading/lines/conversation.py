@@ -13,7 +13,7 @@ from typing import Any
 
 from edgen.reading.assembly import Found
 from edgen.reading.lines.groups import Group, Inside, cut_at_end, drop_nested, look_inside, split_groups
-from edgen.reading.lines.line import Lines, RoleLine, count_speakers, has_half, unadorned
+from edgen.reading.lines.line import Lines, RoleLine, count_speakers, has_half, stand_behind, unadorned
 from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
 from edgen.reading.lines.shared_marks import drop_shared_marks
 from edgen.reading.repairs import Repair
@@ -72,7 +72,7 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     )
     if inline:
         found = split_lines(_FOOT.sub("]\nProbability", _INLINE.of(roles).sub("\n", text)), roles)
-    if not found.lines:
+    if not found.lines or stand_behind(found):
         return None
     if count_speakers(found.lines) > 1:
         found = cut_at_other_words(found, roles)

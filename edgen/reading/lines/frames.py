@@ -3,7 +3,7 @@
     1 / Teacher / …     Turn(role="teacher", text="…"),     - **Speaker:** Teacher     P1 = Teacher, P2 = Student
                                                               **Text:** …              P1: …
     | Teacher | Student |      “…,” said the teacher.
-    | …       | …       |
+    | …       | …       |          … [Teacher]
 
 A frame is what stands before a speaker's word on its line and what follows it, numbers, letters of a list and hours
 apart. It counts only if two speakers have it at least twice each, and if a mark that no sentence has is part of it.  This is tried only where nothing else finds two speakers. Linear in the text's length.
@@ -40,9 +40,15 @@ _LEGEND = RolePattern(
     r"|(?m:^)[^\w\n]{0,6}(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})[*_]{0,3}[ ]\((?:the\s|an?\s)?(?P<of>(?i:ROLE))\)"
 )
 _COLUMNS = r"(?im)^\|?[ ]*[*_]{0,2}(?P<one>%s)[*_]{0,2}[ ]*\|[ ]*[*_]{0,2}(?P<two>%s)[*_]{0,2}[ ]*\|?[ ]*\n[|: -]{5,}\n"
+_CHANCE = compile_later(r"(?i)\n(?P<left>[^\n]{0,60}?)(?:probability|likelihood|chance)[^\w\n]{0,12}(?=\d)")
 _CELL = compile_later(r"(?<!\\)\|")
 _SAID = compile_later(
     r"\A\s*(?P<text>(?P<open>[\"“«„—–])[^\n]*)(?P<close>[\"”»“—–])[ ]?(?P<by>[^\n\"”»“]{3,60})[.:]?\s*\Z"
+)
+
+
+_SIGNED = compile_later(
+    r"(?s)\A(?P<text>.*\S)\s*(?:[-–—]{1,2}[^\S\n]*(?P<dash>)|[\[(<](?P<bracket>))(?:the )?(?P<who>[^\W\d_]{2,30})(?(bracket)[\])>])[.]?\s*\Z"
 )
 
 
@@ -67,6 +73,7 @@ def rewrite_frames(text: str, roles: RoleWords) -> str | None:
         or _rewritten(text, _labels(text, *_abbreviations(roles)))
         or _rewrite_columns(text, words)
         or _rewrite_said(text, words, pattern)
+        or _rewrite_signed(text, words)
     )
 
 
@@ -94,11 +101,12 @@ def _legend(text: str, roles: RoleWords) -> tuple[Mapping[str, str], int]:
     known, _ = _known(roles)
     found: dict[str, str] = {}
     end = 0
-    for match in _LEGEND.of(roles).finditer(text[:_HEAD]):
+    tail = max(_HEAD, len(text) - _HEAD // 2)
+    for match in (*_LEGEND.of(roles).finditer(text[:_HEAD]), *_LEGEND.of(roles).finditer(text, tail)):
         short, role = match["short"] or match["person"], match["role"] or match["of"]
-        if short.lower() not in known:
+        if short.lower() not in known and kind_of(short) != "am":
             found.setdefault(short, known[role.lower()])
-            end = match.end()
+            end = match.end() if match.start() < _HEAD else end
     return (found, end) if len({*found.values()}) > 1 else ({}, 0)
 
 
@@ -146,7 +154,7 @@ def _rewritten(text: str, labels: Sequence[_Label]) -> str | None:
         if len(kept) < len(same) and any(map(str.strip, left)):
             continue  # a label in another form would leave its words to somebody else
         if _speak([label for label, _ in kept]) and _separates(left, right, kept):
-            return _as_lines(text, kept)
+            return _as_lines(_with_probability(text, left, kept[-1][1]), kept)
     return None
 
 
@@ -193,6 +201,15 @@ def _separates(left: tuple[str, ...], right: str, labels: Sequence[tuple[_Label,
         if opened in _PAIRS and right.strip()
         else opened in ("(", "/", "@")
     )
+
+
+def _with_probability(text: str, left: tuple[str, ...], start: int) -> str:
+    """Return the text with the line behind the last turn's first, in the same frame, that gives the probability as one under
+    its label alone."""
+    for line in _CHANCE.finditer(text, start):
+        if shape_of(line["left"]) == left:
+            return f"{text[: line.start()]}\nProbability: {text[line.end() :]}"
+    return text
 
 
 def _as_lines(text: str, labels: Sequence[tuple[_Label, int]]) -> str | None:
@@ -248,3 +265,23 @@ def _rewrite_said(text: str, words: Mapping[str, str], pattern: re.Pattern[str])
     counts = sorted(Counter(spoken).values())
     enough = len(counts) > 1 and counts[0] >= _LEAST and len(spoken) == quoted
     return "\n".join(lines) if enough else None
+
+
+def _rewrite_signed(text: str, words: Mapping[str, str]) -> str | None:
+    """Return the text with paragraphs or lines that end with who speaks, as `… [Teacher]`, as lines."""
+    paragraphs = re.split(r"\n[^\S\n]*\n\s*", text)
+    if len(paragraphs) <= 2 * _LEAST:
+        paragraphs = text.split("\n")
+    lines: list[str] = []
+    signed: list[str] = []
+    for paragraph in paragraphs:
+        found = _SIGNED.match(paragraph)
+        role = words.get(found["who"].lower()) if found is not None else None
+        if found is None or role is None:
+            lines.append(paragraph)
+            continue
+        signed.append(role)
+        lines.append(f"{role}: {re.sub(r'(?m)^> ?', '', found['text']).strip()}")
+    counts = sorted(Counter(signed).values())
+    enough = len(counts) > 1 and counts[0] >= _LEAST and len(signed) * 2 > len(lines)
+    return "\n\n".join(lines) if enough else None

@@ -14,6 +14,7 @@ import msgspec
 from edgen.reading.roles import RoleWords
 
 _HALVES = frozenset("*_|")
+_FEW = 3  # labels below texts, and one more
 TOKEN = re.compile(r"\d+|[^\W\d_]+|[^\w\s]|_|\n|[^\S\n]+")
 
 
@@ -81,6 +82,21 @@ def keep(found: Lines, kept: Sequence[RoleLine]) -> Lines:
     for line, body in zip(kept, bodies[1:], strict=True):
         line.body = "".join(body)
     return Lines("".join(pieces), list(kept))
+
+
+def stand_behind(found: Lines) -> bool:
+    """Return whether all labels stand below the texts that they name, each before a blank line."""
+    bodies = [line.body for line in found.lines[:-1]]
+    before = [found.lead, *bodies]
+    return (
+        found.lines[0].kind != "colon"
+        and len(bodies) >= _FEW
+        and all(text.strip() and text.rstrip(" \t")[-1:] != "\n" for text in before)
+        and all(
+            body.lstrip(" \t").startswith("\n") and not body.lstrip(" \t")[1:].partition("\n")[0].strip()
+            for body in bodies
+        )
+    )
 
 
 def has_half(prefix: str, text: str) -> bool:

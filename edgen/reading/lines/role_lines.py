@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from edgen.reading.lines.labels import ALIAS, KEY, NAMED, ROLE, ROLE_ALONE, UNDERLINE
-from edgen.reading.lines.line import Lines, RoleLine, count_speakers, keep
+from edgen.reading.lines.line import Lines, RoleLine, count_speakers, keep, shape_of
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.marker import find_marker
 
@@ -60,8 +60,10 @@ def _without_unspaced(found: Lines, alone: list[RoleLine]) -> list[RoleLine]:
         for line, text in zip(found.lines, before, strict=True)
         if not text.strip() or text.endswith("\n")
     }
-    prefixes = {line.prefix for line in alone if id(line) in spaced}
-    kept = [line for line in alone if id(line) in spaced or line.prefix in prefixes]
+    if len(spaced) == len(alone):  # most
+        return alone
+    shapes = {shape_of(line.prefix.strip()) for line in alone if id(line) in spaced}
+    kept = [line for line in alone if id(line) in spaced or shape_of(line.prefix.strip()) in shapes]
     return kept if len(spaced) > len(alone) // 2 and count_speakers(kept) > 1 else alone
 
 

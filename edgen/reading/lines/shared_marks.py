@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from edgen.reading.lines.line import Lines, RoleLine, shape_of
 from edgen.reading.lines.role_lines import decode_text
@@ -29,10 +29,11 @@ _MOST_ENDS = 9  # characters
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
 _CLOSERS = frozenset([*_OPENING, "/"])
 _SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
+_LONGEST = 80  # characters of a line that is no speech
+# A heading of a part: the whole line.
 _HEADING = re.compile(
-    r"\n[^\S\n]*(?:\#{1,6}[ ](?P<title>)[^\n]{1,80}|(?P<rule>[-=~—–]{2,9})[ ]?(?P<ruled>)[^\n]{1,60}?[ ]?(?P=rule)"
-    r"|[^\w\n]{0,6}(?P<named>part|phase|scene|act|stage|section|segment|episode)\s(?:\d{1,2}|[ivx]{1,4})\b[^\n]{0,60})\s*\Z",
-    re.IGNORECASE,
+    r"(?i)\#{1,6}[ ](?P<title>)\S|(?P<rule>[-=~—–]{2,9})[ ]?(?P<ruled>)[^\n]{1,60}?(?P=rule)\Z"
+    r"|[^\w\n]{0,6}(?P<named>part|phase|scene|act|stage|section|segment|episode)\s(?:\d{1,2}|[ivx]{1,4})\b"
 )
 
 
@@ -49,7 +50,7 @@ def drop_shared_marks(found: Lines) -> bool:
     if "\n" in first:
         _drop_first_lines(lines)
         _drop_between(lines)
-    if lines[0].body.rstrip(" \n,;")[-1:] in _CLOSERS:
+    if (end := lines[0].body.rstrip()).rstrip(",;")[-1:] in _CLOSERS or "\\" in end[-_MOST_ENDS:]:
         _drop_ends(lines)
     if lines[0].label.endswith("|") and "|" in first.strip("|"):
         _drop_columns(lines)
@@ -79,14 +80,25 @@ def _drop_first_lines(lines: Sequence[RoleLine]) -> None:
     roles = {line.role.lower() for line in lines}
     for _ in range(_MOST_BETWEEN):
         texts = [line.body.strip().partition("\n") for line in lines]
-        shapes = {
-            tuple(["role" if kind in roles else kind for kind in shape_of(text[0].strip())]) for text in texts
-        }
-        shape = shapes.pop()
-        if shapes or ("0" not in shape and "role" not in shape) or not all(text[2].strip() for text in texts):
+        firsts = [text[0] for text in texts]
+        if not all(text[2] for text in texts) or not _are_alike(firsts, roles):
+            return
+        if not any(map(str.isdigit, firsts[0])) and len({*firsts}) == 1:
             return
         for line, text in zip(lines, texts, strict=True):
             line.body = text[2]
+
+
+def _are_alike(lines: list[str], roles: Collection[str] = ()) -> bool:
+    """Return whether short lines are the same, numbers and roles apart."""
+    if lines[0] == lines[-1] and lines.count(lines[0]) == len(lines):
+        return True
+    words = len(lines[0].split())
+    if any(len(line) > _LONGEST or len(line.split()) != words for line in lines):
+        return False
+    shapes = (["role" if kind in roles else kind for kind in shape_of(line.strip())] for line in lines)
+    first = next(shapes)
+    return all(shape == first for shape in shapes)
 
 
 def _drop_ends(lines: Sequence[RoleLine]) -> None:
@@ -98,7 +110,7 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
     start = next(
         (at for at, mark in enumerate(shared) if mark not in _SPOKEN_ENDS and not mark.isalnum()), -1
     )
-    if start < 0 or any(map(str.isalnum, shared[start:])):
+    if start < 0 or (any(map(str.isalnum, shared[start:])) and shared[start] != "\\"):
         return
     shared = shared[start:]
     opening = _OPENING.get(shared[0])
@@ -115,10 +127,8 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
     like the first of them says something else, as in `[result]`."""
     bodies = [line.body.rstrip().split("\n")[-_MOST_BETWEEN - 1 :] for line in lines[:-1]]
     shared = 0
-    while (
-        shared < min(map(len, bodies)) - 1
-        and len({shape_of(body[-1 - shared].strip()) for body in bodies}) == 1
-    ):
+    most = min(map(len, bodies)) - 1
+    while shared < most and _are_alike([body[-1 - shared] for body in bodies]):
         shared += 1
     while shared and not bodies[0][-shared].strip():
         shared -= 1
@@ -133,13 +143,16 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
 
 def _drop_headings(lines: Sequence[RoleLine]) -> bool:
     """The headings of parts in front of the next turn: numbered ones, and others that stand there more than once."""
-    found = [(line, _HEADING.search("\n" + line.body)) for line in lines[:-1] if "\n" in line.body.rstrip()]
-    headings = [(line, heading) for line, heading in found if heading is not None and heading.start() > 0]
-    often = Counter(heading.lastgroup for _, heading in headings)
+    headings = []
+    for line in lines[:-1]:
+        said, _, last = line.body.rstrip().rpartition("\n")
+        if said.strip() and len(last) <= _LONGEST and (heading := _HEADING.match(last.strip())) is not None:
+            headings.append((line, said, heading))
+    often = Counter(heading.lastgroup for _, _, heading in headings)
     dropped = False
-    for line, heading in headings:
+    for line, said, heading in headings:
         if heading["named"] is not None or often[heading.lastgroup] > 1:
-            line.body, dropped = line.body[: heading.start() - 1], True
+            line.body, dropped = said, True
     return dropped
 
 

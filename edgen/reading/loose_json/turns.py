@@ -21,9 +21,10 @@ WHOLES = frozenset({"conversation", "dialogue", "dialog", "transcript", "chat"})
 PROBABILITY = re.compile(r"(?i)probab|likelihood|chance|^p(?:_(?:underst|learn|succ|solv|help)\w{0,20})?$")
 # A key that is somebody's name, not a fact about him (`student_emotion`).
 _SPEAKER = RolePattern(
-    r"(?i)(?:[\W_]|\d){0,16}(?:ROLE)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:[\W_]{0,16}|\s?[(\[].{1,80}[)\]][\W_]{0,8})\Z"
+    r"(?i)(?:[\W_]|\d){0,16}(?:ROLE)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:_(?:says|said|text|message|line|turn|response|reply|utterance|speech))?(?:[\W_]{0,16}|\s?[(\[].{1,80}[)\]][\W_]{0,8})\Z"
     r"|[^\n]{1,80}[(\[]\s?(?:ROLE)\s?[)\]]\W{0,8}\Z"
 )
+_NUMBERED = re.compile(r"[^\W\d]{0,20}[ _-]?\d{1,4}")
 _STRING = re.compile(r"[\W_\d]{0,16}([^:：\n]{1,60}?)[*_\s\"']{0,4}[:：](.*)", re.DOTALL)
 _ENDED = ("ended_by", "endedby")
 
@@ -110,9 +111,7 @@ def turns_of(value: Any, shapes: Shapes) -> list[tuple[str, str]]:
         ]
         if not keyed and (columns := _columns_of(value, shapes.said)):
             return columns
-        numbered = [
-            child for key, child in members(value) if is_object(child) and key.strip("turn_ ").isdigit()
-        ]
+        numbered = [child for key, child in members(value) if is_object(child) and _NUMBERED.fullmatch(key)]
         return keyed if keyed or not numbered else turns_of(numbered, shapes)
     turns: list[tuple[str, str]] = []
     for item in value:

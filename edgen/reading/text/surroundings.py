@@ -33,14 +33,14 @@ _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>',
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d{1,2}:\d{2}[ ])?(?:[\w'’.,%]{1,20}[ ]){0,8}(?:probability|likelihood|chance|p\((?:\\text\{)?\w{1,12})\b)"
+    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d{1,2}:\d{2}[ ])?(?:[\w'’.,%]{1,20}[ ]){0,8}(?:probability|likelihood|chance|likely|p\((?:\\text\{)?\w{1,12})\b)"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
     r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale|please\snote"
     r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto|would\syou\slike\sme"
     r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)|end\sof\s(?:output|simul|resp|transcr))\b)"
     r")"
 )
-_LIKELY = compile_later(r"(?i)probability|likelihood|chance|\bp\s?\(")
+_LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?\(")
 _SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
 _SEPARATOR = compile_later(_SEPARATORS)
 _NUMBERED = compile_later(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
@@ -50,12 +50,13 @@ _SCALE = compile_later(
 _INSIDE = compile_later(
     r"(?i)(?P<value>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)\s(?:probability|likelihood|chance)\s(?:that|of)\b"
     r"|(?:probability|likelihood|chance)\sof\s(?P<of>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof|in)\s\d{1,3}\b))?)"
+    r"|(?P<likely>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|per\s?cent))\slikely\s(?:that|to)\b"
     r"|\b(?:at|as|about|around|roughly)\s(?P<at>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof|in)\s\d{1,3}\b))?)"
 )
 # The last line behind the turns: a number alone, or under a label about what was understood.
 _VALUE = compile_later(r"\d[.,]\d|%")
 _LAST_VALUE = compile_later(
-    r"(?i)(?:\A|\n)[^\w\n]{0,12}(?:(?:final|estimated|overall|answer|understanding|comprehension|learning|success|confidence|score|level|rate|estimate"
+    r"(?i)(?:\A|\n)[^\w\n]{0,12}(?:boxed\{)?(?:(?:final|estimated|overall|answer|understanding|comprehension|learning|success|confidence|score|level|rate|estimate"
     r"|value|result|of|the|student)\b[^\w\n]{1,4}){0,4}(?P<value>(?:0?[.,]\d{1,4}|1\.0{1,4}|\d{1,3}\s?(?:%|per\s?cent|out\sof\s\d{1,3}\b))"
     r"(?:[ ]?\([^()\n]{1,20}\))?)[^\w\n]{0,8}\s*\Z"
 )
@@ -65,7 +66,7 @@ _NEGATED = compile_later(
 _NEUTRAL = frozenset({
     "the", "a", "an", "of", "that", "this", "in", "my", "his", "her", "their", "s", "p", "student", "teacher", "final",
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent", "probability",
-    "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate",
+    "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let", "roughly",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
@@ -93,7 +94,12 @@ def may_give(words: bytes) -> bool:
 def _mentions(text: str) -> bool:
     """Return whether a text speaks of a probability at all."""
     words = fold(text)
-    return may_give(words) or b"chance" in words or (b"(" in words and _LIKELY.search(text) is not None)
+    return (
+        may_give(words)
+        or b"chance" in words
+        or b"likely" in words
+        or (b"(" in words and _LIKELY.search(text) is not None)
+    )
 
 
 # A label, some mark and one number, without any other word: here any mark separates that is no sign of the number.
@@ -118,7 +124,7 @@ def value_of_line(line: str) -> str | None:
         separator = _SEPARATOR.search(line, likely.end())
         if _is_sentence(line):
             if (found := _INSIDE.search(line)) is not None:
-                return "" if is_negated(line) else found["value"] or found["of"] or found["at"]
+                return "" if is_negated(line) else next(filter(None, found.groups()))
             if separator is None:
                 return ""
     label, value = (line, "") if separator is None else (line[: separator.start()], line[separator.end() :])
