@@ -10,12 +10,14 @@ no value.
 pictures_in, without_pictures: the pictures that a text names.
 words: the words of a text, without case. spoken: words as one text to look phrases up in. loops: whether
 a side repeats itself. hash64: a number from a text, for draws that do not depend on an order.
+DigestTable: such numbers seen so far, in few bytes each.
 shingles_of, are_alike, ALIKE: near-duplicates.
 """
 
 from __future__ import annotations
 
 from edgen.core.digest import hash64 as hash64
+from edgen.core.digest_table import DigestTable as DigestTable
 from edgen.core.pictures import pictures_in as pictures_in
 from edgen.core.pictures import without_pictures as without_pictures
 from edgen.core.text import NONE as NONE

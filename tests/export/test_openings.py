@@ -34,11 +34,7 @@ def rows_of(folder: Path, name: str = "train.jsonl") -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", CHATS)
 def test_no_line_that_nobody_said_without_opening(name: str, tmp_path: Path) -> None:
-    try:
-        write(name, RUN, tmp_path / "out")
-    except ShortError as error:
-        assert any(reason in str(error) for reason in ("no_", "same_context", "turns", "more are needed"))  # noqa: PT017
-        return
+    assert write(name, RUN, tmp_path / "out").rows
     assert LINE not in everything(tmp_path / "out")
 
 

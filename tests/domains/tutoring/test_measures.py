@@ -318,7 +318,7 @@ def test_tutors_are_compared_by_scenario_and_the_planted_difference_is_covered(t
             {
                 "name": "t",
                 "seed": 7,
-                "conversations": 40,
+                "conversations": 120,
                 "space": "italian_prepositions",
                 "protocol": "tutoring",
                 "tutoring": {"student_turns": 14, "responses": 2},

@@ -7,10 +7,13 @@ A context is a turn with several responses. Krippendorff's alpha has the distanc
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from edgen.domains.tutoring.served import responses_to
 from edgen.plugin import Measure, Sample, Share, Total, Words
@@ -54,13 +57,14 @@ class ActionAgreement(msgspec.Struct, frozen=True, kw_only=True):
 class AgreementCount:
     def __init__(self) -> None:
         self._sizes: Counter[int] = Counter()
-        self._contexts: list[
-            tuple[int, int, bool, Set, Set]
-        ] = []  # scenario, responses, agree, student's, the first's
+        # Of each context: its scenario, how many responses, whether they agree, the student's set, the first's.
+        self._scenarios, self._many, self._agree = array("q"), array("I"), array("b")
+        self._student, self._first = array("I"), array("I")
         self._labelled: list[list[Set]] = []
         self._labels = 0
         self._copies = 0  # contexts whose responses are one text
-        self._known: dict[Set, Set] = {}
+        self._known: dict[Set, int] = {}  # the number of each set
+        self._all: list[Set] = []
 
     def see(self, sample: Sample, words: Words) -> None:
         before: tuple[str, ...] = ()
@@ -71,38 +75,48 @@ class AgreementCount:
             before = turn.labels
 
     def _see(self, scenario: int, before: tuple[str, ...], labels: Sequence[tuple[str, ...]]) -> None:
-        sets = [self._keep(frozenset(one)) for one in labels]
+        numbers = [self._keep(frozenset(one)) for one in labels]
+        sets = [self._all[number] for number in numbers]
         self._sizes[len(sets)] += 1
         if self._labels < _MOST and len(sets) > 1:
             self._labelled.append(sets)
             self._labels += len(sets)
-        agree = len({*sets}) == 1
-        self._contexts.append((scenario, len(sets), agree, self._keep(frozenset(before)), sets[0]))
+        self._scenarios.append(scenario)
+        self._many.append(len(sets))
+        self._agree.append(len({*numbers}) == 1)
+        self._student.append(self._keep(frozenset(before)))
+        self._first.append(numbers[0])
 
-    def _keep(self, one: Set) -> Set:
-        """Return one object for each set, however often it comes."""
-        return self._known.setdefault(one, one)
+    def _keep(self, one: Set) -> int:
+        """Return the number of a set, the same one however often it comes."""
+        number = self._known.setdefault(one, len(self._all))
+        if number == len(self._all):
+            self._all.append(one)
+        return number
 
     def result(self) -> ActionAgreement:
         several = Counter({size: count for size, count in self._sizes.items() if size > 1})
         usual = several.most_common(1)[0][0] if several else 0
-        agrees = [agree and size == usual for _, size, agree, _, _ in self._contexts]
-        complete = [place for place, one in enumerate(self._contexts) if one[1] == usual and usual]
-        agreed = Counter(one[4] for one, same in zip(self._contexts, agrees, strict=True) if same)
+        is_usual = np.array(self._many) == usual
+        agrees = np.array(self._agree, dtype=bool) & is_usual
+        complete = np.flatnonzero(is_usual) if usual else np.array([], dtype=np.int64)
+        agreed = Counter[Set]()
+        for number in np.array(self._first)[agrees].tolist():
+            agreed[self._all[number]] += 1
         counts = [count for _, count in agreed.most_common(2)] + [0, 0]
         total = agreed.total()
-        scenarios = [one[0] for one in self._contexts]
+        scenarios = np.array(self._scenarios)
         if len(complete) >= _FEWEST_COPIES and self._copies >= _COPIES * several.total():
             return ActionAgreement(
-                contexts=len(self._contexts), responses=usual, complete=len(complete), agreed=0, of_complete=None,
+                contexts=len(scenarios), responses=usual, complete=len(complete), agreed=0, of_complete=None,
                 of_all=None, by_student={}, sets={}, lead=0.0, alpha=None, not_available=_ONE_TUTOR,
             )  # fmt: skip
         return ActionAgreement(
-            contexts=len(self._contexts) if usual else 0,
+            contexts=len(scenarios) if usual else 0,
             responses=usual,
             complete=len(complete),
             agreed=total,
-            of_complete=share([agrees[at] for at in complete], [scenarios[at] for at in complete]),
+            of_complete=share(agrees[complete], scenarios[complete]),
             of_all=share(agrees, scenarios),
             by_student=self._by_student(agrees),
             sets={_name(one): count / total for one, count in agreed.most_common(3)} if total else {},
@@ -110,10 +124,10 @@ class AgreementCount:
             alpha=krippendorff(self._labelled, masi),
         )
 
-    def _by_student(self, agrees: Sequence[bool]) -> dict[str, tuple[int, int]]:
+    def _by_student(self, agrees: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
         found: defaultdict[Set, list[int]] = defaultdict(lambda: [0, 0])
-        for (_, _, _, student, _), agree in zip(self._contexts, agrees, strict=True):
-            if student:
+        for number, agree in zip(self._student, agrees.tolist(), strict=True):
+            if student := self._all[number]:
                 found[student][0] += agree
                 found[student][1] += 1
         ordered = sorted(found.items(), key=lambda item: (-item[1][1], _name(item[0])))
