@@ -47,6 +47,7 @@ NOT_NOW = (  # for people, whom words that name places of this machine do not co
     "The run cannot be read now. Load this page again in a minute; if that does not help, tell the person who invited you. "
     "Everything that you answered before is stored."
 )
+_TOO_LARGE = "This is too large for a form. Go back, shorten what you wrote, and send it again."
 _NOT_IN = (
     "Open the link that you were given: it lets this browser in. If you come from that link, allow cookies for this "
     "address, and open it again."
@@ -127,7 +128,8 @@ class Guard:
         try:
             answer = await self._refuse(request) or await handler(request)
         except web.HTTPException as refusal:
-            answer = problem_page(refusal.text or refusal.reason, refusal.status, home_of(request))
+            said = _TOO_LARGE if refusal.status == 413 else refusal.text or refusal.reason
+            answer = problem_page(said, refusal.status, home_of(request))
             answer.headers.update(_kept(refusal))
         except EdgenError as problem:
             home = home_of(request)

@@ -41,7 +41,7 @@ _WHY = {
     "two_turns": "it says more than one turn",
     "leaked_secret": "it says word for word what only your card says",
     "not_offered": "it is neither offered nor allowed",
-}  # why an answer is asked for again, in a person's words
+}  # why an answer cannot be used, in a person's words
 
 TYPING = web.AppKey("typing", dict[tuple[str, str], float])
 """The time at which somebody last typed, by game token and role."""

@@ -51,7 +51,7 @@ def _list_link(run: Any, root: str) -> str:
 
 
 def _flow(text: str) -> str:
-    """Return a text whose paragraphs flow: a break after a long line, as editors set them, becomes a space."""
+    """Return a text whose paragraphs flow: a break after a long line becomes a space."""
     return _WRAPPED.sub(r"\1 ", text)
 
 

@@ -88,16 +88,14 @@ class Pages:
 
     def invite(self, role: str, *names: str) -> dict[str, str]:
         """Invite people as the owner does; return the path of each one's link."""
-        owner = Browser(self.port)
-        owner.get(urlsplit(self.link).path + "?" + urlsplit(self.link).query)
-        run = re.findall(r'href="/run/(\w+)"', owner.get("/"))[0]
-        page = owner.get(f"/people/{run}")
+        owner, path = self._owner()
+        page = owner.get(path)
         end = time.monotonic() + 60
         while f"play {role}" not in page and time.monotonic() < end:  # nothing waits for the role yet
             time.sleep(0.2)
-            page = owner.get(f"/people/{run}")
+            page = owner.get(path)
         text = owner.post(
-            f"/people/{run}/invite",
+            f"{path}/invite",
             {"token": token_in(page), "names": ",".join(names), "task": f"play {role}"},
         )
         links = re.findall(r"<dt>([^<]+)</dt><dd><code>[^<]*?(/enter\?key=[^<]+)</code>", text)
@@ -106,11 +104,21 @@ class Pages:
 
     def answers(self) -> list[dict[str, Any]]:
         """Return what the owner downloads of people's answers."""
+        owner, path = self._owner()
+        assert f"{path}/answers.jsonl" in owner.get(path)
+        return [json.loads(line) for line in owner.get(f"{path}/answers.jsonl").splitlines()]
+
+    def figures(self) -> list[list[str]]:
+        """Return the cells of each row of figures on the owner's page of people."""
+        owner, path = self._owner()
+        rows = re.findall(r"<tr>(<td>.*?)</tr>", owner.get(path).partition('id="figures"')[2], re.S)
+        return [re.findall(r"<td>([^<]*)</td>", row) for row in rows]
+
+    def _owner(self) -> tuple[Browser, str]:
+        """Return the owner's browser, and the path of the page of people."""
         owner = Browser(self.port)
         owner.get(urlsplit(self.link).path + "?" + urlsplit(self.link).query)
-        run = re.findall(r'href="/run/(\w+)"', owner.get("/"))[0]
-        assert f"/people/{run}/answers.jsonl" in owner.get(f"/people/{run}")
-        return [json.loads(line) for line in owner.get(f"/people/{run}/answers.jsonl").splitlines()]
+        return owner, "/people/" + re.findall(r'href="/run/(\w+)"', owner.get("/"))[0]
 
 
 def token_in(page: str) -> str:

@@ -105,17 +105,31 @@ def test_a_text_stays_while_the_server_is_away_and_is_sent_to_the_next_one(
     pages = Pages(talk)
     try:
         link = pages.invite("student", "ann")["ann"]
-        page = enter(chrome, f"http://127.0.0.1:{pages.port}{link}")
+        page = enter(chrome, f"http://127.0.0.1:{pages.port}{link}", bypass_csp=True)
         assert not re.search(r"[a-z]\n[a-z]", page.inner_text("#paper .text"))  # lines of the file flow
-        _to_the_talk(page)
-        pages.end(9)
+        page.click("text=I agree")
+        page.wait_for_selector("text=Some questions first")
+        page.click("input[type=radio] >> nth=3")
+        page.reload()
+        page.wait_for_function(
+            "document.querySelectorAll(':checked').length === 1"
+        )  # the question is answered still
+        _choose(page)
+        page.click("#paper button")
+        page.wait_for_selector("#answer")
         page.fill("textarea", "I wrote this while nobody listened.")
+        page.reload()
+        page.wait_for_function("document.querySelector('textarea').value.startsWith('I wrote this')")
+        pages.end(9)
         page.click("#answer button >> nth=0")
         page.wait_for_selector("text=nothing was sent")
         assert page.input_value("textarea") == "I wrote this while nobody listened."
         pages = Pages(talk, pages.port)
         page.click("#answer button >> nth=0")
         page.wait_for_selector(".turn >> text=I wrote this while nobody listened.")
+        page.wait_for_function(
+            "Object.keys(sessionStorage).length === 0"
+        )  # what was sent is no draft any more
         page.context.close()
     finally:
         pages.end()
@@ -252,7 +266,8 @@ def test_a_very_long_text_shows_its_beginning_and_all_of_it_on_demand(
         page.click("text=Show the beginning alone")
         assert page.evaluate(height) < 3_000
         assert len(page.text_content(".turn .text") or "") == len(word)
-        page.emulate_media(media="print")
+        page.emulate_media(media="print", color_scheme="dark")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(251, 251, 249)"
         assert not page.is_visible("nav[aria-label=Pages]")
         assert page.is_visible("text=Indeed.")
         page.context.close()

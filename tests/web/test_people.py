@@ -112,7 +112,9 @@ def test_changes_need_the_token_of_a_page_and_this_origin(site: Site) -> None:
     for origin in ("http://elsewhere.example", f"http://127.0.0.1:{site.port + 1}", "null"):
         assert post(site, f"{people}/revoke", site.cookie, fields, Origin=origin).status == 403, origin
     huge = fields | {"n": "1" * 1_100_000}
-    assert post(site, f"{people}/revoke", site.cookie, huge).status == 413
+    refused = post(site, f"{people}/revoke", site.cookie, huge)
+    assert refused.status == 413
+    assert "shorten what you wrote" in refused.text
     assert (
         site.post(f"{people}/revoke", "{}", cookie=site.cookie, Content_Type="application/json").status == 415
     )

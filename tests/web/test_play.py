@@ -62,7 +62,12 @@ def test_a_person_is_the_student_from_invitation_to_record(run: Path) -> None:
         assert "The lesson is over" in ann.page  # the closing question, as buttons
         ann.say("")
         assert ann.until("over") == "over"
+        assert "away for too long" not in ann.page
         assert making.wait(30) == 0
+        first, *invited = pages.figures()
+        assert first[:3] == ["ann", "1", "3"]  # one conversation: two turns, and the closing question
+        assert first[4] == "0"
+        assert [(row[0], row[3]) for row in invited] == [("ann", "3"), ("late", "0")]
     record = next(iter(edgen.open(run).conversations()))
     texts = [turn.text for turn in record.turns]
     assert "I have a question <b>here</b>. What is it about?" in texts
@@ -147,6 +152,8 @@ def test_a_person_who_leaves_ends_the_conversation_with_that_reason(run: Path) -
         ann = Player.enter("ann", pages.port, link)
         ann.until("answer")
         ann.until("over", seconds=20)  # two seconds of silence
+        assert "away for too long" in ann.page
+        assert pages.figures()[0][1:3] == ["1", "0"]
         ann.page = ann.browser.post("/play/next", {"token": token_of(ann)})
         ann.until("answer")
         ann.page = ann.browser.post("/play/leave", {"token": token_of(ann)})

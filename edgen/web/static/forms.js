@@ -1,6 +1,9 @@
-// A form is sent once, and only while the server can be reached: what somebody wrote stays on the page until
-// then. Without this script a form is sent as browsers do; the server takes each page of a task once.
+// A form is sent once, and only while the server can be reached; until then what somebody wrote stays on the page,
+// and in this tab's memory, also when the page is loaded again. Without this script a form is sent as browsers do;
+// the server takes each page of a task once.
 const AWAY = "The server cannot be reached, so nothing was sent. What you wrote is still here: send it again in a moment.";
+const DRAFT = "edgen.draft ";
+const OF_PAGE = ["token", "form", "since", "key", "paper", "unit"];
 
 async function isReachable() {
   try {
@@ -33,6 +36,38 @@ document.addEventListener("submit", async (event) => {
     say(form, AWAY);
   }
 });
+
+// The name of a form's draft: what it answers. Forms of other kinds have none.
+function draftOf(form) {
+  const answers = ["key", "paper", "unit"].map((name) => form.elements[name]?.value).filter(Boolean);
+  return answers.length ? `${DRAFT}${answers}` : null;
+}
+
+document.addEventListener("input", ({ target }) => {
+  const name = target.form && draftOf(target.form);
+  if (!name) return;
+  const written = [...new FormData(target.form)].filter(([field]) => !OF_PAGE.includes(field));
+  sessionStorage.setItem(name, JSON.stringify(written));
+});
+
+// Fill in the drafts of the forms that are shown, and forget those of others: they were answered.
+export function restore() {
+  const forms = new Map([...document.forms].map((form) => [draftOf(form), form]));
+  for (const name of Object.keys(sessionStorage).filter((one) => one.startsWith(DRAFT))) {
+    const form = forms.get(name);
+    if (!form) {
+      sessionStorage.removeItem(name);
+      continue;
+    }
+    for (const [field, value] of JSON.parse(sessionStorage.getItem(name))) {
+      for (const place of form.querySelectorAll(`[name="${CSS.escape(field)}"]`)) {
+        if (place.type === "radio" || place.type === "checkbox") place.checked ||= place.value === value;
+        else place.value ||= value;
+      }
+    }
+  }
+}
+restore();
 
 // A page from the browser's memory may be sent again.
 window.addEventListener("pageshow", () => {

@@ -1,4 +1,6 @@
 // The person's conversation as it goes on. Without this script the page loads itself again.
+import { restore } from "/static/forms.js";
+
 const play = document.getElementById("play");
 const typing = document.getElementById("typing");
 let typed = 0;
@@ -11,6 +13,7 @@ async function look() {
       if (state.html !== undefined) {
         play.innerHTML = state.html;
         play.dataset.version = state.version;
+        restore();
         play.querySelector("textarea, input[type=radio]")?.focus();
       }
       typing.textContent = state.typing ? "Somebody is writing …" : "";
