@@ -26,6 +26,7 @@ from edgen.evaluation.panels import draw_panels, usual_panels
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words, sample_of_facts
 from edgen.evaluation.terminal import render_lines
 from edgen.evaluation.texts.corpus import Corpus
+from edgen.evaluation.texts.shingles import GatheredShingles
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Kind, Value
 from edgen.space import Space
@@ -101,6 +102,9 @@ class Measure(Generic[V]):
     shown."""
     panels: ClassVar[Sequence[Panel] | None] = None
     """The pictures of its figures; None for the usual ones."""
+    compares_all: ClassVar[bool] = False
+    """Whether it compares each conversation with all others, by `Shared.gathered` where several processes
+    measure."""
     judged: ClassVar[bool] = False
     """Whether a judge's answers (`edgen stats --adherence`) are added to its value."""
     figures: ClassVar[Mapping[str, Kind]] = MappingProxyType({})
@@ -330,6 +334,8 @@ class Shared:
     def __init__(self, data: DataSet, find: Callable[[str], Measure[Any]], *, planned: bool = False) -> None:
         self.data = data
         self.planned = planned  # whether a plan is known, with the outcome of everything in it
+        # The shingles of all conversations, if other processes gather them.
+        self.gathered: Callable[[], GatheredShingles] | None = None
         self._find = find
         self._counts: dict[str, Count[Any]] = {}
         self._results: dict[str, Any] = {}

@@ -17,6 +17,7 @@ from edgen.evaluation.measures.duplicates import Duplicates, DuplicatesCount
 from edgen.evaluation.sample import Sample, cut
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import matches, walk
+from edgen.evaluation.texts.shingles import CorpusShingles
 from tests.evaluation.said import lesson
 from tests.timing import takes_under
 
@@ -65,7 +66,7 @@ def alike(texts: Sequence[Sequence[str]]) -> set[int]:
     corpus = Corpus()
     for text in texts:
         corpus.add([text])
-    found = matches(corpus, np.zeros(len(texts), dtype=np.int8))
+    found = matches(CorpusShingles(corpus), np.zeros(len(texts), dtype=np.int8))
     return {place for match in found for place in (match.a, match.b)}
 
 
@@ -156,7 +157,7 @@ def test_many_that_are_all_alike_take_little_memory() -> None:
     alike([["x"], ["x"]])  # what is loaded once
     tracemalloc.start()
     try:
-        matches(corpus, sides)
+        matches(CorpusShingles(corpus), sides)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -189,7 +190,7 @@ def test_many_that_are_all_alike_cost_no_square() -> None:
         corpus.add([[*base, f"n{i}"]])
     sides = np.array([i % 20 == 0 for i in range(4000)], dtype=np.int8)
     found = []
-    assert takes_under(8, lambda: found.append(matches(corpus, sides)), tries=2)
+    assert takes_under(8, lambda: found.append(matches(CorpusShingles(corpus), sides)), tries=2)
     alike = found[-1]
     own = {place for m in alike if sides[m.a] == sides[m.b] for place in (m.a, m.b)}
     across = {place for m in alike if sides[m.a] != sides[m.b] for place in (m.a, m.b)}

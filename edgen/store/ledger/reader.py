@@ -34,7 +34,7 @@ from edgen.store.ledger.checked_reader import (
 from edgen.store.ledger.facts import SELECTION, SIMULATED, Selection, read_fact, read_facts, read_selection
 from edgen.store.ledger.opening import connect
 from edgen.store.ledger.outstanding import OPEN, Batch, read_batches
-from edgen.store.ledger.schema import PICO, total
+from edgen.store.ledger.schema import PICO, SCENARIOS, total
 from edgen.store.ledger.status import (
     IN_SCOPE,
     RunPlan,
@@ -105,11 +105,14 @@ class Outcomes:
             self._scope.values,
         )
 
-    def records(self) -> Generator[tuple[int, Any, int, bytes], None, None]:
-        """(scenario, task, group hash, record) of what was accepted."""
+    def records(self, scenarios: range | None = None) -> Generator[tuple[int, Any, int, bytes], None, None]:
+        """(scenario, task, group hash, record) of what was accepted, of all scenarios or of these."""
         self._book.require_statuses()
         query = f"{WITH_ANY_RECORDS} WHERE {_OUTCOMES} AND o.status = 'accepted' {_ORDER}"
-        for row in self._paged(query, OutcomeRow, _RECORDS):
+        within = scenarios or range(SCENARIOS)
+        for row in self._paged(query, OutcomeRow, _RECORDS, within.start):
+            if row.scenario >= within.stop:
+                return
             self._book.require_sound(row)
             yield row.scenario, row.task, row.grp, self._book.record(row)
 
