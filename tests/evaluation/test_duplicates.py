@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import tracemalloc
+from array import array
 from collections.abc import Sequence
 
 import msgspec
@@ -17,7 +18,7 @@ from edgen.evaluation.measures.duplicates import Duplicates, DuplicatesCount
 from edgen.evaluation.sample import Sample, cut
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import matches, walk
-from edgen.evaluation.texts.shingles import CorpusShingles
+from edgen.evaluation.texts.shingles import CorpusShingles, GatheredShingles, ShinglePart
 from tests.evaluation.said import lesson
 from tests.timing import takes_under
 
@@ -238,3 +239,28 @@ def test_of_very_many_that_are_alike_the_first_is_kept() -> None:
     one, other = talk(draw, 80), talk(draw, 80)
     assert kept([one, other] * 300 + [[]] * 3) == [0, 1, 600, 601, 602]
     assert kept([]) == []
+
+
+@given(st.data())
+@settings(max_examples=30, deadline=None)
+def test_texts_cut_in_ranges_give_the_same_pairs(data: st.DataObject) -> None:
+    draw = random.Random(data.draw(st.integers(0, 999)))
+    texts = [talk(draw, draw.randrange(60)) for _ in range(40)]
+    texts += [changed(text, draw.choice([20, 30, 50])) for text in texts]
+    draw.shuffle(texts)
+    sides = np.array([draw.randrange(2) for _ in texts], dtype=np.int8)
+    whole, gathered = Corpus(), GatheredShingles()
+    start = 0
+    while start < len(texts):
+        end = start + data.draw(st.integers(1, 30))
+        part = Corpus(chunk=100)
+        for text in texts[start:end]:
+            whole.add([text])
+            part.add([text])
+        digests = array("Q", map(len, texts[start:end]))
+        gathered.add(ShinglePart.of(part, digests))
+        start = end
+    pairs = matches(CorpusShingles(whole), sides)
+    assert matches(gathered, sides) == pairs
+    assert len(pairs) > 5
+    assert gathered.digests.tolist() == [*map(len, texts)]
