@@ -207,8 +207,8 @@ class Line(NamedTuple):
 class Model(NamedTuple):
     """CPU a reply of the head, and of the workers.
 
-    Messages wait 5 ms for others, so a worker sends and gets at most 200 frames a second, and a reply costs each
-    side its own part and that of min(1, 200 * workers / rate) frames.
+    A frame of messages goes each 20 ms, so a worker sends and gets at most 50 frames a second, and a reply costs each
+    side its own part and that of min(1, 50 * workers / rate) frames.
     """
 
     head: Line
@@ -232,7 +232,7 @@ class Model(NamedTuple):
 
 
 def _frames(workers: int, rate: float) -> float:
-    return min(1.0, 200 * workers / rate)
+    return min(1.0, 50 * workers / rate)
 
 
 # Workers and seconds an answer: the rate is that of the workers where answers are fast, of the service where not.

@@ -26,10 +26,12 @@ from edgen.evaluation.panels import draw_panels, usual_panels
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words, sample_of_facts
 from edgen.evaluation.terminal import render_lines
 from edgen.evaluation.texts.corpus import Corpus
+from edgen.evaluation.texts.shingles import GatheredShingles
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Kind, Value
 from edgen.space import Space
 
+_WORDED = ("name", "title", "definition")  # fields that may have `{key}`
 V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
 
@@ -101,6 +103,8 @@ class Measure(Generic[V]):
     shown."""
     panels: ClassVar[Sequence[Panel] | None] = None
     """The pictures of its figures; None for the usual ones."""
+    compares_all: ClassVar[bool] = False
+    """Whether it compares all conversations with each other, by `Shared.gathered` if other processes help."""
     judged: ClassVar[bool] = False
     """Whether a judge's answers (`edgen stats --adherence`) are added to its value."""
     figures: ClassVar[Mapping[str, Kind]] = MappingProxyType({})
@@ -138,9 +142,8 @@ class Measure(Generic[V]):
     def value_type(self) -> type[Any]:
         """The struct of its figures, one field for each aggregate."""
         named = type(self).__name__.removesuffix("Measure")
-        return msgspec.defstruct(
-            named, [(one.name, Any) for one in self.aggregates], frozen=True, kw_only=True
-        )
+        fields = [(one.name, Any) for one in self.aggregates]
+        return msgspec.defstruct(named, fields, frozen=True, kw_only=True)
 
     def finish(self, figures: dict[str, Any], shared: Shared) -> V:  # noqa: ARG002
         """Make the value of the figures, by their names. msgspec encodes it for `edgen stats --json`."""
@@ -210,10 +213,8 @@ class Measure(Generic[V]):
                 continue
             for column in columns:
                 if column.startswith(begin := f"{one.top}="):
-                    words = {
-                        field: getattr(one, field).format(key=column.removeprefix(begin))
-                        for field in ("name", "title", "definition")
-                    }
+                    key = column.removeprefix(begin)
+                    words = {field: getattr(one, field).format(key=key) for field in _WORDED}
                     yield msgspec.structs.replace(one, top=column, bottom=bottom, **words)
 
     # ---- expressions
@@ -278,6 +279,7 @@ class ColumnCount:
 
 def _usual_comparisons(measure: Measure[Any]) -> Iterator[Compared]:
     """Yield every share, mean and distribution of a measure's columns, and every counted text."""
+    definition = measure.definition.replace("{", "{{").replace("}", "}}")
     for one in measure.aggregates:
         if getattr(one, "by_key", False) or not isinstance(one, Share | Mean | Histogram | Tally):
             continue
@@ -290,9 +292,7 @@ def _usual_comparisons(measure: Measure[Any]) -> Iterator[Compared]:
             top=one.reads,
             bottom=one.of,
             over="accepted conversations",
-            definition=measure.definition.replace("{", "{{").replace("}", "}}")
-            if each
-            else measure.definition,
+            definition=definition if each else measure.definition,
         )
 
 
@@ -330,6 +330,7 @@ class Shared:
     def __init__(self, data: DataSet, find: Callable[[str], Measure[Any]], *, planned: bool = False) -> None:
         self.data = data
         self.planned = planned  # whether a plan is known, with the outcome of everything in it
+        self.gathered: Callable[[], GatheredShingles] | None = None  # what other processes cut
         self._find = find
         self._counts: dict[str, Count[Any]] = {}
         self._results: dict[str, Any] = {}
@@ -341,8 +342,7 @@ class Shared:
         return Corpus()
 
     def start(self, names: Iterable[str]) -> None:
-        """Start these measures, and those that they ask for. One that a plugin brings and that raises is left
-        out."""
+        """Start these measures, and those that they ask for. A plugin's that raises is left out."""
         for name in names:
             if name not in self._counts and name not in self.faults:
                 try:

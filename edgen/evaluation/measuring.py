@@ -20,6 +20,7 @@ from edgen.evaluation.measure import Measure, Observer, Shared
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.sample import DataSet, cut
 from edgen.evaluation.terminal import join_counts, wrap
+from edgen.evaluation.texts.shingles import GatheredShingles
 from edgen.families.base import Family
 from edgen.families.reader import DataSetReader
 
@@ -124,6 +125,9 @@ def _note_skipped(
 class Helpers(Protocol):
     """Other processes that have a part of the measures; see `evaluation.parts`."""
 
+    gathered: Callable[[], GatheredShingles] | None
+    """Waits for the shingles of all conversations, if they gather them."""
+
     def share(self, names: Sequence[str]) -> list[str]:
         """Give them their parts; return the measures of this process."""
 
@@ -151,6 +155,7 @@ def measure(
         own = helpers.share(own)
     plan = data.plan()
     shared = Shared(data, partial(find, "measure"), planned=plan is not None)
+    shared.gathered = None if helpers is None else helpers.gathered
     shared.start([OVERVIEW.name, *own])
     see = [shared.see, *(observer.see for observer in beside)]
     done = 0

@@ -2,14 +2,23 @@
 
 So every value is made as in one process. How long each takes is tried on a few
 conversations, and the parts take about the same time. Measures that were added in this process stay in it.
+
+Measures that compare all conversations of a run with each other are divided by ranges instead: the other
+processes read ranges and cut them into shingles (`texts.shingles`), and this one gathers these in a temporary
+file and finds the pairs.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import io
+import itertools
 import pickle
 import time
-from collections.abc import Collection, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -21,22 +30,27 @@ from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measure import Shared
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
-from edgen.runtime.processes import HERE, Processes
+from edgen.evaluation.texts.corpus import Corpus
+from edgen.evaluation.texts.shingles import GatheredShingles, ShinglePart, digest
+from edgen.runtime.processes import HERE, Processes, Work
 
 _TRIED = 300  # conversations
+_SIZE = 1000  # conversations of a range
 
 Found = tuple[dict[str, Any], dict[str, FaultyPluginError]]
+Gathered = tuple[GatheredShingles, list[bytes]]
 
 
 class Parts:
     """The measures of one arm of a data set in so many processes, this one among them; a context that ends
-    the others."""
+    the others. `gathered` waits for the shingles of all conversations, if the others cut them."""
 
     def __init__(self, paths: Sequence[Path], arm: str, workers: int, on: str | None) -> None:
         self._paths = [path.absolute() for path in paths]
         self._arm, self._workers, self._on = arm, workers, on or HERE
-        self._others: Processes | None = None
-        self._results: Iterator[bytes] = iter(())
+        self._stack = contextlib.ExitStack()
+        self._results: Future[Gathered] | None = None
+        self.gathered: Callable[[], GatheredShingles] | None = None
 
     def __enter__(self) -> Parts:
         return self
@@ -44,35 +58,76 @@ class Parts:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        if self._others is not None:
-            self._others.__exit__(kind, error, at)
+        self._stack.close()
 
     def share(self, names: Sequence[str]) -> list[str]:
         """Let other processes have a part of these measures each. Return those of this process."""
-        mine, *others = _divide(_open(self._paths, self._arm), names, self._workers)
-        work = [partial(_measure_part, self._paths, self._arm, part) for part in others if part]
-        if work:
-            self._others = Processes(len(work), self._on)
-            self._results = self._others.results(work)
+        data = _open(self._paths, self._arm)
+        comparing = [name for name in names if data.divide is not None and find("measure", name).compares_all]
+        mine, *others = _divide(data, names, self._workers, comparing)
+        work: list[Work] = [partial(_measure_part, self._paths, self._arm, part) for part in others if part]
+        if comparing and data.divide is not None:
+            self.gathered = lambda: self._wait()[0]
+            cut = (partial(_cut_range, self._paths, self._arm, part) for part in data.divide(_SIZE))
+            self._start(len(others), itertools.chain(cut, work))
+        elif work:
+            self._start(len(work), work)
         return mine
+
+    def _start(self, count: int, work: Iterable[Work]) -> None:
+        """Begin work in so many processes. A thread takes the results, so that ranges follow each other."""
+        thread = self._stack.enter_context(ThreadPoolExecutor(1))
+        results = self._stack.enter_context(Processes(count, self._on)).results(work)
+        self._results = thread.submit(_gather, results)
+
+    def _wait(self) -> Gathered:
+        assert self._results is not None, "there is work"
+        return self._results.result()
 
     def collect(self) -> Found:
         """Return the values of the others' measures, and the faults of those of plugins."""
         values: dict[str, Any] = {}
         faults: dict[str, FaultyPluginError] = {}
-        for pickled in self._results:
+        for pickled in () if self._results is None else self._wait()[1]:
             found, failed = pickle.loads(pickled)  # noqa: S301 - from a process that this one started
             values |= found
             faults |= {name: FaultyPluginError(said) for name, said in failed.items()}
         return values, faults
 
 
+def _gather(results: Iterator[ShinglePart | bytes]) -> Gathered:
+    shingles, values = GatheredShingles(), []
+    for result in results:
+        if isinstance(result, bytes):
+            values.append(result)
+        else:
+            shingles.add(result)
+    return shingles, values
+
+
+@functools.lru_cache(1)
+def _opened(paths: tuple[Path, ...], arm: str) -> DataSet:
+    return _open(paths, arm)
+
+
+def _cut_range(paths: Sequence[Path], arm: str, scenarios: range) -> ShinglePart:
+    """Return the shingles of the conversations of some scenarios of a run."""
+    data = _opened(tuple(paths), arm)
+    assert data.turns is not None, "it is a run"
+    corpus, digests = Corpus(), array("Q")
+    for turns in data.turns(scenarios):
+        digests.append(digest(turns))
+        corpus.add(cut(turns))
+    return ShinglePart.of(corpus, digests)
+
+
 def _open(paths: Sequence[Path], arm: str) -> DataSet:
     return next(one for one in open_data_sets(paths) if one.arm == arm)
 
 
-def _divide(data: DataSet, names: Sequence[str], parts: int) -> list[list[str]]:
-    """Divide measures into parts that take about the same time, this process's first."""
+def _divide(data: DataSet, names: Sequence[str], parts: int, comparing: Sequence[str]) -> list[list[str]]:
+    """Divide measures into parts that take about the same time, this process's first. It has those that are
+    `comparing` what the others cut."""
     samples = [(sample, cut(sample.turns)) for sample, _ in zip(data.samples(), range(_TRIED), strict=False)]
     took: dict[str, float] = {}
     for name in names:
@@ -84,11 +139,12 @@ def _divide(data: DataSet, names: Sequence[str], parts: int) -> list[list[str]]:
         shared.results([name])
         took[name] = time.process_time() - began
     found: list[list[str]] = [[] for _ in range(parts)]
-    spent = [0.0] * parts
-    for name in sorted(names, key=lambda one: (not is_added("measure", one), -took[one])):
-        place = 0 if is_added("measure", name) else spent.index(min(spent))
+    spent = [0.0] + [sum(took[name] for name in comparing) / (parts - 1)] * (parts - 1)
+    here = {name for name in names if name in comparing or is_added("measure", name)}
+    for name in sorted(names, key=lambda one: (one not in here, -took[one])):
+        place = 0 if name in here else spent.index(min(spent))
         found[place].append(name)
-        spent[place] += took[name]
+        spent[place] += 0.0 if name in comparing else took[name]
     return [[name for name in names if name in part] for part in found]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -136,7 +136,9 @@ class DataSet:
     None for several kinds; `roles` are those that may speak, with the dimensions that each sees, () if
     unknown; `find_guide`: see `ConversationProtocol.guide`. `arm` is the arm of a run that it is, "" without
     arms.
-    `samples()` yields every accepted conversation, `plan()` the outcome of everything planned (None for
+    `samples()` yields every accepted conversation. A run also has `divide(size)`, ranges of scenarios with
+    about so many conversations, and `turns(range)`, the conversations of one in the order of `samples`, for
+    several processes; both are None for other data sets. `plan()` the outcome of everything planned (None for
     files, which have no plan). `calibration` is the agreement of the conversations' own probabilities with
     judges, `{"judges": [{"judge", "model", "compare", "calibration", "logprobs"}]}` as in `edgen pairs
     --report`, if there are pairs. `count` is the number of samples, None if still unknown. `unread` counts
@@ -149,6 +151,8 @@ class DataSet:
     name: str
     sources: tuple[str, ...] = ()
     samples: Callable[[], Iterator[Sample]]
+    divide: Callable[[int], Iterator[range]] | None = None
+    turns: Callable[[range], Iterator[Sequence[Turn]]] | None = None
     plan: Callable[[], Iterator[PlannedOutcome] | None] = lambda: None
     family: DataSetReader | None
     roles: tuple[SpaceRole, ...]

@@ -21,7 +21,7 @@ from edgen.core.values import Address, Reply, Request, Usage
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.call import Answer
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.rollout import Rollout
+from edgen.execution.rollout import AnyRollout, Rollout
 from edgen.execution.scheduler import Work
 
 log = logging.getLogger("edgen")
@@ -43,7 +43,7 @@ class Share(NamedTuple):
     cost_usd: float | None
 
 
-AskFor = Callable[[Rollout, Request, Sequence[Place]], Awaitable[Reply]]
+AskFor = Callable[[AnyRollout, Request, Sequence[Place]], Awaitable[Reply]]
 
 
 class JoinedCalls:
@@ -59,7 +59,7 @@ class JoinedCalls:
         self._trial: dict[str, asyncio.Future[None]] = {}
         self._proven: set[str] = set()
 
-    async def ask(self, rollout: Rollout, request: Request) -> Reply:
+    async def ask(self, rollout: AnyRollout, request: Request) -> Reply:
         """Return the stored answer to a rollout's request. Raises CallError and errors that stop the run."""
         client = rollout.client
         same, alone = client.key(_anonymous(request)), False
@@ -100,7 +100,7 @@ class JoinedCalls:
             del self._trial[name]
             trial.set_result(None)
 
-    def _open_places(self, rollout: Rollout, request: Request) -> Iterator[Place]:
+    def _open_places(self, rollout: AnyRollout, request: Request) -> Iterator[Place]:
         """Yield the unanswered identical calls, as many as one request may bring answers to besides its
         own."""
         client, ledger = rollout.client, self._work.ledger
@@ -110,7 +110,7 @@ class JoinedCalls:
                 room -= 1
                 yield place
 
-    def _twins(self, rollout: Rollout, request: Request) -> Iterator[Place]:
+    def _twins(self, rollout: AnyRollout, request: Request) -> Iterator[Place]:
         """Yield the first calls of twin tasks that are in fact identical."""
         if rollout.spent.asks:
             return
@@ -122,7 +122,7 @@ class JoinedCalls:
             if asked is not None and _anonymous(asked) == _anonymous(request):
                 yield Place(asked.address, twin.key)
 
-    async def _lead(self, rollout: Rollout, request: Request, places: Sequence[Place]) -> Reply:
+    async def _lead(self, rollout: AnyRollout, request: Request, places: Sequence[Place]) -> Reply:
         """Request several answers, or one if that is not possible."""
         wanted = msgspec.structs.replace(request, choices=len(places))
         try:
@@ -171,6 +171,8 @@ def share_out(answer: Answer, places: Sequence[Place], price: Callable[[int, int
     A service counts all choices together. Each call gets a part of the completion by length; the first also
     gets the prompt and the remainder. So the parts add up to the counted and charged amounts.
     """
+    if not answer.reply.others:
+        return [Share(places[0], answer.reply, answer.charged_tokens, answer.cost_usd)]
     first = msgspec.structs.replace(answer.reply, others=())
     others = answer.reply.others[: len(places) - 1]
     usage, cost = answer.reply.usage, answer.cost_usd

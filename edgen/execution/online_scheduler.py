@@ -7,7 +7,7 @@ A bad answer is data; only bugs raise.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.core.errors import CallError, EdgenError, StoppedError, UselessError
@@ -18,11 +18,7 @@ from edgen.execution.choices import JoinedCalls, Place, Share, share_out
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.call import Answer
-from edgen.execution.rollout import (
-    OutcomeRecorder,
-    Rollout,
-    run_task,
-)
+from edgen.execution.rollout import AnyRollout, OutcomeRecorder, run_task
 from edgen.execution.scheduler import Work
 from edgen.execution.watchdog import Watchdog
 from edgen.store.ledger import OPEN
@@ -49,6 +45,7 @@ class OnlineScheduler:
         self._asking: dict[bytes, asyncio.Future[Reply]] = {}  # running shared requests
         several = any(client.most_choices > 1 for client in work.clients.values())
         self._joined = JoinedCalls(work, self._ask_for) if several else None
+        self._asker = self._ask_once if work.tasks.sharers > 1 else self._ask
 
     @property
     def in_flight(self) -> int:
@@ -184,11 +181,7 @@ class OnlineScheduler:
         """Run one unit to its outcome."""
         await run_task(self._work, self._recorder, unit, self._asker)
 
-    @property
-    def _asker(self) -> Callable[[Rollout, Request], Awaitable[Reply]]:
-        return self._ask_once if self._work.tasks.sharers > 1 else self._ask
-
-    async def _ask_once(self, rollout: Rollout, request: Request) -> Reply:
+    async def _ask_once(self, rollout: AnyRollout, request: Request) -> Reply:
         """Send a request that several tasks share once, and return its answer to all."""
         key = rollout.key
         if (asked := self._asking.get(key)) is not None:
@@ -207,28 +200,25 @@ class OnlineScheduler:
         asked.set_result(reply)
         return reply
 
-    async def _ask(self, rollout: Rollout, request: Request) -> Reply:
+    def _ask(self, rollout: AnyRollout, request: Request) -> Awaitable[Reply]:
         """Send a request and store the answer; return when it is on disk."""
         if self._joined is not None and rollout.client.most_choices > 1:
-            return await self._joined.ask(rollout, request)
-        return await self._ask_for(rollout, request, (Place(request.address, rollout.key),))
+            return self._joined.ask(rollout, request)
+        return self._ask_for(rollout, request, (Place(request.address, rollout.key),))
 
-    async def _ask_for(self, rollout: Rollout, request: Request, places: Sequence[Place]) -> Reply:
+    async def _ask_for(self, rollout: AnyRollout, request: Request, places: Sequence[Place]) -> Reply:
         """Request an answer for each place, the rollout's own first, and store the results."""
         shares: list[Share] = []
 
-        async def store(answer: Answer) -> None:
-            if answer.reply.others:
-                shares.extend(share_out(answer, places, rollout.client.price_of))
-            else:
-                shares.append(Share(places[0], answer.reply, answer.charged_tokens, answer.cost_usd))
+        def store(answer: Answer) -> Awaitable[None]:
+            shares.extend(share_out(answer, places, rollout.client.price_of))
             stored = [(*one.place, one.reply, one.charged_tokens, one.cost_usd) for one in shares]
-            await self._work.ledger.store_several(stored, answer.latency, answer.tries, answer.held)
-            self._recorder.note_answer()
-            for one in shares:
-                self._work.counts.add_answer(one.reply.usage, one.cost_usd)
+            return self._work.ledger.store_several(stored, answer.latency, answer.tries, answer.held)
 
         await rollout.client.ask(request, self._on_retry, rollout.key, store)
+        self._recorder.note_answer()
+        for one in shares:
+            self._work.counts.add_answer(one.reply.usage, one.cost_usd)
         return shares[0].reply
 
     def _on_retry(self, failure: CallError) -> None:

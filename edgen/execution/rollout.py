@@ -7,7 +7,7 @@ rest, and records the outcome.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from edgen.core.errors import (
     FATAL,
@@ -30,6 +30,26 @@ from edgen.store.ledger import Outcome
 
 MOST_REQUESTS = 100_000  # of one task: a protocol that asks more never ends
 _GONE = 3  # scenarios in a row without an answer at the end of a run: not a coincidence
+
+
+class AnyRollout(Protocol):
+    """A task in progress, here or at a worker: what its calls and its outcome need; see Rollout."""
+
+    client: ModelClient
+    key: bytes
+    request: Request | None
+    last: tuple[Request, Reply] | None
+    refused: str
+    fresh: int
+    spent: Spent
+
+    @property
+    def settled(self) -> Settled:
+        """The outcome of a task with a result."""
+
+    @property
+    def group(self) -> int:
+        """The hash of the task's group for the split."""
 
 
 class Rollout:
@@ -94,6 +114,16 @@ class Rollout:
     def close(self) -> None:
         self.task.protocol.close()
 
+    @property
+    def settled(self) -> Settled:
+        """The outcome of a task with a result."""
+        return self.task.settled(self.result, self.spent)
+
+    @property
+    def group(self) -> int:
+        """The hash of the task's group for the split."""
+        return self.task.group
+
     def _step(self, step: Callable[[Any], Request], given: Any) -> None:
         try:
             self.request = request = step(given)
@@ -147,21 +177,14 @@ async def run_task(
             rollout.answer(reply)
             recorder.count_answer(unit, rollout)
     except CallError as failure:
-        await end_task(work, unit)
+        await recorder.end_task(unit)
         recorder.fail(unit, rollout, failure)
     else:
-        await end_task(work, unit)  # before the outcome is stored: after a kill in between, it is noted again
+        await recorder.end_task(unit)
         recorder.settle(unit, rollout)
     finally:
         rollout.close()
     return True
-
-
-async def end_task(work: Work, unit: tuple[int, TaskId]) -> None:
-    """Let backends that hear of it know that a task has its outcome."""
-    for client in {*work.clients.values()}:
-        if client.hears_ends is not None:
-            await client.hears_ends.end(*unit)
 
 
 class OutcomeRecorder:
@@ -178,6 +201,7 @@ class OutcomeRecorder:
             settings, work.ledger, work.fingerprint, work.counts, work.tasks.useless_help
         )
         self._work = work
+        self._hearing = [one.hears_ends for one in {*work.clients.values()} if one.hears_ends is not None]
         self._stop = stop
         self._stop_after = work.tasks.call_settings.limits.stop_after_failures
         # Failed since the last answer, by index: a shared request fails for all replicates that wait for it.
@@ -186,11 +210,17 @@ class OutcomeRecorder:
         self._simulated = False
         self._useless = False
 
+    async def end_task(self, unit: tuple[int, TaskId]) -> None:
+        """Let backends that hear of it know that a task has its outcome. Call it before the outcome is
+        stored: after a kill in between, they hear again."""
+        for backend in self._hearing:
+            await backend.end(*unit)
+
     def note_answer(self) -> None:
         """Record that an answer came."""
         self._failed_in_a_row.clear()
 
-    def count_answer(self, unit: tuple[int, TaskId], rollout: Rollout) -> None:
+    def count_answer(self, unit: tuple[int, TaskId], rollout: AnyRollout) -> None:
         """Count a rollout's latest, newly fetched answer. A shared answer counts for the task that requested
         it."""
         assert rollout.last is not None, "it was answered"
@@ -209,19 +239,19 @@ class OutcomeRecorder:
             self._useless = True
             self._stop(reason)
 
-    def settle(self, unit: tuple[int, TaskId], rollout: Rollout) -> None:
+    def settle(self, unit: tuple[int, TaskId], rollout: AnyRollout) -> None:
         """Record the outcome of a task with a result."""
         if rollout.spent.simulated and not self._simulated:
             self._simulated = True
             self._work.ledger.set_fact("simulated", self._work.fingerprint)
-        settled = rollout.task.settled(rollout.result, rollout.spent)
+        settled = rollout.settled
         self._record(unit, rollout, settled)
         if rollout.fresh:
             self.usefulness.count_settled(settled.status, settled.reason)
             if self.usefulness.is_in_doubt:
                 self._stop_if_useless()
 
-    def fail(self, unit: tuple[int, TaskId], rollout: Rollout, failure: CallError) -> None:
+    def fail(self, unit: tuple[int, TaskId], rollout: AnyRollout, failure: CallError) -> None:
         """Record that a task got no answer; stop the run if the next would get none either."""
         if self.lenient:
             self.note_answer()
@@ -258,9 +288,9 @@ class OutcomeRecorder:
             )
         )
 
-    def _record(self, unit: tuple[int, TaskId], rollout: Rollout, settled: Settled) -> None:
+    def _record(self, unit: tuple[int, TaskId], rollout: AnyRollout, settled: Settled) -> None:
         outcome = Outcome(
-            *unit, settled.status, settled.reason, settled.detail, rollout.task.group, rollout.spent.key
+            *unit, settled.status, settled.reason, settled.detail, rollout.group, rollout.spent.key
         )
         self._work.ledger.settle(outcome, self._work.fingerprint, settled.record, settled.beside)
         self._work.counts.settle(settled.status, settled.reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import tracemalloc
+from array import array
 from collections.abc import Sequence
 
 import msgspec
@@ -17,6 +18,7 @@ from edgen.evaluation.measures.duplicates import Duplicates, DuplicatesCount
 from edgen.evaluation.sample import Sample, cut
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import matches, walk
+from edgen.evaluation.texts.shingles import CorpusShingles, GatheredShingles, ShinglePart
 from tests.evaluation.said import lesson
 from tests.timing import takes_under
 
@@ -65,7 +67,7 @@ def alike(texts: Sequence[Sequence[str]]) -> set[int]:
     corpus = Corpus()
     for text in texts:
         corpus.add([text])
-    found = matches(corpus, np.zeros(len(texts), dtype=np.int8))
+    found = matches(CorpusShingles(corpus), np.zeros(len(texts), dtype=np.int8))
     return {place for match in found for place in (match.a, match.b)}
 
 
@@ -156,7 +158,7 @@ def test_many_that_are_all_alike_take_little_memory() -> None:
     alike([["x"], ["x"]])  # what is loaded once
     tracemalloc.start()
     try:
-        matches(corpus, sides)
+        matches(CorpusShingles(corpus), sides)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -189,7 +191,7 @@ def test_many_that_are_all_alike_cost_no_square() -> None:
         corpus.add([[*base, f"n{i}"]])
     sides = np.array([i % 20 == 0 for i in range(4000)], dtype=np.int8)
     found = []
-    assert takes_under(8, lambda: found.append(matches(corpus, sides)), tries=2)
+    assert takes_under(8, lambda: found.append(matches(CorpusShingles(corpus), sides)), tries=2)
     alike = found[-1]
     own = {place for m in alike if sides[m.a] == sides[m.b] for place in (m.a, m.b)}
     across = {place for m in alike if sides[m.a] != sides[m.b] for place in (m.a, m.b)}
@@ -237,3 +239,28 @@ def test_of_very_many_that_are_alike_the_first_is_kept() -> None:
     one, other = talk(draw, 80), talk(draw, 80)
     assert kept([one, other] * 300 + [[]] * 3) == [0, 1, 600, 601, 602]
     assert kept([]) == []
+
+
+@given(st.data())
+@settings(max_examples=30, deadline=None)
+def test_texts_cut_in_ranges_give_the_same_pairs(data: st.DataObject) -> None:
+    draw = random.Random(data.draw(st.integers(0, 999)))
+    texts = [talk(draw, draw.randrange(60)) for _ in range(40)]
+    texts += [changed(text, draw.choice([20, 30, 50])) for text in texts]
+    draw.shuffle(texts)
+    sides = np.array([draw.randrange(2) for _ in texts], dtype=np.int8)
+    whole, gathered = Corpus(), GatheredShingles()
+    start = 0
+    while start < len(texts):
+        end = start + data.draw(st.integers(1, 30))
+        part = Corpus(chunk=100)
+        for text in texts[start:end]:
+            whole.add([text])
+            part.add([text])
+        digests = array("Q", map(len, texts[start:end]))
+        gathered.add(ShinglePart.of(part, digests))
+        start = end
+    pairs = matches(CorpusShingles(whole), sides)
+    assert matches(gathered, sides) == pairs
+    assert len(pairs) > 5
+    assert gathered.digests.tolist() == [*map(len, texts)]

@@ -24,6 +24,7 @@ from edgen.evaluation.measure import Measure
 from edgen.evaluation.sample import Sample, Words, cut
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import matches
+from edgen.evaluation.texts.shingles import CorpusShingles
 from edgen.reading.detect import words
 from edgen.space import Space
 
@@ -249,7 +250,7 @@ def count_near_duplicates(table: ArmSums, scenarios: int, replicates: int) -> No
     for scenario, turns in conversations_of(table.arm, scenarios, replicates):
         keys.append(scenario)
         corpus.add([conversation_words(turns)])
-    found = matches(corpus, np.zeros(len(keys), dtype=np.int8))
+    found = matches(CorpusShingles(corpus), np.zeros(len(keys), dtype=np.int8))
     alike = {place for match in found for place in (match.a, match.b)}
     table.put("compared", ((scenario, 1) for scenario in keys))
     table.put("near_duplicates", ((keys[place], 1) for place in alike))

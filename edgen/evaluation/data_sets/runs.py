@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,13 @@ import msgspec
 from edgen.config import load_kept_job, protocol_of
 from edgen.config.label_set import LabelSet
 from edgen.core.errors import RunError, ShortError
-from edgen.core.values import Scenario
+from edgen.core.values import Scenario, Turn
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, PlannedOutcome, Sample, Split, sample_of
 from edgen.families.base import FiledRecord
 from edgen.store.layers import LayerJoin, layer_files
-from edgen.store.ledger import LedgerReader
+from edgen.store.ledger import LedgerReader, RunPlan
 from edgen.store.run_folder import RunFolder
+from edgen.store.run_parts import cut_plan
 from edgen.store.run_reader import RunReader
 from edgen.store.split_side import read_test_side
 
@@ -62,6 +63,8 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
             name=arm or reader.name,
             sources=(str(own.path),),
             samples=partial(_samples, *where, stale),
+            divide=partial(_divide, view.plan),
+            turns=partial(_turns, rundir, arm),
             plan=partial(_plan, *where),
             family=reader.family,
             roles=reader.space.roles,
@@ -149,6 +152,18 @@ def _samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> I
         if layers:
             layers.finish()
             stale.update(layers.left_out)
+
+
+def _divide(plan: RunPlan, size: int) -> Iterator[range]:
+    """Yield ranges of scenarios with about `size` conversations."""
+    return cut_plan(plan.scenarios, max(1, size // plan.replicates))
+
+
+def _turns(rundir: RunFolder, arm: str, scenarios: range) -> Iterator[Sequence[Turn]]:
+    """Yield the turns of the conversations of some scenarios of a run, or of one arm of it."""
+    with _open(rundir, arm) as reader:
+        for _, _, _, data in reader.views[""].records(scenarios):
+            yield FiledRecord.of(reader.read(data)).speech.turns
 
 
 def _plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:

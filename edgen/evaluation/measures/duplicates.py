@@ -8,15 +8,17 @@ it rises with the size of the data.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from edgen.core.errors import RunError
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import THRESHOLD, matches
-from edgen.plugin import Measure, Sample, Turn, Words
+from edgen.evaluation.texts.shingles import CorpusShingles, GatheredShingles, Shingles, digest
+from edgen.plugin import Measure, Sample, Words
 from edgen.plugin.measures import (
     ArmResult,
     Block,
@@ -29,7 +31,7 @@ from edgen.plugin.measures import (
     wrap,
 )
 from edgen.plugin.statistics import Estimate
-from edgen.plugin.texts import hash64, number, percent, quantity
+from edgen.plugin.texts import number, percent, quantity
 
 EXAMPLES = 10
 _SIDES = ("train", "test", "none")
@@ -71,8 +73,10 @@ class DuplicatesMeasure(Measure[Duplicates]):
     order = 5
     section = "duplicates"
 
+    compares_all = True
+
     def start(self, shared: Shared) -> DuplicatesCount:
-        return DuplicatesCount(shared.corpus)
+        return DuplicatesCount(shared.corpus if shared.gathered is None else shared.gathered)
 
     def lines(self, value: Duplicates) -> Iterator[str]:
         yield from wrap(
@@ -116,25 +120,35 @@ def _sentence(value: Duplicates) -> str:
 
 
 class DuplicatesCount:
-    """Looks at `corpus`, which is filled with the same conversations."""
+    """Looks at a corpus, which is filled with the same conversations, or at what other processes gather of
+    them."""
 
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
+    def __init__(self, source: Corpus | Callable[[], GatheredShingles]) -> None:
+        self._source = source
         self._ids, self._id_ends = bytearray(), array("q")
         self._texts, self._sides, self._scenarios = array("Q"), array("b"), array("q")
 
     def see(self, sample: Sample, words: Words) -> None:  # noqa: ARG002
         self._ids += sample.id.encode("utf-8", "surrogatepass")
         self._id_ends.append(len(self._ids))
-        self._texts.append(digest(sample.turns))
+        if isinstance(self._source, Corpus):
+            self._texts.append(digest(sample.turns))
         self._sides.append(_SIDES.index(sample.split or "none"))
         self._scenarios.append(sample.scenario.index)
 
     def result(self) -> Duplicates:
         sides = np.array(self._sides, dtype=np.int8)
-        texts, group = np.unique(np.array(self._texts, dtype=np.uint64), return_inverse=True)
+        shingles: Shingles
+        if isinstance(self._source, Corpus):
+            shingles, digests = CorpusShingles(self._source), np.array(self._texts, dtype=np.uint64)
+        else:
+            shingles = gathered = self._source()
+            digests = gathered.digests
+        if len(digests) != len(sides):
+            raise RunError("The run changed while it was measured. Run the command again.")
+        texts, group = np.unique(digests, return_inverse=True)
         own, other = _exact(group, sides)
-        found = matches(self._corpus, sides)
+        found = matches(shingles, sides)
         for match in found:
             (other if sides[match.a] != sides[match.b] else own)[[match.a, match.b]] = True
         near = own | other
@@ -169,12 +183,6 @@ class DuplicatesCount:
             return None
         scenarios = len({*self._scenarios})
         return Estimate(value=float(np.mean(near)), low=None, high=None, n=len(near), scenarios=scenarios)
-
-
-def digest(turns: Iterable[Turn]) -> int:
-    """Return a number of 64 bits for a text: two that differ share one with a chance of 1 in 2**64."""
-    said = "".join([f"{turn.role} {len(turn.text)} {turn.text}" for turn in turns])
-    return hash64(said)
 
 
 def _exact(group: NDArray[np.intp], sides: NDArray[np.int8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

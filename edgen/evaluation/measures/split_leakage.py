@@ -82,6 +82,8 @@ class LeakageMeasure(Measure[Leakage]):
         Total("near_duplicates", label="near-duplicates", says="{it:,} conversations of test"),
     )
 
+    compares_all = True
+
     def start(self, shared: Shared) -> LeakageCount:
         shared.start(["duplicates"])
         return LeakageCount(shared)

@@ -12,11 +12,12 @@ import itertools
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgen.core.digest import hash64
 from edgen.core.errors import StoppedError
 
 Ids = NDArray[np.uint32]
@@ -69,17 +70,12 @@ class Corpus:
 
     def _write(self) -> None:
         """Have what waits in the file."""
-        try:
-            self._file.write(self._waiting)
-            self._file.flush()
-        except OSError as problem:
-            if problem.errno not in _FULL:
-                raise
-            raise StoppedError(
-                f"{tempfile.gettempdir()}: there is no room left for temporary files, of which measuring needs four "
-                "bytes a word. Make room, or name another folder in the environment variable TMPDIR."
-            ) from None
+        write_words(self._file, self._waiting)
         del self._waiting[:]
+
+    def word_hashes(self) -> Codes:
+        """Return a hash of 64 bits for each different word, by its number."""
+        return np.fromiter(map(hash64, self._numbers), dtype=np.uint64, count=self.types)
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -119,6 +115,21 @@ class Corpus:
             self._write()
         self._file.seek(start * _BYTES)
         return np.frombuffer(self._file.read((stop - start) * _BYTES), dtype=np.uint32)
+
+
+def write_words(file: IO[bytes], words: array[int] | memoryview) -> None:
+    """Add words to a temporary file. Raises StoppedError if there is no room for them."""
+    try:
+        file.write(words)
+        file.flush()
+    except OSError as problem:
+        if problem.errno not in _FULL:
+            raise
+        raise StoppedError(
+            f"{tempfile.gettempdir()}: there is no room left for temporary files, of which measuring needs four "
+            "bytes a word, and with --workers eight more. Make room, or name another folder in the environment "
+            "variable TMPDIR."
+        ) from None
 
 
 def narrowed(codes: Codes, n: int, types: int) -> Codes:

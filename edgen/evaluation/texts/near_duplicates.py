@@ -4,9 +4,10 @@ A text is the set of its word 3-grams ("shingles": Broder 1997, SEQUENCES; one o
 one shingle). Two texts are nearly the same if these sets have a Jaccard index of at least 0.8, the threshold
 of Lee et al. 2022 (ACL, arXiv 2107.06499) on edit similarity. Candidates are texts whose MinHash signatures
 of 120 values (rensa) agree in one of 20 bands of 6 (Leskovec, Rajaraman and Ullman 2020, Mining of Massive
-Datasets, 3.4): 99.8% of the pairs at 0.8 do, and more above. Of each value eight bits are kept (Li and König
-2010, WWW). If very many texts share a band, each is compared with a few of them, so that the work stays
-linear. Memory: 120 bytes per text; words are read again for the candidates.
+Datasets, 3.4): 99.8% of the pairs at 0.8 do, and more above. Which of the pairs near 0.8 are among the others
+changed when shingles became hashes of words instead of numbers (`shingles`), which several processes can make.
+If very many texts share a band, each is compared with a few of them, so that the work stays linear. Memory: 120
+bytes per text; words are read again for the candidates.
 """
 
 from __future__ import annotations
@@ -18,23 +19,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.evaluation.texts.corpus import NONE, Codes, Corpus, Ends, Ids, different, ngrams
+from edgen.evaluation.texts.corpus import Codes, Corpus
+from edgen.evaluation.texts.shingles import BANDS, ROWS, CorpusShingles, Indices, Shingles, Signatures
 
 THRESHOLD = 0.8
-SHINGLE = 3
-BANDS, ROWS = 20, 6
-SEED = 42
 _NEIGHBOURS = 8  # of a text in each band that it shares with more
 _TRIES = 8  # candidates of a text that turn out not to be alike, before it is left alone
 _SLACK = 0.11  # three standard errors of the share of 120 values that agree, at 0.8
-_AT_ONCE = 1024  # texts
 _PAIRS_AT_ONCE = 1 << 14
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 
-Indices = NDArray[np.int64]
 Done = NDArray[np.bool_]
 Rows = NDArray[np.int32]
-Signatures = NDArray[np.uint8]
 
 
 class Match(NamedTuple):
@@ -45,7 +40,7 @@ class Match(NamedTuple):
     similarity: float
 
 
-def matches(corpus: Corpus, sides: NDArray[np.int8]) -> list[Match]:
+def matches(texts: Shingles, sides: NDArray[np.int8]) -> list[Match]:
     """Pairs that are alike, the most alike first: enough of them that every text which has such a one on its
     own side, or on another, is in one of that kind. `sides` says which side of a split each text is on."""
     first, second, similar = array("q"), array("q"), array("d")
@@ -59,12 +54,12 @@ def matches(corpus: Corpus, sides: NDArray[np.int8]) -> list[Match]:
         both: Done = settled[a, kind] & settled[b, kind]
         return both
 
-    for a, b in _candidates(corpus, sides, done):
+    for a, b in _candidates(texts, sides, done):
         kind = int(sides[a] != sides[b])
         pair = a * len(sides) + b
         if (settled[a, kind] and settled[b, kind]) or pair in failed:  # which bands bring together again
             continue
-        similarity = _jaccard(_shingles(corpus, a), _shingles(corpus, b))
+        similarity = _jaccard(texts.of(a), texts.of(b))
         if similarity >= THRESHOLD:
             settled[[a, b], kind] = True
             first.append(a)
@@ -85,38 +80,39 @@ def walk(corpus: Corpus, keep: Callable[[int, bool], bool]) -> None:
     Only the texts and their order decide: a text that was dropped as a duplicate is represented by the kept
     one.
     """
-    first, second = _earlier(corpus)
+    texts = CorpusShingles(corpus)
+    first, second = _earlier(texts, len(corpus))
     starts = np.searchsorted(second, np.arange(len(corpus) + 1))
     stands_for = np.full(len(corpus), -1, dtype=np.int64)  # by which kept text each is known; -1: by none
     for place in range(len(corpus)):
         near = -1
         others = stands_for[first[starts[place] : starts[place + 1]]]
         for other in dict.fromkeys(int(one) for one in others if one >= 0):
-            if _jaccard(_shingles(corpus, other), _shingles(corpus, place)) >= THRESHOLD:
+            if _jaccard(texts.of(other), texts.of(place)) >= THRESHOLD:
                 near = other
                 break
         stands_for[place] = place if keep(place, near >= 0) else near
 
 
-def _earlier(corpus: Corpus) -> tuple[Indices, Indices]:
-    """Pairs that may be alike: an earlier place and a later one, by the later, each once."""
-    places = np.flatnonzero(np.diff(corpus.ends, prepend=0)).astype(np.int64)
+def _earlier(texts: Shingles, count: int) -> tuple[Indices, Indices]:
+    """Pairs of `count` texts that may be alike: an earlier place and a later one, by the later, each once."""
+    places = texts.filled
     found = np.empty(0, dtype=np.int64)
     if len(places) < 2:
         return found, found
-    signatures = _signatures(corpus, len(places))
+    signatures = texts.signatures()
     for band in range(BANDS):
         shared = [*_sharing(_key(signatures, band), np.zeros(len(places), dtype=np.int8))]
         of_band = [found]
         for one, other in _neighbours([rows for rows in shared if len(rows[0])]):
             likely = _agreement(signatures, one, other) >= THRESHOLD - _SLACK
-            of_band.append(places[other[likely]] * len(corpus) + places[one[likely]])
+            of_band.append(places[other[likely]] * count + places[one[likely]])
         found = np.unique(np.concatenate(of_band))
-    return found % len(corpus), found // len(corpus)
+    return found % count, found // count
 
 
 def _candidates(
-    corpus: Corpus, sides: NDArray[np.int8], done: Callable[[Indices, Indices], Done]
+    texts: Shingles, sides: NDArray[np.int8], done: Callable[[Indices, Indices], Done]
 ) -> Iterator[tuple[int, int]]:
     """Pairs that may be alike and are not `done`, band by band, and all bands anew for the less likely; some
     more than once.
@@ -124,10 +120,10 @@ def _candidates(
     No more than the pairs of one band and one distance are held: where all texts are alike, those of all
     bands would be hundreds a text.
     """
-    places = np.flatnonzero(np.diff(corpus.ends, prepend=0)).astype(np.int64)  # texts that hold a word
+    places = texts.filled
     if len(places) < 2:
         return
-    signatures = _signatures(corpus, len(places))
+    signatures = texts.signatures()
     shared = [
         rows
         for band in range(BANDS)
@@ -185,55 +181,6 @@ def _agreement(signatures: Signatures, first: Indices, second: Indices) -> NDArr
         part = slice(start, start + _PAIRS_AT_ONCE)
         found[part] = np.mean(signatures[first[part]] == signatures[second[part]], axis=1)
     return found
-
-
-def _signatures(corpus: Corpus, count: int) -> Signatures:
-    """Return eight bits per value of the MinHash signature of each of the `count` texts with a word."""
-    from rensa import RMinHash
-
-    found = np.empty((count, BANDS * ROWS), dtype=np.uint8)
-    done = 0
-    for chunk in corpus.chunks():
-        codes, sizes = _all_shingles(chunk.ids, chunk.ends, corpus.types)
-        offsets = np.concatenate(([0], np.cumsum(sizes[sizes > 0]))).astype(np.uint64)
-        # the numbers are dense; what is hashed is to look like hashes
-        codes *= _ODD
-        codes ^= codes >> np.uint64(31)
-        for start in range(0, len(offsets) - 1, _AT_ONCE):
-            part = offsets[start : start + _AT_ONCE + 1]
-            hashes = codes[int(part[0]) : int(part[-1])]
-            matrix = RMinHash.digest_matrix_from_flat_token_hashes(hashes, part - part[0], BANDS * ROWS, SEED)
-            rows = np.array(matrix.to_rows(), dtype=np.uint32)
-            found[done : done + len(rows)] = rows & np.uint32(0xFF)
-            done += len(rows)
-    return found
-
-
-def _all_shingles(ids: Ids, ends: Ends, types: int) -> tuple[Codes, Indices]:
-    """Return the shingles of some texts one after the other, and the number of each; a text without a word
-    has none."""
-    lengths = np.diff(ends, prepend=0)
-    codes = ngrams(ids, ends, SHINGLE, types)
-    short = np.flatnonzero((lengths > 0) & (lengths < SHINGLE))
-    for text in short:
-        at = ends[text] - lengths[text]
-        codes[at] = _of_short(ids[at : ends[text]], types)
-    sizes = np.maximum(lengths - SHINGLE + 1, lengths > 0)
-    return codes[codes != NONE], sizes
-
-
-def _of_short(ids: Ids, types: int) -> np.uint64:
-    """Return the one shingle of a text of fewer words, which is no other's: counted from the end, odd for one
-    word."""
-    n = len(ids)
-    code = ngrams(ids, np.array([n]), n, types)[0]
-    return np.uint64(~(code * np.uint64(2) + np.uint64(n)))
-
-
-def _shingles(corpus: Corpus, place: int) -> Codes:
-    """Return the different shingles of one text."""
-    ids = corpus.text(place)
-    return different(np.sort(_all_shingles(ids, np.array([len(ids)]), corpus.types)[0]))
 
 
 def _jaccard(a: Codes, b: Codes) -> float:

@@ -266,7 +266,7 @@ class Admission:
     # --- decisions ------------------------------------------------------------------------------
 
     def _has_room(self, lane: Lane) -> bool:
-        return lane.has_room and self.running + self.unstored < self._most
+        return lane.running < lane.window.size and self.running + self.unstored < self._most
 
     def _others_wait(self, lane: Lane) -> bool:
         """Return whether calls wait for the rates at another server."""
@@ -279,6 +279,8 @@ class Admission:
 
     def _admit_ready(self) -> None:
         """Admit, in order, all calls that may go now, and schedule the next check."""
+        if self.running + self.unstored >= self._most and self._timer is None:
+            return
         wake_at: float | None = None
         if len(self.lanes) == 1:
             (lane,) = self.lanes.values()

@@ -28,7 +28,7 @@ from edgen.execution.client.budget import Budget
 from edgen.execution.client.call import Answer, Call, EstimateTooLowError
 from edgen.execution.client.form_support import FormSupport
 from edgen.execution.client.lane import Lane, Ticket
-from edgen.execution.client.retry import RetryPolicy, call_with_retries
+from edgen.execution.client.retry import RetryPolicy, retry
 from edgen.execution.client.servers import Servers
 from edgen.execution.client.window import Verdict
 from edgen.prompting.token_bound import (
@@ -156,27 +156,12 @@ class ModelClient:
         """
         if self._no_pictures is not None:
             refuse_pictures(request.messages, self._no_pictures)
-        call = Call(request=request, key=key, keep=store is not None)
-
-        def attempt() -> Awaitable[Reply]:
-            call.tries += 1
-            self._end_wait()
-            return self._attempt(call)
-
-        def retrying(failure: CallError, _wait: float) -> None:
-            on_retry(failure)
-            task = asyncio.current_task()
-            assert task is not None, "a call is made in a task"
-            self._backing_off.add(task)
-            if self._closed or self.admission.closed:
-                task.cancel()
-
+        call = Call(request=request, key=key, keep=store is not None, tries=1)
+        started = asyncio.get_running_loop().time()
         try:
-            reply = await call_with_retries(
-                attempt, self.policy, on_retry=retrying, rng=self._rng, excused=call
-            )
-        finally:
-            self._end_wait()
+            reply = await self._attempt(call)
+        except CallError as failure:
+            reply = await self._retry(call, failure, started, on_retry)
         tokens, cost = self.charge(reply, request)
         answer = Answer(reply, call.latency, call.tries, tokens, cost, call.held)
         if store is not None:
@@ -184,15 +169,33 @@ class ModelClient:
             self.admission.stored()  # an unstored answer keeps its place: no more requests are sent then
         return answer
 
+    async def _retry(
+        self, call: Call, first: CallError, started: float, on_retry: Callable[[CallError], None]
+    ) -> Reply:
+        """Return the reply to a further attempt after a first failure. Raises CallError."""
+        task = asyncio.current_task()
+        assert task is not None, "a call is made in a task"
+
+        def attempt() -> Awaitable[Reply]:
+            self._backing_off.discard(task)
+            call.tries += 1
+            return self._attempt(call)
+
+        def retrying(failure: CallError, _wait: float) -> None:
+            on_retry(failure)
+            self._backing_off.add(task)
+            if self._closed or self.admission.closed:
+                task.cancel()
+
+        try:
+            return await retry(attempt, first, self.policy, started, retrying, self._rng, call)
+        finally:
+            self._backing_off.discard(task)
+
     async def ask_once(self, request: Request) -> Reply:
         """Return the reply to one attempt, counted in the budget. Raises the attempt's errors and
         BudgetExhausted."""
         return await self._attempt(Call(request=request, key=b"", keep=False))
-
-    def _end_wait(self) -> None:
-        """Cancel the present call's wait for a retry."""
-        if self._backing_off and (task := asyncio.current_task()) is not None:
-            self._backing_off.discard(task)
 
     def _attempt(self, call: Call) -> Awaitable[Reply]:
         call.sent = False
@@ -252,7 +255,8 @@ class ModelClient:
         clock = asyncio.get_running_loop().time
         came = clock()
         servers = self.servers
-        await servers.learn()
+        if not (known := servers.known):
+            await servers.learn()
         ticket = await self.admission.admit(
             tokens, servers.marks(call.request), servers.lanes, servers.near()
         )
@@ -261,7 +265,8 @@ class ModelClient:
         verdict, refused_for = Verdict.OTHER, None
         used: int | None = 0  # zero until it is sent
         try:
-            await servers.learn_of(ticket.lane)  # which may not have been up when the call began to wait
+            if not known:
+                await servers.learn_of(ticket.lane)  # which may not have been up when the call began to wait
             if self._closed:
                 raise AdmissionClosed
             if self._budget is not None and sum(self.most(call.request)) > call.most[0]:
@@ -269,12 +274,12 @@ class ModelClient:
             used = None
             if self._ledger is not None:
                 call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
-            started = clock()
+                started = clock()
             call.sent = True
             self._in_flight += 1
             self.begun += call.tries == 1
             reply = await self.form_support.complete(
-                call.request, lambda request: servers.complete(ticket.lane, request)
+                call.request, functools.partial(servers.complete, ticket.lane)
             )
             servers.hear(ticket.lane, reply)
             verdict, used = Verdict.OK, self._note_answer(reply)

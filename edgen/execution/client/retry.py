@@ -77,18 +77,15 @@ async def call_with_retries(
     unchanged if it is not retryable or attempts or time are used up; any other exception of `attempt` passes
     through at once. `excused` is read after each attempt.
     """
-    excused = excused or Excused()
     started = asyncio.get_running_loop().time()
     try:
         return await attempt()
     except CallError as error:
         first = error
-    if most_attempts(first.kind, policy.attempts) <= 1 - excused.turned_away:
-        raise first
-    return await _go_on(attempt, first, policy, started, on_retry, rng, excused)
+    return await retry(attempt, first, policy, started, on_retry, rng, excused or Excused())
 
 
-async def _go_on(
+async def retry(
     attempt: Callable[[], Awaitable[T]],
     first: CallError,
     policy: RetryPolicy,
@@ -97,7 +94,10 @@ async def _go_on(
     rng: random.Random,
     excused: Excused,
 ) -> T:
-    """Retry after a first failure. Separate, so that calls without failure do not pay for tenacity."""
+    """Do what `call_with_retries` does after a first failure, of an attempt that `started` then. Separate, so
+    that calls without failure do not pay for tenacity."""
+    if most_attempts(first.kind, policy.attempts) <= 1 - excused.turned_away:
+        raise first
     clock = asyncio.get_running_loop().time
 
     def wait(state: RetryCallState) -> float:

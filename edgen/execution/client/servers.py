@@ -17,6 +17,7 @@ from edgen.execution.client.same_model import SameModel
 from edgen.providers import Backend
 from edgen.providers.base import CountsLoad, CountsSlots, SeveralServers, servers_of
 
+_NONE: frozenset[Lane] = frozenset()
 _LOOK_EVERY = 1.0  # seconds between two looks at the servers' load
 
 
@@ -53,9 +54,16 @@ class Servers:
                 if isinstance(backend, CountsLoad):
                     self._loaded[lane] = backend
 
+    @property
+    def known(self) -> bool:
+        """True for a single server that has been asked what `learn` asks."""
+        return self._same is None and (self.lanes[0].knows_slots or self.lanes[0] not in self._counting)
+
     def near(self) -> frozenset[Lane]:
         """Return the lane that is best for the present task, all else being equal, if there is one."""
-        address = None if self._fleet is None else self._fleet.nearest()
+        if self._fleet is None:
+            return _NONE
+        address = self._fleet.nearest()
         return frozenset(lane for lane in self.lanes if lane.address == address)
 
     def marks(self, request: Request) -> Sequence[int]:

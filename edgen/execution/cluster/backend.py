@@ -5,33 +5,26 @@ from __future__ import annotations
 import pickle
 from collections.abc import Collection, Mapping
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
 from edgen.execution.client.form_support import Way
-from edgen.execution.cluster.messages import Asking, Permit, Question, Unit
+from edgen.execution.cluster.messages import Asking, Permit, Question
 from edgen.execution.cluster.pool import Pool, WorkerLink
+from edgen.execution.cluster.remote_rollout import RemoteRollout
 from edgen.providers import Backend
 from edgen.providers.base import servers_of
 from edgen.providers.fleet import Fleet
 
 
-class Home(NamedTuple):
-    """The worker that runs a unit, with the unit and its open request."""
-
-    link: WorkerLink
-    unit: Unit
-    request: Request
-
-
 class Calls:
-    """Calls of the backends of a start, made by the workers of its `pool` once that is open. `home`: that of
-    the present task's unit."""
+    """Calls of the backends of a start, made by the workers of its `pool` once that is open. `home`: the
+    rollout of the present task's unit."""
 
     def __init__(self) -> None:
         self.pool: Pool | None = None
-        self.home: ContextVar[Home | None] = ContextVar("home", default=None)
+        self.home: ContextVar[RemoteRollout | None] = ContextVar("home", default=None)
         self.wrapped: dict[str, Backend] = {}
         self._nodes: dict[str, _NodeFleet] = {}
 
@@ -105,18 +98,19 @@ class _RemoteBackend:
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
         pool = self._pool()
-        number, home = pool.next_number(), self._calls.home.get()
-        if home is None or home.link.lost or not self._reached_by(home.link):
+        home, unit, way = self._calls.home.get(), None, None
+        if home is not None and not home.link.lost and self._reached_by(home.link):
+            link, unit = home.link, home.unit
+            assert home.request is not None, "its call is made"
+            way = _way_of(request, home.request)
+        else:
             link = await pool.pick(self._reached_by)
-            return await pool.call(
-                link, Permit(number, self._name, self._server, None, request=pickle.dumps(request))
-            )
-        way = _way_of(request, home.request)
         sent = pickle.dumps(request) if way is None else b""
-        permit = Permit(number, self._name, self._server, home.unit, way or "schema", sent)
-        reply = await pool.call(home.link, permit)
-        if not sent:
-            home.link.got[home.unit] = reply
+        number = pool.next_number()
+        permit = Permit(number, self._name, self._server, unit, way or "schema", sent, link.beat)
+        reply: Reply = await link.ask(permit)
+        if home is not None and way is not None:
+            home.got = reply
         return reply
 
     async def models(self) -> list[str] | None:
@@ -141,7 +135,7 @@ class _RemoteBackend:
         """Return what the server says about itself. Raises CallError."""
         pool = self._pool()
         link = await pool.pick(self._reached_by)
-        return await pool.ask(link, Question(pool.next_number(), self._name, self._server, about))
+        return await link.ask(Question(pool.next_number(), self._name, self._server, about))
 
     async def aclose(self) -> None:
         """Close the connections of the head."""

@@ -11,10 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from edgen.core.errors import CallError, EdgenError, FailureKind, UsageError
-from edgen.core.values import Reply
 from edgen.core.version import __version__
 from edgen.execution.cluster.messages import (
     PATIENCE,
@@ -31,6 +28,7 @@ from edgen.execution.cluster.messages import (
     Told,
     Unit,
 )
+from edgen.execution.cluster.remote_rollout import RemoteRollout
 from edgen.execution.cluster.wire import Wire, decode_to_head
 from edgen.execution.cluster.worker import Equipment
 from edgen.store.ledger.facts import WorkerCounts
@@ -45,46 +43,16 @@ class WorkerLostError(Exception):
     """The worker of a unit died or is silent."""
 
 
-class Box:
-    """The messages of a unit, one at a time: None once its worker is lost."""
-
-    __slots__ = ("_message", "_there", "_waiting")
-
-    def __init__(self) -> None:
-        self._message: Asked | Ended | None = None
-        self._there = False
-        self._waiting: asyncio.Future[None] | None = None
-
-    def put(self, message: Asked | Ended | None) -> None:
-        """Leave a message; the loss of the worker is the last one."""
-        if not (self._there and message is not None):
-            self._message, self._there = message, True
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
-
-    async def get(self) -> Asked | Ended | None:
-        """Return the next message, as soon as there is one."""
-        if not self._there:
-            self._waiting = asyncio.get_running_loop().create_future()
-            await self._waiting
-            self._waiting = None
-        message, self._message = self._message, None
-        self._there = message is None  # a lost worker stays lost
-        return message
-
-
 class WorkerLink:
-    """One worker: its actor, its connection, and who waits for its messages. `got`: by unit, the reply that
-    the worker took. `local`: its node's servers, by node-local backend; None until it has
-    begun. `beat`: the moment of its last sign of life, by its own clock."""
+    """One worker: its actor, its connection, and who waits for its messages. `calls`: what the head waits for
+    by number, attempts at calls and answers to questions. `local`: its node's servers, by node-local backend;
+    None until it has begun. `beat`: the moment of its last sign of life, by its own clock."""
 
     def __init__(self, actor: Any, number: int) -> None:
         self.actor, self.number = actor, number
-        self.units: dict[Unit, Box] = {}
-        self.calls: dict[int, asyncio.Future[Reply | Failure]] = {}
-        self.questions: dict[int, asyncio.Future[Told]] = {}
+        self.units: dict[Unit, RemoteRollout] = {}
+        self.calls: dict[int, asyncio.Future[Any]] = {}
         self.local: dict[str, str] | None = None
-        self.got: dict[Unit, Reply] = {}
         self.lost, self.beat = False, 0.0
         self.wire: Wire | None = None
         self.arrived = asyncio.Event()
@@ -115,6 +83,25 @@ class WorkerLink:
             raise WorkerLostError
         self.wire.send(message)
 
+    def ask(self, message: Permit | Question) -> asyncio.Future[Any]:
+        """Let the worker make one attempt, or ask a server about itself; return the future of what comes of
+        it, a reply or a value, or a CallError. Raises CallError if the worker is lost."""
+        if self.lost or self.wire is None:
+            raise CallError(FailureKind.SERVER_ERROR, "the worker was lost", unsent=True)
+        waiting = self.calls[message.number] = asyncio.get_running_loop().create_future()
+        self.wire.send(message)
+        return waiting
+
+    def take(self, number: int, value: Any, failure: Failure | None) -> None:
+        """Take what came of an attempt or a question."""
+        waiting = self.calls.pop(number, None)
+        if waiting is None or waiting.done():  # its task was cancelled
+            return
+        if failure is None:
+            waiting.set_result(value)
+        else:
+            waiting.set_exception(failure.error)
+
     def end(self) -> None:
         """End every wait for the worker, which is lost."""
         if self.lost:
@@ -122,15 +109,12 @@ class WorkerLink:
         self.lost = True
         if self.wire is not None:
             self.wire.close()
-        for box in self.units.values():
-            box.put(None)
+        for rollout in self.units.values():
+            rollout.put(None)
         for waiting in self.calls.values():
             if not waiting.done():
-                waiting.set_result(_LOST)
+                waiting.set_exception(_LOST.error)
         self.calls.clear()
-        for number, asked in self.questions.items():
-            if not asked.done():
-                asked.set_result(Told(number, None, _LOST))
 
 
 class Pool:
@@ -290,50 +274,15 @@ class Pool:
             if not self.broken.done() and not self.links:
                 self.broken.set_exception(error)
 
-    async def pick(self, fits: Callable[[WorkerLink], bool] | None = None) -> WorkerLink:
+    async def pick(self, fits: Callable[[WorkerLink], bool] = lambda _link: True) -> WorkerLink:
         """Return the worker with the fewest units and calls, when there is one. Raises CallError if there are
         some, and none `fits`."""
-        while True:
-            if live := [link for link in self.links if link.ready]:
-                if fitting := live if fits is None else [*filter(fits, live)]:
-                    return min(fitting, key=lambda link: (len(link.units), len(link.calls)))
-                raise CallError(
-                    FailureKind.CONNECTION, "no worker is left on the node of this server", unsent=True
-                )
+        while not (live := [link for link in self.links if link.ready]):
             self._ready.clear()
             await self._ready.wait()
-
-    async def ask(self, link: WorkerLink, question: Question) -> Any:
-        """Let a worker ask a server about itself. Raises CallError."""
-        waiting: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
-        link.questions[question.number] = waiting
-        try:
-            link.send(question)
-            told = await waiting
-        except WorkerLostError:
-            raise _LOST.error from None
-        finally:
-            del link.questions[question.number]
-        if told.failure is not None:
-            raise told.failure.error
-        return told.value
-
-    async def call(self, link: WorkerLink, permit: Permit) -> Reply:
-        """Let a worker make one attempt. Raises CallError."""
-        waiting: asyncio.Future[Reply | Failure] = asyncio.get_running_loop().create_future()
-        link.calls[permit.number] = waiting
-        try:
-            link.send(msgspec.structs.replace(permit, heard=link.beat))
-            reply = await waiting
-        except WorkerLostError:
-            raise CallError(FailureKind.SERVER_ERROR, "the worker was lost", unsent=True) from None
-        finally:
-            link.calls.pop(permit.number, None)
-        if isinstance(reply, Failure):
-            link.counts["failures"] += 1
-            raise reply.error
-        link.counts["answers"] += 1
-        return reply
+        if fitting := [*filter(fits, live)]:
+            return min(fitting, key=lambda link: (len(link.units), len(link.calls)))
+        raise CallError(FailureKind.CONNECTION, "no worker is left on the node of this server", unsent=True)
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -359,21 +308,18 @@ class Pool:
         for message in messages:
             match message:
                 case Called(number, reply, failure):
-                    waiting = link.calls.get(number)
-                    if waiting is not None and not waiting.done():
-                        waiting.set_result(reply or failure)  # type: ignore[arg-type]
+                    link.counts["answers" if failure is None else "failures"] += 1
+                    link.take(number, reply, failure)
+                case Told(number, value, failure):
+                    link.take(number, value, failure)
                 case Beat(at):
                     link.beat = at
-                case Told(number):
-                    asked = link.questions.get(number)
-                    if asked is not None and not asked.done():
-                        asked.set_result(message)
                 case Asked() | Ended():
                     if isinstance(message, Ended):
                         self._losses = 0
                         link.counts["ended"] += 1
-                    if (box := link.units.get(message.unit)) is not None:
-                        box.put(message)
+                    if (rollout := link.units.get(message.unit)) is not None:
+                        rollout.put(message)
                 case Broken(said, fault):
                     if not self.broken.done():
                         self.broken.set_exception(EdgenError(said) if said else RuntimeError(fault))

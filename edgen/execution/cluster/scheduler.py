@@ -6,21 +6,18 @@ import asyncio
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
 
 from edgen.core.errors import CallError, EdgenError
-from edgen.core.values import Reply, Request, TaskId
-from edgen.execution.client.model_client import ModelClient
-from edgen.execution.cluster.backend import Calls, Home
+from edgen.core.values import TaskId
+from edgen.execution.cluster.backend import Calls
 from edgen.execution.cluster.connect import Connection, require_ray
-from edgen.execution.cluster.messages import Answered, Asked, Ended, Failure, Take, Unit
-from edgen.execution.cluster.pool import Box, Pool, WorkerLink, WorkerLostError
+from edgen.execution.cluster.messages import Answered, Asked, Failure, Take, Unit
+from edgen.execution.cluster.pool import Pool, WorkerLostError
+from edgen.execution.cluster.remote_rollout import RemoteRollout
 from edgen.execution.cluster.shipping import pack
 from edgen.execution.cluster.worker import Equipment, Known
 from edgen.execution.online_scheduler import OnlineScheduler
-from edgen.execution.rollout import end_task
 from edgen.execution.scheduler import Work
-from edgen.protocols.task import Settled, Spent
 from edgen.providers import Backend
 from edgen.providers.trust import Consents
 from edgen.store.ledger.facts import WorkerCounts
@@ -132,101 +129,50 @@ class ClusterScheduler(OnlineScheduler):
         if self._pool.alone:
             await super()._run_unit(unit)
             return
-        while self.stopped is None and not await self._try_unit(unit):
-            pass
+        while self.stopped is None:
+            rollout = RemoteRollout(await self._pool.pick(), unit)
+            units = rollout.link.units
+            units[unit] = rollout
+            self._cluster.calls.home.set(rollout)
+            try:
+                rollout.link.send(Take(unit, self._work.ledger.replies(*unit)))
+                await self._converse(rollout)
+                return
+            except WorkerLostError:
+                pass
+            finally:
+                del units[unit]
 
-    async def _try_unit(self, unit: Unit) -> bool:
-        """Let a worker run a unit to its outcome; return False if the worker was lost."""
-        link = await self._pool.pick()
-        box = Box()
-        link.units[unit] = box
-        try:
-            link.send(Take(unit, dict(self._work.ledger.replies(*unit))))
-            return await self._converse(link, unit, box)
-        except WorkerLostError:
-            return False
-        finally:
-            link.units.pop(unit, None)
-            link.got.pop(unit, None)
-            self._cluster.calls.home.set(None)
-
-    async def _converse(self, link: WorkerLink, unit: Unit, box: Box) -> bool:
-        work, recorder, home = self._work, self._recorder, self._cluster.calls.home
-        stand = _Stand()
-        while isinstance(message := await box.get(), Asked):
+    async def _converse(self, rollout: RemoteRollout) -> None:
+        """Answer a rollout's requests and record its outcome. Raises WorkerLostError."""
+        work, recorder, unit = self._work, self._recorder, rollout.unit
+        while isinstance(message := await rollout.next(), Asked):
             work.counts.replayed += message.replayed
             request = message.request
-            stand.go_on(request, message.key, work.clients[request.role], message.refused)
-            if stand.last is not None:
-                recorder.count_answer(unit, stand)  # type: ignore[arg-type]
+            rollout.client = work.clients[request.role]
+            if rollout.last is not None:
+                recorder.count_answer(unit, rollout)
             recorder.usefulness.require_hope()
-            home.set(Home(link, unit, request))
             try:
-                reply = await self._asker(stand, request)  # type: ignore[arg-type]
+                reply = await self._asker(rollout, request)
             except CallError as failure:
-                stand.last = None
-                link.send(Answered(unit, None, Failure.of(failure)))
+                rollout.last = None
+                rollout.link.send(Answered(unit, None, Failure.of(failure)))
                 continue
-            stand.last = (request, reply)
-            if link.got.pop(unit, None) is not reply:
-                link.send(Answered(unit, reply))
+            rollout.last = (request, reply)
+            if rollout.got is not reply:
+                rollout.link.send(Answered(unit, reply))
+            rollout.got = None
         if message is None:
-            return False
+            raise WorkerLostError
         work.counts.replayed += message.replayed
-        stand.end(message)
-        if stand.last is not None and message.failure is None:
-            stand.request_open = False
-            recorder.count_answer(unit, stand)  # type: ignore[arg-type]
-        await end_task(work, unit)
+        if rollout.last is not None and message.failure is None:
+            recorder.count_answer(unit, rollout)
+        await recorder.end_task(unit)
         if message.failure is not None:
-            recorder.fail(unit, stand, message.failure.error)  # type: ignore[arg-type]
+            recorder.fail(unit, rollout, message.failure.error)
         else:
-            recorder.settle(unit, stand)  # type: ignore[arg-type]
-        return True
-
-
-class _Stand:
-    """The head's view of a rollout that runs at a worker: what OutcomeRecorder and the calls need of it."""
-
-    client: ModelClient
-    key: bytes
-
-    def __init__(self) -> None:
-        self.asked: Request | None = None
-        self.request_open = True
-        self.last: tuple[Request, Reply] | None = None
-        self.refused = ""
-        self.fresh = 0
-        self.spent = Spent()
-        self.result: Any = None
-        self.task: Any = None
-
-    @property
-    def request(self) -> Request | None:
-        """The open request; None at the end."""
-        return self.asked if self.request_open else None
-
-    def go_on(self, request: Request, key: bytes, client: ModelClient, refused: str) -> None:
-        """Take the next request."""
-        self.asked, self.key, self.client, self.refused = request, key, client, refused
-
-    def end(self, ended: Ended) -> None:
-        """Take the outcome."""
-        self.spent, self.refused = ended.spent, ended.refused
-        self.task = _EndedTask(ended.group, ended.settled)
-
-
-class _EndedTask:
-    """A task whose outcome is known."""
-
-    def __init__(self, group: int, settled: Settled | None) -> None:
-        self.group = group
-        self._settled = settled
-
-    def settled(self, _result: Any, _spent: Spent) -> Settled:
-        """Return the outcome."""
-        assert self._settled is not None, "a task that was answered"
-        return self._settled
+            recorder.settle(unit, rollout)
 
 
 def _again(first: Unit, others: Iterator[Unit]) -> Iterator[Unit]:

@@ -7,6 +7,7 @@ direct, since WAL allows both at once.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -172,7 +173,7 @@ class Ledger:
 
     # -- replies
 
-    async def store(
+    def store(
         self,
         address: Address,
         key: bytes,
@@ -183,22 +184,24 @@ class Ledger:
         charged_tokens: int = 0,
         cost_usd: float | None = None,
         held: int | None = None,
-    ) -> None:
-        """Store a raw reply; return when it is on disk. `held`: the id of the outstanding call."""
-        await self.store_several([(address, key, reply, charged_tokens, cost_usd)], latency, tries, held)
+    ) -> asyncio.Future[None]:
+        """Store a raw reply; return a future that is done when it is on disk. `held`: the id of the
+        outstanding call."""
+        return self.store_several([(address, key, reply, charged_tokens, cost_usd)], latency, tries, held)
 
-    async def store_several(
+    def store_several(
         self,
         answers: Sequence[tuple[Address, bytes, Reply, int, float | None]],
         latency: float,
         tries: int,
         held: int | None = None,
-    ) -> None:
-        """Store the replies of one call, all or none: (address, key, reply, tokens and US dollars
-        charged)."""
+    ) -> asyncio.Future[None]:
+        """Store the replies of one call, all or none: (address, key, reply, tokens and US dollars charged).
+        Return a future that is done when they are on disk."""
         statements = [one for answer in answers for one in self._stored(*answer, latency, tries)]
-        struck = [] if held is None else [(STRIKE, (held,))]
-        await self.writer.put(*statements, *struck)
+        if held is not None:
+            statements.append((STRIKE, (held,)))
+        return self.writer.put(*statements)
 
     def _stored(
         self, address: Address, key: bytes, reply: Reply, charged_tokens: int, cost_usd: float | None,

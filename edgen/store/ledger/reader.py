@@ -34,7 +34,7 @@ from edgen.store.ledger.checked_reader import (
 from edgen.store.ledger.facts import SELECTION, SIMULATED, Selection, read_fact, read_facts, read_selection
 from edgen.store.ledger.opening import connect
 from edgen.store.ledger.outstanding import OPEN, Batch, read_batches
-from edgen.store.ledger.schema import PICO, total
+from edgen.store.ledger.schema import PICO, SCENARIOS, total
 from edgen.store.ledger.status import (
     IN_SCOPE,
     RunPlan,
@@ -60,6 +60,7 @@ _TASKS = (
 )
 _OUTCOMES = f"{_TASKS} AND fingerprint = :fingerprint"
 _ORDER = "ORDER BY scenario, task LIMIT :page"
+_ALL = range(SCENARIOS)
 _BY_TASK = f"GROUP BY scenario, task {_ORDER}"
 
 
@@ -105,11 +106,13 @@ class Outcomes:
             self._scope.values,
         )
 
-    def records(self) -> Generator[tuple[int, Any, int, bytes], None, None]:
-        """(scenario, task, group hash, record) of what was accepted."""
+    def records(self, within: range = _ALL) -> Generator[tuple[int, Any, int, bytes], None, None]:
+        """(scenario, task, group hash, record) of what was accepted, of scenarios `within` a range."""
         self._book.require_statuses()
         query = f"{WITH_ANY_RECORDS} WHERE {_OUTCOMES} AND o.status = 'accepted' {_ORDER}"
-        for row in self._paged(query, OutcomeRow, _RECORDS):
+        for row in self._paged(query, OutcomeRow, _RECORDS, within.start):
+            if row.scenario >= within.stop:
+                return
             self._book.require_sound(row)
             yield row.scenario, row.task, row.grp, self._book.record(row)
 
@@ -234,11 +237,8 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
 
     def group(self, scenario: int) -> int | None:
         """Return the group of the accepted conversations of a scenario; None if there are none."""
-        row = self._book.row(
-            f"{OUTCOMES} WHERE scenario = ? AND status = 'accepted' AND fingerprint = ? LIMIT 1",
-            OutcomeRow,
-            (scenario, self.plan.fingerprint),
-        )
+        query = f"{OUTCOMES} WHERE scenario = ? AND status = 'accepted' AND fingerprint = ? LIMIT 1"
+        row = self._book.row(query, OutcomeRow, (scenario, self.plan.fingerprint))
         if row is None:
             return None
         self._book.require_sound(row)

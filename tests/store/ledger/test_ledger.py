@@ -303,7 +303,7 @@ async def test_a_ledger_that_another_program_holds_is_waited_for_with_words(
     async with Ledger(path) as ledger:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        storing = asyncio.create_task(ledger.store(Address(0, 0), key(0), Reply("kept"), 0.1, 1))
+        storing = asyncio.ensure_future(ledger.store(Address(0, 0), key(0), Reply("kept"), 0.1, 1))
         mine = sqlite3.connect(path, isolation_level=None)
         spoken = 0
 

@@ -1,0 +1,170 @@
+"""The shingles of many texts, as hashes that do not depend on the other texts.
+
+A word counts by a hash of 64 bits, a shingle by one of its words' hashes; two different ones share one with a
+chance of 1 in 2**64. So several processes can each take some of the texts. A MinHash signature has 120 values
+(rensa), of which eight bits are kept (Li and König 2010, WWW).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgen.core.digest import hash64
+from edgen.core.values import Turn
+from edgen.evaluation.texts.corpus import CHUNK, Codes, Corpus, Ends, different, write_words
+
+SHINGLE = 3  # words
+BANDS, ROWS = 20, 6
+SEED = 42
+_AT_ONCE = 1024  # texts
+_BYTES = 8  # of a shingle
+_BASE = np.uint64(0x9E3779B97F4A7C15)
+
+Indices = NDArray[np.int64]
+Signatures = NDArray[np.uint8]
+
+
+class Shingles(Protocol):
+    """Texts by their shingles."""
+
+    @property
+    def filled(self) -> Indices:
+        """The places of the texts that hold a word."""
+
+    def signatures(self) -> Signatures:
+        """Return the signatures of the filled texts."""
+
+    def of(self, place: int) -> Codes:
+        """Return the different shingles of one text, in order."""
+
+
+class CorpusShingles:
+    """The shingles of the texts of a corpus, to which nothing is added any more. Memory: eight bytes for each
+    different word."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._hashes = corpus.word_hashes()
+
+    @property
+    def filled(self) -> Indices:
+        """The places of the texts that hold a word."""
+        return np.flatnonzero(np.diff(self._corpus.ends, prepend=0)).astype(np.int64)
+
+    def signatures(self) -> Signatures:
+        """Return the signatures of the filled texts."""
+        from rensa import RMinHash
+
+        found = np.empty((len(self.filled), BANDS * ROWS), dtype=np.uint8)
+        done = 0
+        for chunk in self._corpus.chunks():
+            codes, sizes = _all_shingles(self._hashes[chunk.ids], chunk.ends)
+            offsets = np.concatenate(([0], np.cumsum(sizes[sizes > 0]))).astype(np.uint64)
+            for start in range(0, len(offsets) - 1, _AT_ONCE):
+                part = offsets[start : start + _AT_ONCE + 1]
+                hashes = codes[int(part[0]) : int(part[-1])]
+                matrix = RMinHash.digest_matrix_from_flat_token_hashes(
+                    hashes, part - part[0], BANDS * ROWS, SEED
+                )
+                rows = np.array(matrix.to_rows(), dtype=np.uint32)
+                found[done : done + len(rows)] = rows & np.uint32(0xFF)
+                done += len(rows)
+        return found
+
+    def of(self, place: int) -> Codes:
+        """Return the different shingles of one text, in order."""
+        hashes = self._hashes[self._corpus.text(place)]
+        return different(np.sort(_all_shingles(hashes, np.array([len(hashes)]))[0]))
+
+
+class ShinglePart(NamedTuple):
+    """Some texts, in order: `digests` of them whole, the number of different shingles of each, these one text
+    after another, and the signatures of those with a word."""
+
+    digests: Codes
+    sizes: Indices
+    codes: Codes
+    signatures: Signatures
+
+    @classmethod
+    def of(cls, corpus: Corpus, digests: array[int]) -> ShinglePart:
+        """Return the part of the texts of a corpus."""
+        texts = CorpusShingles(corpus)
+        each = [texts.of(place) for place in range(len(corpus))]
+        sizes = np.array([len(codes) for codes in each], dtype=np.int64)
+        codes = np.concatenate([np.empty(0, dtype=np.uint64), *each])
+        return cls(np.array(digests, dtype=np.uint64), sizes, codes, texts.signatures())
+
+
+class GatheredShingles:
+    """The shingles of texts that other processes read. All parts are added, in order, before any is used.
+    Memory: 136 bytes for each text; shingles are in a temporary file, eight bytes each."""
+
+    def __init__(self) -> None:
+        self._ends, self._digests, self._signatures = array("q"), array("Q"), bytearray()
+        self._file = tempfile.SpooledTemporaryFile(CHUNK * _BYTES, prefix="edgen-")  # noqa: SIM115 - gone with this
+
+    def add(self, part: ShinglePart) -> None:
+        """Add the next texts. Raises StoppedError if there is no room for them."""
+        end = self._ends[-1] if self._ends else 0
+        self._ends.frombytes((np.cumsum(part.sizes, dtype=np.int64) + end).tobytes())
+        self._digests.frombytes(part.digests.tobytes())
+        self._signatures += part.signatures.tobytes()
+        write_words(self._file, part.codes.data)
+
+    @property
+    def digests(self) -> Codes:
+        """The digest of each text."""
+        return np.frombuffer(self._digests, dtype=np.uint64)
+
+    @property
+    def filled(self) -> Indices:
+        """The places of the texts that hold a word."""
+        return np.flatnonzero(np.diff(np.frombuffer(self._ends, dtype=np.int64), prepend=0)).astype(np.int64)
+
+    def signatures(self) -> Signatures:
+        """Return the signatures of the filled texts."""
+        return np.frombuffer(self._signatures, dtype=np.uint8).reshape(-1, BANDS * ROWS)
+
+    def of(self, place: int) -> Codes:
+        """Return the different shingles of one text, in order."""
+        start, end = self._ends[place - 1] if place else 0, self._ends[place]
+        self._file.seek(start * _BYTES)
+        return np.frombuffer(self._file.read((end - start) * _BYTES), dtype=np.uint64)
+
+
+def digest(turns: Iterable[Turn]) -> int:
+    """Return a number of 64 bits for a text: two that differ share one with a chance of 1 in 2**64."""
+    said = "".join([f"{turn.role} {len(turn.text)} {turn.text}" for turn in turns])
+    return hash64(said)
+
+
+def _all_shingles(hashes: Codes, ends: Ends) -> tuple[Codes, Indices]:
+    """Return the shingles of some texts one after the other, by the hashes of their words, and the number of
+    each; a text without a word has none. One of fewer than three words is one shingle, which is no other's."""
+    lengths = np.diff(ends, prepend=0)
+    codes, whole = hashes.copy(), np.ones(len(hashes), dtype=bool)
+    for k in range(1, SHINGLE):
+        codes *= _BASE
+        codes[:-k] += hashes[k:]
+        last = ends - k
+        whole[last[last >= 0]] = False
+    for text in np.flatnonzero((lengths > 0) & (lengths < SHINGLE)):
+        at = ends[text] - lengths[text]
+        whole[at] = True
+        codes[at] = _of_short(hashes[at : ends[text]])
+    return codes[whole], np.maximum(lengths - SHINGLE + 1, lengths > 0)
+
+
+def _of_short(hashes: Codes) -> np.uint64:
+    """Return the one shingle of a text of fewer words."""
+    code = hashes[:1].copy()
+    for one in hashes[1:]:
+        code = code * _BASE + one
+    return np.uint64(~(code * _BASE + np.uint64(len(hashes)))[0])
