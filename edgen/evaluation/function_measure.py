@@ -119,7 +119,7 @@ class OwnMeasure(Measure[OwnFigures]):
                 )
         return {column: value for column, value in columns.items() if value is not None}
 
-    def _explain(self, problem: Exception, identifier: str) -> str:
+    def _explain(self, problem: BaseException, identifier: str) -> str:
         steps = traceback.extract_tb(problem.__traceback__)[1:]
         file = getattr(getattr(self.function, "__code__", None), "co_filename", None)
         steps = [
