@@ -25,6 +25,7 @@ from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
 _LEAST = 2  # turns of each speaker
 _LEFT = 60  # characters before a speaker's word
 _RIGHT = 60  # characters of a frame after it
+_MOST_LABELS = 400  # of a conversation in an unknown layout
 _MOST = 0.75  # of the lines that begin alike, which go on alike
 _BEGINNING = 6  # letters of an abbreviation, and one more
 _ALTERNATING = 6  # labels with nothing but a full stop
@@ -124,8 +125,9 @@ def _labels(text: str, words: Mapping[str, str], pattern: re.Pattern[str]) -> li
     labels: list[_Label] = []
     last = -1
     for match in pattern.finditer(text):
-        start = text.rfind("\n", 0, match.start()) + 1
-        if start == last or match.start() - start > _LEFT:
+        begin = max(0, match.start() - _LEFT - 1)
+        start = text.rfind("\n", begin, match.start()) + 1
+        if (not start and begin) or start == last:
             continue
         last = start
         left = _ARTICLE.sub("", text[start : match.start()])
@@ -146,6 +148,8 @@ def _rewritten(text: str, labels: Sequence[_Label]) -> str | None:
     for label in labels:
         by_left.setdefault(label.left, []).append(label)
     for left, same in sorted(by_left.items(), key=lambda item: -len(item[1])):
+        if len(same) > _MOST_LABELS:
+            return None
         if not _speak(same):
             break
         found = _find_rights(text, same)

@@ -9,6 +9,7 @@ import msgspec
 
 from edgen.reading.loose_json.parser import is_object, members
 from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.text.characters import are_spoken
 from edgen.reading.text.quotes import unwrap
 from edgen.reading.text.surroundings import is_negated
 
@@ -136,6 +137,8 @@ def _columns_of(value: Any, keys: Keys) -> list[tuple[str, str]]:
         if keys[key].speaks and isinstance(child, list) and child and all(type(said) is str for said in child)
     ]
     if len(columns) != 2 or len(columns[0][1]) - len(columns[1][1]) not in (0, 1):
+        return []
+    if not are_spoken([said for _, child in columns for said in child]):
         return []
     return [
         (key, child[place])
