@@ -162,7 +162,8 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
 
 
 def _in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conversation | Rejection:
-    """What a text says whose labels have a frame that no rule knows; the rejection, explained, if it has none."""
+    """What a text says whose labels have a frame that no rule knows; the rejection, explained, if it has
+    none."""
     if rejection.reason in _UNFRAMED:
         repairs: list[str] = []
         framed = rewrite_frames(drop_thinking(replace_surrogates(text, repairs), repairs, roles), roles)

@@ -1,12 +1,14 @@
-"""Turns in a layout that no rule knows, found by the frame that all labels share, rewritten as lines `Teacher: …`.
+"""Turns in a layout that no rule knows, found by the frame that all labels share.
 
-    1 / Teacher / …     Turn(role="teacher", text="…"),     - **Speaker:** Teacher     P1 = Teacher, P2 = Student
-                                                              **Text:** …              P1: …
+    1 / Teacher / …    Turn(role="teacher", text="…"),    - **Speaker:** Teacher    P1 = Teacher, P2 = Student
+                                                            **Text:** …             P1: …
     | Teacher | Student |      “…,” said the teacher.
     | …       | …       |          … [Teacher]
 
-A frame is what stands before a speaker's word on its line and what follows it, numbers, letters of a list and hours
-apart. It counts only if two speakers have it at least twice each, and if a mark that no sentence has is part of it.  This is tried only where nothing else finds two speakers. Linear in the text's length.
+The text is rewritten as lines `Teacher: …`. A frame is what stands before a speaker's word on its line and what
+follows it, numbers, letters of a list and hours apart. It counts only if two speakers have it at least twice each,
+and if a mark that no sentence has is part of it. This is tried only where nothing else finds two speakers. Linear in
+the text's length.
 """
 
 from __future__ import annotations
@@ -97,7 +99,8 @@ def _any_of(words: Sequence[str]) -> str:
 
 
 def _legend(text: str, roles: RoleWords) -> tuple[Mapping[str, str], int]:
-    """The short names that the beginning of a reply gives the speakers, and where they end; none if it does not name two
+    """The short names that the beginning of a reply gives the speakers, and where they end; none if it does
+    not name two
     of them."""
     known, _ = _known(roles)
     found: dict[str, str] = {}
@@ -208,7 +211,8 @@ def _separates(left: tuple[str, ...], right: str, labels: Sequence[tuple[_Label,
 
 
 def _with_probability(text: str, left: tuple[str, ...], start: int) -> str:
-    """Return the text with the line behind the last turn's first, in the same frame, that gives the probability as one under
+    """Return the text with the line behind the last turn's first, in the same frame, that gives the
+    probability as one under
     its label alone."""
     for line in _CHANCE.finditer(text, start):
         if shape_of(line["left"]) == left:
