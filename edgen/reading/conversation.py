@@ -41,7 +41,7 @@ from edgen.reading.other_speaker import holds_other_speaker
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RolePattern, RoleWords
 from edgen.reading.text import surroundings
-from edgen.reading.text.characters import excerpt, replace_surrogates
+from edgen.reading.text.characters import are_spoken, excerpt, replace_surrogates
 from edgen.reading.text.marker import find_marker
 from edgen.reading.text.markup import without_markup
 from edgen.reading.text.quotes import trim
@@ -162,14 +162,15 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
 
 
 def _in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conversation | Rejection:
-    """What a text says whose labels have a frame that no rule knows; the rejection, explained, if it has none."""
+    """What a text says whose labels have a frame that no rule knows; the rejection, explained, if it has
+    none."""
     if rejection.reason in _UNFRAMED:
         repairs: list[str] = []
         framed = rewrite_frames(drop_thinking(replace_surrogates(text, repairs), repairs, roles), roles)
         if framed is None:
             return _explained(rejection, text, roles)
         found = _read_lines(translate_probability(framed, roles) or framed, repairs, roles)
-        if isinstance(found, Conversation):
+        if isinstance(found, Conversation) and are_spoken([turn.text for turn in found.turns]):
             return found
     return _explained(rejection, text, roles)
 

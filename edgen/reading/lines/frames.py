@@ -1,12 +1,14 @@
-"""Turns in a layout that no rule knows, found by the frame that all labels share, rewritten as lines `Teacher: …`.
+"""Turns in a layout that no rule knows, found by the frame that all labels share.
 
-    1 / Teacher / …     Turn(role="teacher", text="…"),     - **Speaker:** Teacher     P1 = Teacher, P2 = Student
-                                                              **Text:** …              P1: …
+    1 / Teacher / …    Turn(role="teacher", text="…"),    - **Speaker:** Teacher    P1 = Teacher, P2 = Student
+                                                            **Text:** …             P1: …
     | Teacher | Student |      “…,” said the teacher.
     | …       | …       |          … [Teacher]
 
-A frame is what stands before a speaker's word on its line and what follows it, numbers, letters of a list and hours
-apart. It counts only if two speakers have it at least twice each, and if a mark that no sentence has is part of it.  This is tried only where nothing else finds two speakers. Linear in the text's length.
+The text is rewritten as lines `Teacher: …`. A frame is what stands before a speaker's word on its line and what
+follows it, numbers, letters of a list and hours apart. It counts only if two speakers have it at least twice each,
+and if a mark that no sentence has is part of it. This is tried only where nothing else finds two speakers. Linear in
+the text's length.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
 _LEAST = 2  # turns of each speaker
 _LEFT = 60  # characters before a speaker's word
 _RIGHT = 60  # characters of a frame after it
+_MOST_LABELS = 400  # of a conversation in an unknown layout
 _MOST = 0.75  # of the lines that begin alike, which go on alike
 _BEGINNING = 6  # letters of an abbreviation, and one more
 _ALTERNATING = 6  # labels with nothing but a full stop
@@ -96,7 +99,8 @@ def _any_of(words: Sequence[str]) -> str:
 
 
 def _legend(text: str, roles: RoleWords) -> tuple[Mapping[str, str], int]:
-    """The short names that the beginning of a reply gives the speakers, and where they end; none if it does not name two
+    """The short names that the beginning of a reply gives the speakers, and where they end; none if it does
+    not name two
     of them."""
     known, _ = _known(roles)
     found: dict[str, str] = {}
@@ -124,8 +128,9 @@ def _labels(text: str, words: Mapping[str, str], pattern: re.Pattern[str]) -> li
     labels: list[_Label] = []
     last = -1
     for match in pattern.finditer(text):
-        start = text.rfind("\n", 0, match.start()) + 1
-        if start == last or match.start() - start > _LEFT:
+        begin = max(0, match.start() - _LEFT - 1)
+        start = text.rfind("\n", begin, match.start()) + 1
+        if (not start and begin) or start == last:
             continue
         last = start
         left = _ARTICLE.sub("", text[start : match.start()])
@@ -146,6 +151,8 @@ def _rewritten(text: str, labels: Sequence[_Label]) -> str | None:
     for label in labels:
         by_left.setdefault(label.left, []).append(label)
     for left, same in sorted(by_left.items(), key=lambda item: -len(item[1])):
+        if len(same) > _MOST_LABELS:
+            return None
         if not _speak(same):
             break
         found = _find_rights(text, same)
@@ -204,7 +211,8 @@ def _separates(left: tuple[str, ...], right: str, labels: Sequence[tuple[_Label,
 
 
 def _with_probability(text: str, left: tuple[str, ...], start: int) -> str:
-    """Return the text with the line behind the last turn's first, in the same frame, that gives the probability as one under
+    """Return the text with the line behind the last turn's first, in the same frame, that gives the
+    probability as one under
     its label alone."""
     for line in _CHANCE.finditer(text, start):
         if shape_of(line["left"]) == left:

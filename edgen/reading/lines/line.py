@@ -137,7 +137,8 @@ def shape_of(text: str) -> tuple[str, ...]:
 
 
 def kind_of(token: str) -> str:
-    """Return a token, one number for all numbers, one letter for a list's letters and numbers, and one half of the day
+    """Return a token, one number for all numbers, one letter for a list's letters and numbers, and one half
+    of the day
     for both."""
     if token[0].isdigit():
         return "0"

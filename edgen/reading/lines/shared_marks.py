@@ -38,7 +38,8 @@ _HEADING = re.compile(
 
 
 def drop_shared_marks(found: Lines) -> bool:
-    """Take the marks that all turns have out of their bodies; return whether headings between turns went as well."""
+    """Take the marks that all turns have out of their bodies; return whether headings between turns went as
+    well."""
     lines = found.lines
     if len(lines) < _LEAST:
         return False
@@ -102,7 +103,8 @@ def _are_alike(lines: list[str], roles: Collection[str] = ()) -> bool:
 
 
 def _drop_ends(lines: Sequence[RoleLine]) -> None:
-    """The marks with which all texts end: `),`, `"/>`. The last text may lack what separates it from the next."""
+    """The marks with which all texts end: `),`, `"/>`. The last text may lack what separates it from the
+    next."""
     bodies = [line.body.rstrip() for line in lines[:-1]]
     shared = bodies[0][-_MOST_ENDS:]
     while not all(body.endswith(shared) for body in bodies):
@@ -123,7 +125,8 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
 
 
 def _drop_between(lines: Sequence[RoleLine]) -> None:
-    """The lines with which all bodies end in front of the next turn, numbers apart. Behind the last turn a line that begins
+    """The lines with which all bodies end in front of the next turn, numbers apart. Behind the last turn a
+    line that begins
     like the first of them says something else, as in `[result]`."""
     bodies = [line.body.rstrip().split("\n")[-_MOST_BETWEEN - 1 :] for line in lines[:-1]]
     shared = 0
@@ -142,7 +145,8 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
 
 
 def _drop_headings(lines: Sequence[RoleLine]) -> bool:
-    """The headings of parts in front of the next turn: numbered ones, and others that stand there more than once."""
+    """The headings of parts in front of the next turn: numbered ones, and others that stand there more than
+    once."""
     headings = []
     for line in lines[:-1]:
         said, _, last = line.body.rstrip().rpartition("\n")

@@ -9,6 +9,7 @@ import msgspec
 
 from edgen.reading.loose_json.parser import is_object, members
 from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.text.characters import are_spoken
 from edgen.reading.text.quotes import unwrap
 from edgen.reading.text.surroundings import is_negated
 
@@ -33,7 +34,8 @@ CONTAINERS = (dict, list)
 
 
 class Key(msgspec.Struct, frozen=True):
-    """What a key says: that a probability follows, or its contrary, who spoke the end marker, somebody's name, or that
+    """What a key says: that a probability follows, or its contrary, who spoke the end marker, somebody's
+    name, or that
     somebody speaks."""
 
     probable: bool
@@ -74,7 +76,8 @@ class Keys(dict[str, Key]):
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What dictionaries with the same keys hold: the keys of who speaks and of what is said, the likeliest first; whether
+    """What dictionaries with the same keys hold: the keys of who speaks and of what is said, the likeliest
+    first; whether
     a key is a speaker's; and whether no key says anything else that counts."""
 
     who: tuple[str, ...]
@@ -129,13 +132,16 @@ def turns_of(value: Any, shapes: Shapes) -> list[tuple[str, str]]:
 
 
 def _columns_of(value: Any, keys: Keys) -> list[tuple[str, str]]:
-    """Return the turns of an object that lists what each of two sides says, in turn: `{"teacher": […], "student": […]}`."""
+    """Return the turns of an object that lists what each of two sides says, in turn: `{"teacher": […],
+    "student": […]}`."""
     columns = [
         (key, child)
         for key, child in members(value)
         if keys[key].speaks and isinstance(child, list) and child and all(type(said) is str for said in child)
     ]
     if len(columns) != 2 or len(columns[0][1]) - len(columns[1][1]) not in (0, 1):
+        return []
+    if not are_spoken([said for _, child in columns for said in child]):
         return []
     return [
         (key, child[place])
@@ -146,7 +152,8 @@ def _columns_of(value: Any, keys: Keys) -> list[tuple[str, str]]:
 
 
 def parts_of(items: Any, shapes: Shapes) -> list[tuple[str, str]]:
-    """Return the turns of a conversation in parts: objects that have a list of turns each under the same key, which names no
+    """Return the turns of a conversation in parts: objects that have a list of turns each under the same
+    key, which names no
     conversation of its own, and no probability."""
     if (
         is_object(items)
@@ -164,7 +171,8 @@ def parts_of(items: Any, shapes: Shapes) -> list[tuple[str, str]]:
 
 
 def _turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str, str]]:
-    """Return the turns of a list of objects under keys that nobody knows: all values under one are roles, of which two
+    """Return the turns of a list of objects under keys that nobody knows: all values under one are roles, of
+    which two
     speak, and the longest texts stand under another."""
     objects = [dict(members(item)) for item in items if is_object(item)]
     objects = [item for item in objects if len(item) > 1]
@@ -209,7 +217,8 @@ def _turn_in(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
 
 
 def _leaf(key: Key, value: Any, keys: Keys) -> str | None:
-    """Return the text under a key of who speaks or of what is said that stands one level deeper: `{"speaker": {"name":
+    """Return the text under a key of who speaks or of what is said that stands one level deeper:
+    `{"speaker": {"name":
     "Ann"}}`, `{"content": [{"type": "text", "text": "…"}]}`; None under any other key."""
     if min(key.who, key.what) == _NO_PLACE or not isinstance(value, CONTAINERS):
         return None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from edgen.reading.repairs import Repair
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_ENDS = tuple(".!?…。！？।؟")
+_WORDS = 4  # blanks
 
 
 def is_encodable(text: str) -> bool:
@@ -38,3 +41,9 @@ def excerpt(text: str) -> str:
     """Return the beginning of a text on one line."""
     words = " ".join(replace_surrogates(text[:400], []).split())
     return words if len(words) <= 60 else words[:57] + "..."
+
+
+def are_spoken(texts: Sequence[str]) -> bool:
+    """Return whether most of the texts are sentences, as turns are: they end like one or have more than a few words."""
+    said = [text.rstrip("\"'”’»」)]*_ \n") for text in texts]
+    return sum(text[-1:] in _ENDS or text.count(" ") >= _WORDS for text in said) * 2 > len(said)
