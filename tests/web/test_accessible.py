@@ -145,7 +145,8 @@ def _voter_and_labeller(walk: Walk, slug: str) -> None:
     link = walk.invite(slug, "vera", "vote")
     walk.look(walk.owner, "links")
     walk.owner.fill("#names", "an\u202en")
-    walk.owner.click("text=Make links")
+    with walk.owner.expect_navigation():
+        walk.owner.click("text=Make links")
     walk.look(walk.owner, "people-problem")
     vera = walk.enter(link)
     vera.wait_for_selector("form.answers")
@@ -154,8 +155,8 @@ def _voter_and_labeller(walk: Walk, slug: str) -> None:
     walk.look(vera, "another-task")
     vera.goto(f"{walk.base}/vote")
     while vera.query_selector("form.answers") is not None:
-        vera.click("button[value=first]")
-        vera.wait_for_load_state()
+        with vera.expect_navigation():
+            vera.click("button[value=first]")
     walk.look(vera, "vote-done")
     from edgen.web.inviting import set_up
     from edgen.web.options import PeopleOptions
@@ -178,6 +179,7 @@ def _player(walk: Walk, slug: str) -> None:
         page.wait_for_selector("text=Some questions first")
         if name == "ann":
             page.click("#paper button")
+            page.wait_for_selector("[role=alert]")
             walk.look(page, "before-problem")
         for field in dict.fromkeys(
             one.get_attribute("name") for one in page.query_selector_all("input[type=radio]")
@@ -187,7 +189,7 @@ def _player(walk: Walk, slug: str) -> None:
         page.wait_for_selector("#answer" if name == "ann" else "text=The lobby")
         walk.look(page, "answer" if name == "ann" else "lobby")
     ann.click("#answer button >> nth=0")
-    ann.wait_for_selector("text=rite")
+    ann.wait_for_selector("[role=alert]")
     walk.look(ann, "answer-problem")
     ann.fill("textarea", "Why is that so?")
     ann.click("#answer button >> nth=0")
