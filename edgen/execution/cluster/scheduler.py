@@ -11,9 +11,9 @@ from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import TaskId
 from edgen.execution.cluster.backend import Calls
 from edgen.execution.cluster.connect import Connection, require_ray
+from edgen.execution.cluster.link import RemoteRollout, WorkerLostError
 from edgen.execution.cluster.messages import Answered, Asked, Failure, Take, Unit
-from edgen.execution.cluster.pool import Pool, WorkerLostError
-from edgen.execution.cluster.remote_rollout import RemoteRollout
+from edgen.execution.cluster.pool import Pool
 from edgen.execution.cluster.shipping import pack
 from edgen.execution.cluster.worker import Equipment, Known
 from edgen.execution.online_scheduler import OnlineScheduler
