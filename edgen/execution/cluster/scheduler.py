@@ -22,6 +22,10 @@ from edgen.providers import Backend
 from edgen.providers.trust import Consents
 from edgen.store.ledger.facts import WorkerCounts
 
+# Seconds that a group of rows of the ledger may grow: about as long as frames of replies are apart, since a
+# commit costs the head as much as the rows of ten replies.
+_PAUSE = 0.025
+
 
 class Cluster:
     """The workers of one session's scheduler, from its first unit to the end of the command.
@@ -107,6 +111,7 @@ class ClusterScheduler(OnlineScheduler):
         await self._work.ledger.flush()
         self._pool = await self._cluster.open(self._work)
         self._pool.broken.add_done_callback(self._stop_broken)
+        self._work.ledger.writer.pause = _PAUSE
         if self._pool.alone:
             self._work.events.tell(
                 "note",
