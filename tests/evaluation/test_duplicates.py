@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgen.core.errors import RunError
 from edgen.evaluation.measures.duplicates import Duplicates, DuplicatesCount
 from edgen.evaluation.sample import Sample, cut
 from edgen.evaluation.texts.corpus import Corpus
@@ -263,4 +264,6 @@ def test_texts_cut_in_ranges_give_the_same_pairs(data: st.DataObject) -> None:
     pairs = matches(CorpusShingles(whole), sides)
     assert matches(gathered, sides) == pairs
     assert len(pairs) > 5
-    assert gathered.digests.tolist() == [*map(len, texts)]
+    assert gathered.digests(len(texts)).tolist() == [*map(len, texts)]
+    with pytest.raises(RunError, match="changed while it was measured"):
+        gathered.digests(len(texts) + 1)

@@ -4,10 +4,10 @@ A text is the set of its word 3-grams ("shingles": Broder 1997, SEQUENCES; one o
 one shingle). Two texts are nearly the same if these sets have a Jaccard index of at least 0.8, the threshold
 of Lee et al. 2022 (ACL, arXiv 2107.06499) on edit similarity. Candidates are texts whose MinHash signatures
 of 120 values (rensa) agree in one of 20 bands of 6 (Leskovec, Rajaraman and Ullman 2020, Mining of Massive
-Datasets, 3.4): 99.8% of the pairs at 0.8 do, and more above. Which of the pairs near 0.8 are among the others
-changed when shingles became hashes of words instead of numbers (`shingles`), which several processes can make.
-If very many texts share a band, each is compared with a few of them, so that the work stays linear. Memory: 120
-bytes per text; words are read again for the candidates.
+Datasets, 3.4): 99.8% of the pairs at 0.8 do, and more above. Shingles are hashes of words, not of their
+numbers in the corpus as once, so that several processes can cut them; which pairs near 0.8 are missed changed
+with that. If very many texts share a band, each is compared with a few of them, so that the work stays
+linear. Memory: 120 bytes per text; words are read again for the candidates.
 """
 
 from __future__ import annotations

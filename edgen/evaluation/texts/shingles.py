@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.core.digest import hash64
+from edgen.core.errors import RunError
 from edgen.core.values import Turn
 from edgen.evaluation.texts.corpus import CHUNK, Codes, Corpus, Ends, different, write_words
 
@@ -118,9 +119,10 @@ class GatheredShingles:
         self._signatures += part.signatures.tobytes()
         write_words(self._file, part.codes.data)
 
-    @property
-    def digests(self) -> Codes:
-        """The digest of each text."""
+    def digests(self, count: int) -> Codes:
+        """Return the digest of each text. Raises RunError unless there are `count` texts."""
+        if len(self._digests) != count:
+            raise RunError("The run changed while it was measured. Run the command again.")
         return np.frombuffer(self._digests, dtype=np.uint64)
 
     @property
@@ -146,8 +148,10 @@ def digest(turns: Iterable[Turn]) -> int:
 
 
 def _all_shingles(hashes: Codes, ends: Ends) -> tuple[Codes, Indices]:
-    """Return the shingles of some texts one after the other, by the hashes of their words, and the number of
-    each; a text without a word has none. One of fewer than three words is one shingle, which is no other's."""
+    """Return the shingles of some texts one after the other, by the hashes of their words, and their numbers.
+
+    A text without a word has none; one of fewer than three words is one shingle, which is no other's.
+    """
     lengths = np.diff(ends, prepend=0)
     codes, whole = hashes.copy(), np.ones(len(hashes), dtype=bool)
     for k in range(1, SHINGLE):

@@ -10,9 +10,9 @@ from typing import Any
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
 from edgen.execution.client.form_support import Way
+from edgen.execution.cluster.link import RemoteRollout, WorkerLink
 from edgen.execution.cluster.messages import Asking, Permit, Question
-from edgen.execution.cluster.pool import Pool, WorkerLink
-from edgen.execution.cluster.remote_rollout import RemoteRollout
+from edgen.execution.cluster.pool import Pool
 from edgen.providers import Backend
 from edgen.providers.base import servers_of
 from edgen.providers.fleet import Fleet

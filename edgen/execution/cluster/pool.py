@@ -7,12 +7,12 @@ import contextlib
 import hmac
 import platform
 import secrets
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from edgen.core.errors import CallError, EdgenError, FailureKind, UsageError
 from edgen.core.version import __version__
+from edgen.execution.cluster.link import WorkerLink, WorkerLostError
 from edgen.execution.cluster.messages import (
     PATIENCE,
     Asked,
@@ -21,14 +21,9 @@ from edgen.execution.cluster.messages import (
     Called,
     Ended,
     Equip,
-    Failure,
     Hello,
-    Permit,
-    Question,
     Told,
-    Unit,
 )
-from edgen.execution.cluster.remote_rollout import RemoteRollout
 from edgen.execution.cluster.wire import Wire, decode_to_head
 from edgen.execution.cluster.worker import Equipment
 from edgen.store.ledger.facts import WorkerCounts
@@ -36,85 +31,6 @@ from edgen.store.ledger.facts import WorkerCounts
 _FIRST = 120.0  # seconds for a worker to start
 _LOOK = 1.0  # seconds between two looks for silent workers
 _MOST_LOSSES = 100  # of workers in a row without an outcome
-_LOST = Failure("server_error", "the worker that made the call was lost", None, None, unsent=False)
-
-
-class WorkerLostError(Exception):
-    """The worker of a unit died or is silent."""
-
-
-class WorkerLink:
-    """One worker: its actor, its connection, and who waits for its messages. `calls`: what the head waits for
-    by number, attempts at calls and answers to questions. `local`: its node's servers, by node-local backend;
-    None until it has begun. `beat`: the moment of its last sign of life, by its own clock."""
-
-    def __init__(self, actor: Any, number: int) -> None:
-        self.actor, self.number = actor, number
-        self.units: dict[Unit, RemoteRollout] = {}
-        self.calls: dict[int, asyncio.Future[Any]] = {}
-        self.local: dict[str, str] | None = None
-        self.lost, self.beat = False, 0.0
-        self.wire: Wire | None = None
-        self.arrived = asyncio.Event()
-        self.pid, self.node = 0, ""
-        self.counts: Counter[str] = Counter()
-
-    @property
-    def ready(self) -> bool:
-        """True while it can be given work."""
-        return self.wire is not None and self.local is not None and not self.lost
-
-    @property
-    def name(self) -> str:
-        """Its node and process, for people."""
-        return f"{self.node}/{self.pid}"
-
-    @property
-    def stand(self) -> WorkerCounts:
-        """Its counts so far."""
-        counts = self.counts
-        return WorkerCounts(
-            len(self.calls), counts["answers"], counts["failures"], counts["ended"], self.lost
-        )
-
-    def send(self, message: Any) -> None:
-        """Queue a message. Raises WorkerLostError."""
-        if self.lost or self.wire is None:
-            raise WorkerLostError
-        self.wire.send(message)
-
-    def ask(self, message: Permit | Question) -> asyncio.Future[Any]:
-        """Let the worker make one attempt, or ask a server about itself; return the future of what comes of
-        it, a reply or a value, or a CallError. Raises CallError if the worker is lost."""
-        if self.lost or self.wire is None:
-            raise CallError(FailureKind.SERVER_ERROR, "the worker was lost", unsent=True)
-        waiting = self.calls[message.number] = asyncio.get_running_loop().create_future()
-        self.wire.send(message)
-        return waiting
-
-    def take(self, number: int, value: Any, failure: Failure | None) -> None:
-        """Take what came of an attempt or a question."""
-        waiting = self.calls.pop(number, None)
-        if waiting is None or waiting.done():  # its task was cancelled
-            return
-        if failure is None:
-            waiting.set_result(value)
-        else:
-            waiting.set_exception(failure.error)
-
-    def end(self) -> None:
-        """End every wait for the worker, which is lost."""
-        if self.lost:
-            return
-        self.lost = True
-        if self.wire is not None:
-            self.wire.close()
-        for rollout in self.units.values():
-            rollout.put(None)
-        for waiting in self.calls.values():
-            if not waiting.done():
-                waiting.set_exception(_LOST.error)
-        self.calls.clear()
 
 
 class Pool:

@@ -11,9 +11,9 @@ from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import TaskId
 from edgen.execution.cluster.backend import Calls
 from edgen.execution.cluster.connect import Connection, require_ray
+from edgen.execution.cluster.link import RemoteRollout, WorkerLostError
 from edgen.execution.cluster.messages import Answered, Asked, Failure, Take, Unit
-from edgen.execution.cluster.pool import Pool, WorkerLostError
-from edgen.execution.cluster.remote_rollout import RemoteRollout
+from edgen.execution.cluster.pool import Pool
 from edgen.execution.cluster.shipping import pack
 from edgen.execution.cluster.worker import Equipment, Known
 from edgen.execution.online_scheduler import OnlineScheduler
@@ -21,6 +21,10 @@ from edgen.execution.scheduler import Work
 from edgen.providers import Backend
 from edgen.providers.trust import Consents
 from edgen.store.ledger.facts import WorkerCounts
+
+# Seconds that a group of rows of the ledger may grow: about as long as frames of replies are apart, since a
+# commit costs the head as much as the rows of ten replies.
+_PAUSE = 0.025
 
 
 class Cluster:
@@ -107,6 +111,7 @@ class ClusterScheduler(OnlineScheduler):
         await self._work.ledger.flush()
         self._pool = await self._cluster.open(self._work)
         self._pool.broken.add_done_callback(self._stop_broken)
+        self._work.ledger.writer.pause = _PAUSE
         if self._pool.alone:
             self._work.events.tell(
                 "note",

@@ -103,7 +103,7 @@ def _place(ledger: Path) -> Path:
     return ledger.with_name(ledger.name + ACKNOWLEDGED)
 
 
-PAUSE = 0.008  # seconds that a group may grow before it is committed
+_PAUSE = 0.008  # seconds that a group may grow before it is committed
 GROUP = 1024  # rows that trigger a commit at once
 _CLOSING = 30.0  # seconds to wait for a held database once the run ends
 
@@ -116,8 +116,9 @@ log = logging.getLogger("edgen")
 class Writer:
     """A queue of rows with durable group commits. Create and use it on the event loop's thread.
 
-    `enough`: this many waiting callers trigger a commit at once. `before_commit` is called in the writer's
-    thread before each commit, for example to simulate a slow disk. `connect` opens the ledger in that thread.
+    `pause`: seconds that a group may grow; `enough`: this many waiting callers trigger a commit at once.
+    `before_commit` is called in the writer's thread before each commit, for example to simulate a slow disk.
+    `connect` opens the ledger in that thread.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Writer:
         connect: Callable[[Path], Connection],
         before_commit: Callable[[], None] = lambda: None,
     ) -> None:
-        self.enough = GROUP
+        self.enough, self.pause = GROUP, _PAUSE
         self._path = path
         self._connect = connect
         self._before_commit = before_commit
@@ -203,7 +204,7 @@ class Writer:
             return [], False
         group = [item]
         if self._asked - self._taken < self.enough and self._queue.qsize() < GROUP:
-            self._full.wait(PAUSE)
+            self._full.wait(self.pause)
         self._full.clear()
         try:
             while len(group) < GROUP:
