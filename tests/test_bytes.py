@@ -12,19 +12,18 @@ from tests.cli.command import Command
 
 pytestmark = pytest.mark.integration
 
-# sha256 over the shards' own, in the order of their paths, for version 8 of the simulator: the first that names parts of
-# the topic.
+# sha256 over the shards' own, in the order of their paths, for version 10 of the simulator.
 BALANCED = {
-    "quickstart": "c42b17495dcb408514174d7e5c6ad6045229cabfe7b537b20c79e1f2e7f82dfd",
-    "selfplay": "9dba37b630253dada40129d924a414e80eec936ab1a8e0ff70b9e494c252d3a0",
-    "experiment": "2f114ac9c6dd6f5f639d077de06f6b958965bb9e06fcdd9f2670c567397a4694",
+    "quickstart": "a9f892384d53b6cd6fc9ee98b625d362c14f1feb325f3d5d72a2cad85d54a975",
+    "selfplay": "11f19cabdc5aaea17217b1b05ae76ccb6ce8df2d348c51c0a44d38225e48b5c2",
+    "experiment": "633e3eefb9f92c9da74559539c5ef12cd1d8018a0062d81dbd3af633ed713881",
 }
 
 
 EVEN = {
-    "quickstart": "d2b9b2845c57b96326790e37c1099618fb462aa607a1ca6593b951f6b19be57c",
-    "selfplay": "41b978f5dae3b2a96d350818963f6664708e0dc11b3ff07ad8beff79399f1a1c",
-    "experiment": "1624a26f96321f969754f00fef3beada5bd57116336479b6b7fc04db22c21631",
+    "quickstart": "ef0285d9b0c8352533e4100b2292a375600ececea108b043b690cb846d73cae3",
+    "selfplay": "39cfb8b03e6bc783238846a08da95f7f072d3af001fa0e5c3003569058c557c2",
+    "experiment": "b507c5df3181a700867307369a20f9acd2818af3902a21074447cf3966acdb7d",
 }
 
 

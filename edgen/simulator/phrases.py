@@ -139,6 +139,8 @@ def inside(topic: str | None) -> str:
     topic = topic or "today's topic"
     if topic in _WITHOUT_ARTICLE:
         return "the " + topic
+    if topic == "The Machu Picchu":  # so in Education Dialogue
+        return "Machu Picchu"
     return "the " + topic[4:] if topic.startswith("The ") else topic
 
 

@@ -17,7 +17,7 @@ from edgen.simulator.faults import NO_FAULTS, Fault, Faults, struck
 from edgen.simulator.simulated_request import SimulatedRequest
 from edgen.space.scene import Scene
 
-VERSION = 9
+VERSION = 10
 DRAWS = 3
 CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; no tokenizer is simulated
 

@@ -146,8 +146,11 @@ class _Speaker:
         return count >= high or (count >= low and self.chance(1 / (high - count + 1)))
 
     def closing(self, side: str, kind: str) -> str:
-        """Return the last words."""
-        return self.voice.close(side, kind, self.lately())
+        """Return the last words; they do not praise who has just complained."""
+        lately = self.lately()
+        if lately == "good" and self.other and tone(self.other[-1]) < 0:
+            lately = "mixed"
+        return self.voice.close(side, kind, lately)
 
 
 TELLS_JUDGE = (

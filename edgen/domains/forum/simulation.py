@@ -43,6 +43,7 @@ _WONDERS = (
     "Can you say more about",
 )
 _BUMPS = ("Does anybody have an idea?", "I am still stuck with this one.")
+_BUMPS_ANSWERED = (_BUMPS[1], "Can somebody say more about it?")  # where somebody has had an idea
 _SAME = (
     "I have the same question, with",
     "Same here:",
@@ -139,7 +140,8 @@ def _follow_up(
     votes = {"votes": [latest]} if request.random() < 0.2 else {}
     if talk is not None and talk.phrases.says:
         if not answered:  # there is nothing to ask back about
-            bump = next((words for words in _BUMPS if words not in "\n".join(own)), None)
+            bumps = _BUMPS_ANSWERED if answers else _BUMPS
+            bump = next((words for words in bumps if words not in "\n".join(own)), None)
             return {"text": bump} if bump else {"pass": True}
         text = talk.next(own, [*posts.values()], last=False, opened=True)
         return {"pass": True} if text in own else {"text": text, **votes}

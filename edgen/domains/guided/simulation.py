@@ -169,8 +169,10 @@ def _choose(request: Simulation, asked: str, brief: str) -> str:
     lists = [_NUMBERED.findall(found[1]) for found in _OFFERED.finditer(asked)]
     # What changes something stands first; who says a short reply has a reason: an open question, most of all.
     alone, last = _spoke_last(brief, asked), _last_said(asked)
-    asks = last.endswith("?") and not _WANTS.search(last)
-    small = not alone and "You speak first." not in asked and not _REFUSES.match(last)
+    asks = last.endswith("?") and not _WANTS.search(last) and not _GOES_ON.search(last)
+    named = _named_option(asked, lists[0] if lists else [])
+    chosen = named is not None and not _WANTS.search(last)  # one of two, which is done at once
+    small = not (alone or chosen or "You speak first." in asked or _REFUSES.match(last))
     short = request.random() < (0.5 if asks else 0.05) and small
     numbers = lists[-1] if lists and short else lists[0] if lists else []
     if short and len(lists) > 1:
@@ -178,7 +180,7 @@ def _choose(request: Simulation, asked: str, brief: str) -> str:
     free, drawn = '"Say:"' in asked and not (numbers and alone), request.random()
     if free and (not numbers or (drawn > 0.95 and small and not _WANTS.search(last))):
         return f"Say: {request.pick(_LATER if asks else _OWN)}"
-    if named := _named_option(asked, lists[0] if lists else []):
+    if named:
         return named
     hints: list[str] = _HINT.findall(asked)
     if hints and drawn < 0.6:
@@ -230,6 +232,7 @@ _LINE = re.compile(r"(?m)^([A-Z][\w ]*): .+$")
 _SAID = re.compile(r"(?m)^[A-Z]\w*: (.+)$")
 _OPTION = re.compile(r"(?m)^(\d+)\. (.+)$")
 _REFUSES = re.compile(r"(?i)no\b|i (?:don't|do not) think so")
+_GOES_ON = re.compile(r"(?i)\bwhat (?:is|comes) (?:next|then)\?$")  # answered by what comes next
 _NOT_KNOWN = re.compile(r"\b(?:know|moment|later)\b")
 _NAME = re.compile(r"\b[A-Z][a-z]{3,}\b")
 _WORD = re.compile(r"\b[a-z]{4,}\b")

@@ -33,7 +33,8 @@ _WANTED = re.compile(r"(?mi)^do this now:\s*([\w -]{1,40})")
 _TELLING = re.compile(r"(?mi)^tell the answer in (\d{1,3})% of your turns\b")
 _QUOTED = re.compile(r"“([^“”]{1,200})”")
 _RESPONSES = re.compile(r"(?ms)^\[([0-9a-f]{16})\] Responses begins\n(.*)\n\[\1\] Responses ends$")
-_NOTHING_LEFT = 0.6  # how often the answer is told once all points are
+_NOTHING_LEFT = 0.6  # how often the answer is told once all points are; a second reminder is never given
+_REMEMBER = "Remember: "
 _TELLS_AFTER = 6  # turns of the student
 
 
@@ -119,11 +120,11 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
     tries, guessed = len(heard), last.startswith(_TRIES)
     told = _TELLING.search(brief)
     telling = int(told[1]) / 100 if told else 0.3 * max(0, tries - _TELLS_AFTER)
+    own = [said for said in _own_since(request.messages, len(heard)) if said]
     if not told and tries > 1 and not _unsaid(request, brief):
-        telling = max(telling, _NOTHING_LEFT)
+        telling = 1 if any(_REMEMBER in said for said in own) else max(telling, _NOTHING_LEFT)
     if wanted is None and request.random() < telling:
         return f"It is “{answer}”. Please say it.", ["Hint"]
-    own = [said for said in _own_since(request.messages, len(heard)) if said]
     guess = next((text for text in reversed(heard) if text.startswith(_TRIES)), "")
     right = bool(guess) and _says(answer, _guessed(guess))
     if wanted is None:
@@ -183,7 +184,7 @@ def _point(request: Simulation, brief: str, last: str, answer: str, guess: str) 
         else []
     )
     if not unsaid and (quoting := [point for point in lacking or points if "“" in point]):
-        return f"Remember: {_new(request, quoting)}"
+        return f"{_REMEMBER}{_new(request, quoting)}"
     point = request.pick(fitting or lacking or unsaid) if unsaid else _new(request, lacking or points)
     # A rule without words of this exercise was told before, so that it is enough to remind of it.
     known = "“" not in point and any(
@@ -262,6 +263,8 @@ def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
     told_of = " ".join(pieces.words) if pieces.covered >= manner.least else ""
     guessed = any(text.startswith(_TRIES) for text in own)
     wonders = _WONDERS[bool(pieces.words) :] if guessed else _WONDERS[bool(pieces.words) : _FIRST]
+    if last == _ORDER:
+        wonders = tuple(way for way in wonders if way != _WONDERS[-1])
     # A question is not answered by "I see", and neither is a bare "Not quite."
     sees = len(heard) > 1 and not last.startswith(_ASKS) and last not in (*_NOT_YET, _ORDER)
     eager = 0.75 if manner.least == 1 or not sees else 0.6
@@ -297,7 +300,7 @@ _SEES = ("Okay, I see.", "Ah, that makes sense.", "Thanks, I get that now.", "Ri
 # The first can be asked before anything was told, the next at any time, the last three after a guess.
 _WONDERS = (
     "What is the first word?", "How do I say that?", "Can you give me a hint?", "What does the rule say?",
-    "Which word do I know?", "Which word comes next?", "How does it end?", "Is the order right?",
+    "Which word do I need?", "Which word comes next?", "How does it end?", "Is the order right?",
 )  # fmt: skip
 _FIRST = 5
 _FIRST_WORD, _A_RULE = (_WONDERS[0],), (_WONDERS[3], _WONDERS[6], _WONDERS[7])

@@ -17,7 +17,7 @@ from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
 
 JOB: dict[str, Any] = {
-    "name": "f", "seed": 3, "conversations": 24, "replicates": 2, "space": "homework_help", "protocol": "forum",
+    "name": "f", "seed": 5, "conversations": 24, "replicates": 2, "space": "homework_help", "protocol": "forum",
     "prompts": {"asker": "forum_asker", "tutor": "forum_agent", "classmate": "forum_agent", "newcomer": "forum_user"},
     "forum": {"turns": 4, "days": 20}, "backends": {"default": {"type": "simulator"}}, "top_up": True,
 }  # fmt: skip

@@ -101,8 +101,8 @@ def test_alternatives_are_responses_to_the_same_prompt(run: edgen.Run, tmp_path:
     every = [one.text for turn in responses_of(run) for one in (turn, *turn.alternatives)]
     assert set(texts) == set(every)
     assert len(rows) > len(responses_of(run))
-    keys = [json.dumps([row["prompt"], row["completion"]]) for row in rows]
-    assert len(set(keys)) == len(keys), "no response stands twice behind the same prompt"
+    keys = [json.dumps([row["id"], row["prompt"], row["completion"]]) for row in rows]
+    assert len(set(keys)) == len(keys), "no response of a session stands twice behind the same prompt"
     prompts = rows_of(run, "trl-prompts", tmp_path / "prompts", alternatives=True, actions="labels")
     sets = {json.dumps([row["id"].rpartition("-")[0], row["prompt"]]) for row in prompts}  # of a scenario
     assert len(sets) == len(prompts)
