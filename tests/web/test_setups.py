@@ -55,10 +55,10 @@ def _waiting(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]
         (
             "setup_student.md",
             "student",
-            "y\n4\n2\n" + "Is it “di”, number {}?\n1\n" * 8 + "7\n7\nFine.\n",
+            "y\n4\n2\n" + "Is it “di”, number {}?\n1\n" * 12 + "7\n7\nFine.\n",
             "cima",
         ),
-        ("setup_wizard.md", "dispatcher", "y\n" + "1\n" * 60, "crwiz"),
+        ("setup_wizard.md", "dispatcher", "y\n" + "1\n" * 130, "crwiz"),
     ],
 )
 def test_a_person_plays_and_the_data_is_exported(
@@ -77,7 +77,7 @@ def test_a_person_plays_and_the_data_is_exported(
         wait_for_mailbox(run)
         with Pages(run) as pages:
             ann = Player.enter("ann", pages.port, pages.invite(role, "ann")["ann"])
-            for turn in range(200):
+            for turn in range(400):
                 if making.poll() is not None:
                     break
                 state = ann.until("paper", "answer", "over", seconds=120)
