@@ -185,9 +185,7 @@ def test_without_scripts_a_person_agrees_answers_and_talks(chrome: Browser, talk
         page.click("#answer button >> nth=0")
         page.wait_for_selector(".turn >> text=I have no scripts.")
         page.context.close()
-        away = chrome.new_context().new_page()
-        away.goto(link)
-        away.context.clear_cookies()
+        away = chrome.new_context().new_page()  # a browser that kept no cookie
         away.goto(f"http://127.0.0.1:{pages.port}/play")
         assert "allow cookies" in away.inner_text("main")
         away.context.close()
