@@ -82,7 +82,7 @@ def held(facts: dict[str, Any], used: dict[str, float]) -> dict[str, bool]:
 
 @pytest.mark.parametrize(
     ("kind", "pilot", "planned"),
-    [({}, 25, 80), (SELFPLAY, 8, 16)],
+    [({}, 25, 80), (SELFPLAY, 10, 16)],
     ids=["oneshot", "selfplay"],
 )
 def test_the_interval_holds_what_a_run_used(

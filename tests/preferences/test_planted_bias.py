@@ -33,11 +33,11 @@ def right(said: list[tuple[str, str]]) -> float:
 async def test_the_report_finds_what_was_planted_and_both_orders_make_labels_right(tmp_path: Path) -> None:
     job, folder = tmp_path / "job.yaml", tmp_path / "run"
     backends = {"default": {"type": "simulator"}, "judge": JUDGE}
-    job.write_text(job_text("http://127.0.0.1:9/v1", conversations=600, replicates=2, backends=backends))
+    job.write_text(job_text("http://127.0.0.1:9/v1", conversations=800, replicates=2, backends=backends))
     assert (await edgen("generate", job, "-o", folder)).code == 0
     made = await edgen("pairs", folder, "--by", "oracle", "--credit", "whole", "--json")
     assert made.code == 0, made.err
-    assert made.facts["judged"] == 600
+    assert made.facts["judged"] == 800
 
     with RunReader(folder) as reader:
         lines = list(reader.compared())
