@@ -160,9 +160,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
     label, labelled = next(
         ((gap, role) for gap, role in before.items() if zeroed(rest).startswith(gap)), ("", None)
     )
-    if not _is_apart(*around[:2]):
-        return None
-    if not _ends_as_read(rest, result, labelled):
+    if not (_is_apart(*around[:2]) and _ends_as_read(rest, result, labelled)):
         return None
     layout = "".join((head, *gaps, rest))
     if "ended_by" in layout or _gives("".join((head, *gaps))):
