@@ -13,7 +13,7 @@ from edgen.config.label_set import LabelSet, find_label_set, inline_set
 from edgen.domains.tutoring.pool_config import PoolSettings
 from edgen.plugin import Text
 
-# Variables of templates besides the fields that their role sees. A field that it does not see is left out.
+# Variables of templates besides the fields that their role sees; None for fields that it does not see.
 EXTRA_VARIABLES = (
     "about", "actions", "exercise_number", "labelled_by", "wanted", "question", "picture", "mistake",
 )  # fmt: skip
