@@ -18,7 +18,7 @@ from edgen.protocols.task import Task
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge's record of a conversation: its answers, None for cannot tell."""
+    """A judge's record of a conversation: its answers, None for `cannot tell`."""
 
     answers: Verdicts
     simulated: bool = False

@@ -1,7 +1,7 @@
 """A judge is shown one conversation and its scenario, and answers a sheet of five questions.
 
-The sheet is a line a question, `student_asks: yes`, with yes, no or cannot tell. It counts only if each of
-the five is answered, and none in two ways; anything else is asked for again, and is unread in the end.
+The sheet is a line a question, `student_asks: yes`, with `yes`, `no` or `cannot tell`. It counts only if each
+of the five is answered, and none in two ways; anything else is retried, and is unread in the end.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ ADHERENCE = Adherence()
 def adherence(
     scenario: Scenario, task: TaskId, turns: Sequence[Turn], prompt: Prompting, rules: Rules
 ) -> Generator[Request, Reply, Verdicts | Rejection]:
-    """Yields a request per ask; returns the answers to all five questions, or why there are none.
+    """Yield a request per ask; return the answers to all five questions, or why there are none.
 
     `task` names the conversation among those of its scenario."""
     shown = fence_turns(rules.seed, scenario.index, task, turns)

@@ -39,7 +39,7 @@ def _by_keywords(reader: RunReader, candidate: Candidate) -> tuple[int, Verdicts
 
 
 class _ArmCount:
-    """The sheets of one arm beside what the keywords say."""
+    """The sheets of one arm, with the keywords' answers."""
 
     def __init__(self) -> None:
         self._verdicts = VerdictCount()
@@ -49,7 +49,7 @@ class _ArmCount:
         self._simulated = False
 
     def add(self, keywords: tuple[int, Verdicts], status: str, said: Sheet | None) -> None:
-        """Count a sheet. One that was not read tells nothing; one that got no answer does not count."""
+        """Count a sheet. One that could not be read has no answers; one without a reply does not count."""
         index, expected = keywords
         if said is None and status != "rejected":
             self._unanswered += 1
@@ -77,7 +77,7 @@ class _ArmCount:
         return self._verdicts.shares(model, " ".join(notes), self._agreement())
 
     def _agreement(self) -> dict[str, float | None]:
-        """Cohen's kappa by question, over what both tell of; None where it is not defined."""
+        """Return Cohen's kappa by question, over the answers of both; None where it is not defined."""
         found: dict[str, float | None] = {}
         for name, (judge, keywords) in self._ratings.items():
             between = agreement({"judge": judge, KEYWORDS: keywords}, self._scenarios)["between"]

@@ -211,7 +211,7 @@ _four_texts = operator.itemgetter(
 
 
 def stated(scenario: Scenario) -> Stated:
-    """What the scenario states."""
+    """Return the preferences and reactions that a scenario states, as keywords read them."""
     return _read_stated(*[value[: ways.MOST] for value in _four_texts(scenario.values)])
 
 
@@ -311,8 +311,8 @@ _NOTE = (
 
 
 class Adherence(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the conversations keep to their scenarios, as shares of those that can be decided; `untold`
-    counts those that cannot, by question. `by` is "keywords" or a judge's name."""
+    """Shares of conversations that keep to their scenarios, of those that can be decided; `untold` counts
+    those that cannot, by question. `by` is "keywords" or a judge's name."""
 
     by: str
     n: int
@@ -327,7 +327,7 @@ class Adherence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerdictCount:
-    """Verdicts on conversations, counted to shares: those by keywords, or whoever else gave them."""
+    """Verdicts on conversations, counted to shares: those by keywords or by a judge."""
 
     def __init__(self) -> None:
         self._n = 0

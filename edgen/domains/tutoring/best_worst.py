@@ -1,6 +1,6 @@
 """The best and the worst of several, by their letters: `{"best": "A", "worst": "C"}`, or a line for each.
 
-Letters that are not there, the same one twice, and all else is no such answer. Never raises; linear.
+Unknown letters, the same letter twice and any other text are rejected. Never raises; linear time.
 """
 
 from __future__ import annotations
@@ -34,6 +34,6 @@ def read_best_worst(
 
 
 def _place(named: object, letters: str) -> int | None:
-    """Where a letter stands among the letters; None for what is none of them."""
+    """Return the index of a letter in `letters`; None for any other value."""
     letter = named.strip().upper() if isinstance(named, str) else ""
     return letters.index(letter) if len(letter) == 1 and letter in letters else None

@@ -1,9 +1,10 @@
 """Entries of CIMA's released `dataset.json` (Stasaski, Kao and Hearst, BEA 2020), as conversations.
 
-An entry is a context that ends with the student, and the responses of several tutors to it, each with its actions. It is
-read as one conversation: the context, and behind it the first response with the others as its alternatives. There are two
-layouts: of prepositional phrases (`past_convo` a list, the student's actions as the texts "True" and "False", tutors' as
-booleans) and of shapes (`pastConvo` one text, all actions as texts, none of the student).
+An entry is a context that ends with the student, and the responses of several tutors to it, each with its
+actions. It is read as one conversation: the context, then the first response with the others as its
+alternatives. There are two layouts: of prepositional phrases (`past_convo` a list, the student's actions as
+the texts "True" and "False", tutors' as booleans) and of shapes (`pastConvo` one text, all actions as texts,
+none of the student).
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def schema_of(record: Mapping[str, Any]) -> str:
 
 
 def read(record: Mapping[str, Any]) -> FiledRecord:
-    """Return the conversation of an entry. Raises ValueError with a clause that says why it is none."""
+    """Return the conversation of an entry. Raises ValueError with a clause that says why there is no
+    conversation."""
     context = _context(record)
     responses, named = record.get("tutorResponses"), record.get("tutorActions")
     if not isinstance(responses, list) or not isinstance(named, list):
@@ -129,7 +131,7 @@ def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _rules_problem(text: str) -> str | None:
-    """What is wrong with the grammar rules, JSON in a text; None if nothing is."""
+    """Return a clause about an error in the grammar rules, JSON in a text; None if they are valid."""
     try:
         _, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):

@@ -13,7 +13,7 @@ from edgen.config.label_set import LabelSet, find_label_set, inline_set
 from edgen.domains.tutoring.pool_config import PoolSettings
 from edgen.plugin import Text
 
-# What templates may use besides what their role sees; none that it does not see is told.
+# Variables of templates besides the fields that their role sees; None for fields that it does not see.
 EXTRA_VARIABLES = (
     "about", "actions", "exercise_number", "labelled_by", "wanted", "question", "picture", "mistake",
 )  # fmt: skip
@@ -31,7 +31,7 @@ def cima_actions() -> dict[str, dict[str, str]]:
 
 
 class Tutoring(msgspec.Struct, frozen=True, kw_only=True):
-    """How a session of exercises is held."""
+    """Settings of a session of exercises."""
 
     student_turns: Annotated[int, Meta(ge=1, le=1_000)] = 20
     """Turns of the student in a session."""
@@ -72,7 +72,7 @@ class Tutoring(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def speaker_names(self) -> bool:
-        """Whether who speaks says what it does."""
+        """True if speakers name the actions of their own turns."""
         return self.labelled_by != "labeller"
 
     def labels_of(self, side: str) -> LabelSet:
@@ -81,7 +81,7 @@ class Tutoring(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wanted_by_student(self) -> bool:
-        """Whether what is wanted depends on what the student did."""
+        """True if the weights of wanted actions depend on the student's action."""
         return any(isinstance(weights, dict) for weights in (self.wanted or {}).values())
 
     def weights_after(self, done: Sequence[str]) -> dict[str, float]:
@@ -98,11 +98,11 @@ class Tutoring(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown_turns(self) -> int:
-        """How many of the student's turns about one exercise tutors are shown, at least."""
+        """Minimum number of the student's turns about one exercise that tutors are shown."""
         longest = self.pool.longest if self.choose == "pool" else None
         return self.turns_per_exercise if longest is None else min(longest // 2, self.turns_per_exercise)
 
     @property
     def tutor_backends(self) -> tuple[str, ...]:
-        """Who gives each response, as `backends` names it; `tutor` where no others are named."""
+        """The backend of each response, by its name in `backends`; `tutor` if the job names no tutors."""
         return self.tutors or ("tutor",) * self.responses

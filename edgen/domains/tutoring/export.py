@@ -29,10 +29,10 @@ _PREP, _SHAPE = ("preposition", "object", "colour"), ("shape", "colour")
 
 
 class CimaFormat(Format):
-    """Both layouts; which one a run has, its space tells."""
+    """Both layouts; the space of a run decides which one it has."""
 
     def refuse(self, run: RunReader) -> str | None:
-        """Return a space without CIMA's concepts."""
+        """Return why a run cannot be exported, such as a space without CIMA's concepts; None if it can."""
         if (refused := Format.refuse(self, run)) is not None:
             return refused
         if _concepts(run.space) is None:

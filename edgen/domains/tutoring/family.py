@@ -27,7 +27,7 @@ class Tutoring(Dialogue):
     precedence = 50
 
     def fits(self, space: Space) -> bool:
-        """Return a space with exercises."""
+        """Return whether a space has exercises."""
         return exercises_of(space) is not None
 
     def recognizes(self, record: Any) -> bool:
@@ -36,7 +36,7 @@ class Tutoring(Dialogue):
         return isinstance(outcome, dict) and "exercises" in outcome
 
     def begins_anew(self, turn: Any) -> bool:
-        """Return the tutor puts the next exercise right behind its response to the last."""
+        """Return whether a turn puts an exercise: the tutor does so right after its response to the last."""
         data = turn.get("data") if isinstance(turn, dict) else None
         return isinstance(data, dict) and "exercise" in data
 

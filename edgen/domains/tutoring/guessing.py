@@ -1,9 +1,10 @@
-"""The guess of a simulated student: an answer put together out of the pieces that the tutor quoted, with the mistakes
-that the student's own line tells of.
+"""The guess of a simulated student: an answer put together out of the pieces that the tutor quoted, with the
+mistakes that a line of the student's prompt describes.
 
-Pieces are known by the form of the tutor's points: “bed” is “letto” names a word, “letto” …: its article is “il” what stands
-before it, “giallo” becomes “gialla” another form of it, and a sentence without a quotation that something stands *behind* or
-*after* something else the order. Pieces stand in the order in which the question has what they stand for.
+Pieces are recognized by the form of the tutor's points. `“bed” is “letto”` names a word, `“letto” …: its
+article is “il”` the word before it, and `“giallo” becomes “gialla”` another form of it. A sentence without a
+quotation in which something `stands behind` or `stands after` something else states the order. Pieces stand
+in the order in which the question has the words that they translate.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _NO_LITTLE_WORDS = re.compile(r"(?im)^- .*\bleaves? the articles? out\b")
 _IN_FRONT = re.compile(r"(?im)^- .*\bin front, as in\b")
 _AT_ONCE = re.compile(r"(?im)^- .*\bguess(?:es)? at once\b")
 _ASKS_FIRST = re.compile(r"(?im)^- .*\basks? (?:for every word|before every step)\b")
-# What a tutor says instead of a rule that it told in an earlier exercise.
+# Said by a tutor instead of a rule that it gave in an earlier exercise.
 REMINDERS = (
     "Think of the rule from before.",
     "The rule that you know holds here, too.",
@@ -37,8 +38,8 @@ class Pieces(NamedTuple):
 
 
 class Manner(NamedTuple):
-    """How a student guesses, read from the lines of its prompt: as soon as one word is known, or only with several; without
-    little words, with the question's own order."""
+    """The manner in which a student guesses, read from the lines of its prompt. `least`: pieces that it needs
+    for a guess; `bare`: it leaves out little words; `in_front`: it keeps the question's own order."""
 
     least: int
     bare: bool

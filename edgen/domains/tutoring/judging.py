@@ -1,7 +1,7 @@
 """The judge of a session: sees the conversation and the responses to its last turn, and says which is best
 and which worst.
 
-Responses have letters in an order that is drawn for each turn, so that a letter tells nothing of who spoke.
+Responses have letters in an order that is drawn for each turn, so that a letter does not reveal who spoke.
 Conversation and responses are fenced as for any judge (see `edgen.protocols.fence`).
 """
 
@@ -34,8 +34,8 @@ def judge_responses(
     prompt: Prompting,
     rules: Rules,
 ) -> Generator[Request, Reply, tuple[int, int] | None]:
-    """Yield the places of the best and of the worst response; None where the judge cannot be read. `told` is
-    what it is told besides."""
+    """Yield the places of the best and of the worst response; None where the judge cannot be read. `told`
+    holds the further variables of the judge's template."""
     places = order.sample(range(len(responses)), len(responses))
     letters = string.ascii_uppercase[: len(places)]
 
@@ -59,7 +59,8 @@ def judge_form(responses: int) -> Form:
 def judge_variables(
     turns: Sequence[Turn], responses: Sequence[Turn], address: Address, seed: int
 ) -> dict[str, str]:
-    """What a judge's template is shown: responses under letters, in this order."""
+    """Return the variables of a judge's template: the fenced conversation and responses, the letters in the
+    order of `responses`."""
     letters = string.ascii_uppercase[: len(responses)]
     lettered = [Turn(letter, response.text) for letter, response in zip(letters, responses, strict=True)]
     shown = {"guarded": ("Conversation", turns), "responses": ("Responses", lettered)}

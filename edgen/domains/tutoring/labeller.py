@@ -1,6 +1,6 @@
 """The labeller of a session: says in one request what the student's last turn and all responses to it do.
 
-Its labels stand in the place of the speakers', or beside them, as `labeller` in a turn's data.
+Its labels replace those of the speakers, or are stored next to them, as `labeller` in a turn's data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ LabelledBy = Literal["speaker", "labeller", "both"]
 def shown_to_labeller(
     turns: Sequence[Turn], responses: Sequence[Turn], student: LabelSet, tutor: LabelSet
 ) -> list[Turn | Unit]:
-    """Return the session so far, of which the last turn is to be labelled, and the responses to it."""
+    """Return the session so far and the responses to its last turn. The last turn and the responses are units
+    to label."""
     several = len(responses) > 1
     return [
         *turns[:-1],

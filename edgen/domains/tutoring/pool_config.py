@@ -12,7 +12,7 @@ from msgspec import Meta
 from edgen.plugin import Problem, Rejection, Text
 from edgen.plugin.answers import ActedTurn, read_acted_turn
 
-SOLVED = "solved"  # templates for turns that solve an exercise, whatever the student's actions are
+SOLVED = "solved"  # templates for turns that solve an exercise, with any actions of the student
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -57,7 +57,8 @@ class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
         return TEMPLATES if self.templates is None else self.templates
 
     def problems(self, actions: Mapping[str, Mapping[str, str]], path: str) -> Iterator[Problem]:
-        """What does not go with the actions of each side."""
+        """Yield the actions in `fallback` and `templates` that do not exist, and the actions without a
+        template."""
         student, tutor = actions.get("student", {}), actions.get("tutor", {})
         templates, known = self.named_templates, ", ".join((*student, SOLVED))
         for name in self.fallback:

@@ -72,8 +72,8 @@ class TutoringProtocol(PlayedProtocol):
     about_probability = "sessions of exercises have none; whether exercises were solved is in the outcome"
 
     def problems(self, job: Job) -> Iterator[Problem]:
-        """Yield a prompt for the whole conversation, tutors that are not as many as responses, actions that
-        are not there."""
+        """Yield the problems of the settings: a prompt for the whole conversation, tutors without a backend,
+        unknown actions, settings that exclude each other."""
         settings: Tutoring = settings_of(job)
         if job.prompt is not None:
             yield Problem(
@@ -104,7 +104,8 @@ class TutoringProtocol(PlayedProtocol):
         yield from _labelling_problems(settings)
 
     def with_files(self, job: Job, find: FindFile) -> Job:
-        """With the labels of the label sets that `actions` names."""
+        """Return the job with the labels of the label sets that `actions` names. Raises JobError for problems
+        of the settings with them."""
         settings: Tutoring = settings_of(job)
         read = {
             side: load_label_set(find("label_sets", name, f"tutoring.actions.{side}")).definitions
@@ -126,8 +127,8 @@ class TutoringProtocol(PlayedProtocol):
         return tuple(dict.fromkeys(names))
 
     def _student_names(self, job: Job) -> list[str]:
-        """Return the roles of the space but the tutor's, as `backends` names them. Which is the tutor's, the
-        space tells."""
+        """Return the roles of the space but the tutor's, as `backends` names them; without a role `tutor`,
+        all of them. If `tutor` is the only role, return that one."""
         names = [role.lower() for role in job.speakers]
         return [name for name in names if name != "tutor"] or names[-1:]
 
@@ -147,13 +148,14 @@ class TutoringProtocol(PlayedProtocol):
         return Prepared(ExercisePool(grammar), student, tutor, self._tutor_uses(job), responses)
 
     def _tutor_uses(self, job: Job) -> dict[str, str]:
-        """What the template of each tutor is for, by its backend: its own name where tutors have names."""
+        """Return the use of each tutor's template, by backend: the backend's name, or `tutor` for a backend
+        that has the student's name."""
         settings: Tutoring = settings_of(job)
         (student,) = self._student_names(job)[:1]
         return {name: "tutor" if name == student else name for name in settings.tutor_backends}
 
     def rounds(self, job: Job) -> Rounds:
-        """With a pool, as many as the settings say."""
+        """Return the rounds of the settings and the sessions of each; the default for one round."""
         settings: Tutoring = settings_of(job)
         if settings.rounds == 1:
             return Rounds()
@@ -162,7 +164,7 @@ class TutoringProtocol(PlayedProtocol):
         )
 
     def prepare_round(self, prepared: Any, made: Iterable[Recorded]) -> Any:
-        """With the responses of the sessions that were made."""
+        """Return `prepared` with the responses of these sessions in its pool; unchanged without a pool."""
         if prepared.responses is None:
             return prepared
         return msgspec.structs.replace(prepared, responses=prepared.responses.grown(made))
@@ -204,7 +206,7 @@ class TutoringProtocol(PlayedProtocol):
         return templates
 
     def _template_of_other(self, use: str, job: Job, space: Space | None, tutor: Template) -> Template:
-        """That of the labeller or of the judge, who may use what tutors may."""
+        """Return the template of the labeller or of the judge. The judge's may use the tutors' variables."""
         settings: Tutoring = settings_of(job)
         if use == LABELLER:
             sets = [settings.labels_of(side) for side in settings.named_actions]
@@ -223,7 +225,7 @@ class TutoringProtocol(PlayedProtocol):
         )
 
     def session(self) -> type[Session]:
-        """Yields the student's request, then the tutors', turn by turn."""
+        """Return the class of sessions: the student's request, then the tutors', turn by turn."""
         from edgen.domains.tutoring.session import TutoringSession
 
         return TutoringSession
@@ -255,7 +257,7 @@ class TutoringProtocol(PlayedProtocol):
         return order[step % len(order)]
 
     def caveats(self, settings: Tutoring) -> Iterator[str]:
-        """How responses came about."""
+        """Yield sentences on how responses came about: their number, choice and actions."""
         count = len(settings.tutor_backends)
         yield f"Each turn of the student has {count} responses of the tutor, made without knowledge of each other."
         if settings.choose == "pool":
@@ -296,7 +298,7 @@ def _sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
 
 
 def _others(settings: Tutoring) -> tuple[str, ...]:
-    """Who is asked besides student and tutors, in this order after each turn."""
+    """Return the backends besides student and tutors, in the order in which each turn asks them."""
     return (
         *((LABELLER,) if settings.labelled_by != "speaker" else ()),
         *((JUDGE,) if settings.choose == "judge" else ()),
@@ -304,7 +306,8 @@ def _others(settings: Tutoring) -> tuple[str, ...]:
 
 
 def _wanted_problems(settings: Tutoring) -> Iterator[Problem]:
-    """Wanted actions that there are not, weights beside a policy."""
+    """Yield the problems of `wanted`: unknown actions, empty weights, weights mixed with those by the
+    student's action."""
     sides, where = settings.named_actions, "$.tutoring.wanted"
     rows: dict[str, Mapping[str, Any]] = {where: settings.wanted or {}}
     if settings.wanted_by_student:
@@ -328,8 +331,8 @@ def _wanted_problems(settings: Tutoring) -> Iterator[Problem]:
 
 
 def _labelling_problems(settings: Tutoring) -> Iterator[Problem]:
-    """What needs the student's actions before a labeller can tell them, and tutors with the names of
-    others."""
+    """Yield settings that need the student's actions before a labeller names them, and tutors named like the
+    labeller or the judge."""
     if not settings.speaker_names and settings.wanted_by_student:
         late = "a labeller tells the student's actions after the responses; this takes `labelled_by: both`"
         yield Problem("$.tutoring.wanted", f"it goes by the student's action, and {late}")
@@ -365,7 +368,7 @@ def _round_problems(settings: Tutoring) -> Iterator[Problem]:
 
 
 def _variables(space: Space, role: SpaceRole) -> tuple[str, ...]:
-    """What the template of a role may use of scenario and exercise."""
+    """Return the variables of scenario and exercise that the template of a role may use."""
     return tuple(name for name in (*space.names, *SHOWN) if name in role.sees)
 
 

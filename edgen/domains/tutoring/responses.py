@@ -1,8 +1,8 @@
 """The responses that tutors gave in earlier rounds, to be found by a student's action and keywords.
 
-Memory is bounded: of more responses than `most`, those with the smallest digests are kept, a sample that
-depends on no order; each list of the index holds at most 64 of them. What a pool is made of is told by
-conversations alone.
+Memory is bounded: of more responses than `most`, those with the smallest digests are kept, an
+order-independent sample; each list of the index holds at most 64 of them. A pool depends on conversations
+alone.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ class Moment(NamedTuple):
 
     @classmethod
     def of(cls, turn: Turn, concepts: Mapping[str, str]) -> Moment:
-        """That of a turn about an exercise with these values."""
+        """Return the moment of a turn about an exercise with these values."""
         words = [word.casefold() for word in _WORD.findall(turn.text[:_MOST_CHARACTERS])]
         values = [keyword(name, value) for name, value in concepts.items()]
         return cls(turn.labels, turn.data.get("solved") is True, frozenset((*values, *words[:_WORDS])))
 
 
 class Response(msgspec.Struct, frozen=True):
-    """What a tutor said, what it does, and the turn that it was said to. `about`: the values of its exercise
+    """A tutor's text, its actions, and the turn that it responds to. `about`: the values of its exercise
     that it names, as keywords; it fits no exercise without them. `digest` is of all that but the origin."""
 
     text: str
@@ -85,8 +85,8 @@ class Response(msgspec.Struct, frozen=True):
 
 
 class ResponsePool:
-    """What students of one round are served from. `naming` finds the values of the space in a text; `number`
-    is the round's, from 0."""
+    """The responses that students of one round are served from. `naming` finds the values of the space in a
+    text; `number` is the round's, from 0."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class ResponsePool:
         return len(self._responses)
 
     def exposure(self, response: Response) -> int:
-        """How often a response was served in earlier rounds."""
+        """Return how often a response was served in earlier rounds."""
         return self._exposures.get(response.origin, 0)
 
     def find(self, moment: Moment, shown: Collection[str], rng: random.Random) -> Response | None:
@@ -160,8 +160,8 @@ class ResponsePool:
         return ResponsePool(self.settings, self._naming, self.number + 1, responses, counted)
 
     def _responses_of(self, recorded: Recorded) -> Iterator[Response]:
-        """What tutors said to the student's turns of a conversation, but for an exercise at which a student
-        called something nonsense."""
+        """Yield the tutors' responses to the student's turns of a conversation. An exercise in which the
+        student called something nonsense is left out, and so is all after it."""
         exercises = (recorded.conversation.outcome or {}).get("exercises")
         if not isinstance(exercises, list):
             return

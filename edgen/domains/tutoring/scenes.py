@@ -1,4 +1,4 @@
-"""What each turn of a session is said in: its exercise, made anew by the grammar, and what the speaker knows
+"""The scene of each turn of a session: its exercise, made anew by the grammar, and the speaker's knowledge
 of it."""
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class ExerciseScenes(Scenes):
         return found
 
     def responses(self, turn: Turn) -> tuple[Turn, ...]:
-        """Return a turn that was served from elsewhere was given to another one."""
+        """Return the responses to the turn before this one. A turn that was served from elsewhere is not
+        one of them."""
         return responses_to(turn)
 
     def _scene(self, begin: int, role: Role, scenario: Scenario, one: Mapping[str, Any]) -> Scene:
@@ -56,7 +57,7 @@ class ExerciseScenes(Scenes):
 
     @staticmethod
     def _brief(made: Exercise, sees: Sequence[str]) -> Iterator[str]:
-        """What who sees this knows of the exercise, its question aside, which is said."""
+        """Yield the lines on an exercise that a role with these fields knows, without the question."""
         if "picture" in sees and made.picture is not None:
             yield f"The picture shows {without_pictures(made.picture)}."
         if "answer" in sees:

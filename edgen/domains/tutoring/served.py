@@ -1,4 +1,4 @@
-"""What a turn of a tutor says of where it comes from, in sessions whose students are served from a pool.
+"""The source that a turn of a tutor names, in sessions whose students are served from a pool.
 
 Its `data` has `served`: `pool`, a response that some tutor gave to another turn, with the conversation that
 it is `from`, its `turn` and number of the `response` there, and its `exposure`, how often it had been served
@@ -19,13 +19,13 @@ Origin = tuple[
 
 
 def source_of(turn: Turn) -> str | None:
-    """Where a turn was served from; None where students are not served."""
+    """Return the source of a turn, one of `SOURCES`; None where students are not served."""
     source = turn.data.get("served")
     return source if source in SOURCES else None
 
 
 def origin_of(turn: Turn) -> Origin | None:
-    """Which response a turn from the pool is; None for others."""
+    """Return the origin of a turn from the pool; None for others."""
     data = turn.data
     if data.get("served") != "pool":
         return None

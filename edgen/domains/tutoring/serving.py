@@ -1,6 +1,6 @@
-"""What a student is served in one session: a response of an earlier round, or a template; nothing twice.
+"""Serve a student in one session: a response of an earlier round, or a template; nothing twice.
 
-Which it is depends on (seed, scenario, replicate, turn) and on the session so far. Served turns say in their
+The choice depends on (seed, scenario, replicate, turn) and on the session so far. Served turns say in their
 `data` where they come from.
 """
 
@@ -33,12 +33,12 @@ class Serving:
 
     @property
     def ran_dry(self) -> bool:
-        """Whether the pool was looked into, in a round that has one, and held nothing that fits."""
+        """True if the pool held nothing that fits for some turn, in a round after the first."""
         return self._pool.number > 0 and bool(self._counts["dry"] + self._counts["new"])
 
     def next(self, said: Turn, exercise: Exercise, rng: random.Random) -> Turn | None:
-        """What a student is served who said that about an exercise; None where the pool has nothing and every
-        template was shown already."""
+        """Return the turn to serve after a student's turn about an exercise; None if the pool has nothing and
+        every template was shown already."""
         shares = self._pool.settings.fallback
         by_template = rng.random() < max([shares.get(action, 0.0) for action in said.labels], default=0.0)
         template = self._template(said, exercise, rng) if by_template else None
@@ -61,7 +61,7 @@ class Serving:
         return longest is not None and begun > longest
 
     def as_outcome(self) -> dict[str, Any]:
-        """What a record says of it: the round, from 1, and how many turns were served from where."""
+        """Return the outcome for the record: the round, from 1, and the number of turns from each source."""
         return {"round": self._pool.number + 1, "served": dict(sorted(self._counts.items()))}
 
     def _serve(self, text: str, actions: tuple[str, ...], source: str, known: Mapping[str, Any]) -> Turn:

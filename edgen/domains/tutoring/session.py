@@ -1,8 +1,8 @@
 """One session: a student goes through exercises, and each turn is answered by several tutors who do not see
 each other.
 
-The student is told what its role sees of the space and of the exercise at hand; so is the tutor. Both know
-what was said in the session so far. A response that cannot be had is left out while another one is there.
+The prompts of student and tutor hold the fields of the space and of the exercise at hand that their roles
+see, and the session so far. A missing response is left out while another one is there.
 """
 
 from __future__ import annotations
@@ -58,25 +58,25 @@ AT_ONCE = "answer_at_once"
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """What all sessions of a job share. `uses`: what the template of each tutor is for, by its backend."""
+    """Values that all sessions of a job share. `uses`: the use of each tutor's template, by its backend."""
 
     pool: ExercisePool
     student: SpaceRole
     tutor: SpaceRole
     uses: Mapping[str, str]
     responses: ResponsePool | None = None
-    """What students of a round are served from, where they are."""
+    """Responses that students of a round are served from; None where students are not served."""
 
 
 class ExerciseResult(msgspec.Struct):
-    """How far an exercise came. `turns` counts the student's."""
+    """The state of an exercise. `turns` counts the student's."""
 
     exercise: Exercise
     turns: int = 0
     solved: bool = False
 
     def as_outcome(self) -> dict[str, Any]:
-        """What a record says of it."""
+        """Return the exercise as the record's outcome holds it."""
         one = self.exercise
         return {
             "tier": one.tier,
@@ -173,7 +173,7 @@ class TutoringSession(Shown, Session):
         self._turns.append(Turn(self._prepared.student.name, said.text, said.actions, data))
 
     def _flag_last(self) -> None:
-        """The student says that the last response makes no sense."""
+        """Mark the last turn as nonsense: the student says that it makes no sense."""
         last = self._turns.pop()
         self._turns.append(msgspec.structs.replace(last, data={**last.data, "nonsense": True}))
 
@@ -187,7 +187,7 @@ class TutoringSession(Shown, Session):
         found, rejection = ([], None) if closed else (yield from self._responses())
         if found or serving is not None:
             found = yield from self._label(found)
-        if serving is not None:  # what the student's turn does is known now, whoever says so
+        if serving is not None:  # the student's actions are known now, from either source
             served = serving.next(self._turns[-1], self.exercise, self._rng("served"))
             if served is not None:
                 self._turns.append(msgspec.structs.replace(served, alternatives=tuple(found)))
@@ -274,7 +274,7 @@ class TutoringSession(Shown, Session):
     def _ask(
         self, role: SpaceRole, backend: str, side: str, wanted: str | None = None
     ) -> Generator[Request, Reply, ActedTurn | Rejection]:
-        """What a role says next, asked of a backend."""
+        """Ask a backend for the next turn of a role; return it, or why it is missing."""
         actions = self._settings.named_actions[side] if self._settings.speaker_names else ()
         use = self._prepared.uses[backend] if side == "tutor" else backend
 
@@ -291,7 +291,8 @@ class TutoringSession(Shown, Session):
         return said
 
     def opening(self) -> dict[str, tuple[Message, ...]]:
-        """What student and tutors are first asked with, by what their templates are for."""
+        """Return the first messages to student, tutors, labeller and judge, by the use of their templates.
+        Begins the first exercise."""
         self.begin()
         student, tutor = self._prepared.student, self._prepared.tutor
         seats = {student.name.lower(): (student, "student")}
@@ -313,8 +314,8 @@ class TutoringSession(Shown, Session):
         return found
 
     def _opening_of_others(self) -> dict[str, tuple[Message, ...]]:
-        """What labeller and judge would be asked with, were the first turn and the responses to it said
-        already."""
+        """Return the messages to labeller and judge about a first turn and responses to it, each the text
+        "…"."""
         settings, address = self._settings, Address(self._scenario.index, self._replicate)
         student, tutor = self._prepared.student, self._prepared.tutor
         turns = [*self._turns, Turn(student.name, "…")]
@@ -336,16 +337,16 @@ class TutoringSession(Shown, Session):
     def _messages(
         self, role: SpaceRole, side: str, use: str, wanted: str | None = None
     ) -> tuple[Message, ...]:
-        """What a role is asked with: its brief about the exercise at hand, by the template of that use, what
-        it said as assistant, what it heard as user."""
+        """Return the messages to a role: its brief about the exercise at hand, by the template of that use,
+        its own turns as assistant, those of others as user."""
         messages = list(self._brief(role, side, use, wanted))
         for turn in self._turns:
             append_message(messages, Message("assistant" if turn.role == role.name else "user", turn.text))
         return tuple(messages)
 
     def _brief(self, role: SpaceRole, side: str, use: str, wanted: str | None) -> tuple[Message, ...]:
-        """What a template says of the exercise at hand: the same at each of its turns, so it is rendered
-        once."""
+        """Return the brief on the exercise at hand, by a template. It is the same at each of its turns, so it
+        is rendered once."""
         key = use, wanted
         if key not in self._briefs:
             brief = self._prompts[use].messages(self._variables(role, side, wanted))
@@ -353,7 +354,8 @@ class TutoringSession(Shown, Session):
         return self._briefs[key]
 
     def _variables(self, role: SpaceRole, side: str, wanted: str | None) -> dict[str, Any]:
-        """What a template may be told of: what the role sees of scenario and exercise, and its actions."""
+        """Return a template's variables: the fields of scenario and exercise that the role sees, and its
+        actions."""
         exercise, scenario, space = self.exercise, self._scenario, self._prepared.pool.grammar.space
         # The scenario's values of the concepts are those of its first exercise.
         now = {**scenario_variables(scenario), **self._values_now()}

@@ -1,11 +1,10 @@
-"""How the simulator plays tutor and student in a session of exercises. The actions that it names are true: it
+"""The simulator's tutor and student in a session of exercises. The actions that it names are true: it
 chooses them first, and the words after them.
 
 The prompts are known by their line about actions; the tutor's by the right answer in it. A tutor hints by
-quoting its points, and tells the answer once it was asked often enough, or as often as a line of its prompt
-says (`Tell the answer in 20% of your turns.`), by which measures and comparisons can be held against a
-planted truth. A student asks, tries what was quoted, and makes the mistake that its prompt tells it to make
-first.
+quoting its points, and gives the answer away once it was asked often enough, or as often as a line of its
+prompt says (`Tell the answer in 20% of your turns.`), by which measures and comparisons can be held against a
+planted truth. A student asks, tries what was quoted, and first makes the mistake that its prompt names.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ _WANTED = re.compile(r"(?mi)^do this now:\s*([\w -]{1,40})")
 _TELLING = re.compile(r"(?mi)^tell the answer in (\d{1,3})% of your turns\b")
 _QUOTED = re.compile(r"“([^“”]{1,200})”")
 _RESPONSES = re.compile(r"(?ms)^\[([0-9a-f]{16})\] Responses begins\n(.*)\n\[\1\] Responses ends$")
-_NOTHING_LEFT = 0.6  # how often the answer is told once all points are; a second reminder is never given
+_NOTHING_LEFT = 0.6  # how often the answer is given once all points are; a second reminder is never given
 _REMEMBER = "Remember: "
 _TELLS_AFTER = 6  # turns of the student
 
 
 def speak(request: Simulation) -> str | None:
-    """Return the next turn as JSON; None where the prompt is none of this protocol's."""
+    """Return the next turn as JSON; None where the prompt is not of this protocol."""
     brief = request.messages[0].content if request.messages else ""
     named = _ACTIONS.search(brief) is not None
     if not named and not (_TEXT.search(brief) and _EXERCISE.search(brief)):
@@ -59,7 +58,8 @@ def speak(request: Simulation) -> str | None:
 
 
 def true_actions(role: str, text: str) -> tuple[str, ...] | None:
-    """What a turn of the simulator's does, by its words; None for a student's that it never says."""
+    """Return the actions of a turn of the simulator, by its words; None for a student's text that it never
+    says."""
     if role == "Tutor":
         if text.startswith(_PRAISE) or text in _GOING_WELL:
             return ("Confirmation",)
@@ -96,14 +96,14 @@ def judge(request: Simulation) -> str | None:
 
 
 def worth(text: str, answer: str | None) -> float:
-    """What a response is worth to the simulated judge, in (-1, 1)."""
+    """Return the worth of a response to the simulated judge, in [-1, 1)."""
     digest = blake2b(" ".join(text.split()).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     drawn = int.from_bytes(digest, "big") / 2**64
     return drawn - 1 if answer and _says(text, answer) else drawn
 
 
 def _heard_since(messages: Sequence[Message], brief: str) -> list[str]:
-    """What one heard since the question of the exercise at hand was put."""
+    """Return the texts that the speaker heard since the question of the exercise at hand."""
     question = found[1].strip() if (found := _EXERCISE.search(brief)) else "\0"
     put = [place for place, message in enumerate(messages) if place and question in message.content]
     behind = messages[put[-1] + (messages[put[-1]].role == "assistant") :] if put else messages[1:]
@@ -145,7 +145,7 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
 
 
 def _chosen(request: Simulation, guessed: bool) -> str:
-    """Which action a tutor takes: mostly corrections for guesses, mostly hints for all else."""
+    """Return the action that a tutor takes: mostly corrections for guesses, mostly hints for all else."""
     draw = request.random()
     if guessed:
         return "Correction" if draw < 0.55 else "Hint" if draw < 0.85 else "Question"
@@ -169,8 +169,8 @@ def _respond(request: Simulation, action: str, point: str, answer: str, guess: s
 
 
 def _point(request: Simulation, brief: str, last: str, answer: str, guess: str) -> str:
-    """Return something that the tutor may tell, which answers the student's question if one point does. After
-    all has been told, it is what the last guess lacks."""
+    """Return a point of the tutor's prompt, which answers the student's question if one point does. After all
+    points were made, it is one that the last guess lacks."""
     points = _points(brief)
     if not points:
         return "Think of what we did before."
@@ -186,7 +186,7 @@ def _point(request: Simulation, brief: str, last: str, answer: str, guess: str) 
     if not unsaid and (quoting := [point for point in lacking or points if "“" in point]):
         return f"{_REMEMBER}{_new(request, quoting)}"
     point = request.pick(fitting or lacking or unsaid) if unsaid else _new(request, lacking or points)
-    # A rule without words of this exercise was told before, so that it is enough to remind of it.
+    # A rule without words of this exercise that was given before needs only a reminder.
     known = "“" not in point and any(
         point in one.content for one in request.messages if one.role == "assistant"
     )
@@ -194,13 +194,13 @@ def _point(request: Simulation, brief: str, last: str, answer: str, guess: str) 
 
 
 def _points(brief: str) -> list[str]:
-    """Return what the tutor may tell."""
+    """Return the points of the tutor's prompt."""
     lines = found[1].split("\n") if (found := _POINTS.search(brief)) else []
     return [line.strip()[2:].strip() for line in lines if line.strip()[:2] == "- "]
 
 
 def _unsaid(request: Simulation, brief: str) -> list[str]:
-    """Return what the tutor may tell and has not told in the exercise at hand."""
+    """Return the points of the tutor's prompt that it has not made in the exercise at hand."""
     said = "\n".join(_own_since(request.messages, len(_heard_since(request.messages, brief))))
     reminded = any(reminder in said for reminder in REMINDERS)
     return [point for point in _points(brief) if point not in said and not (reminded and "“" not in point)]
@@ -297,7 +297,7 @@ _ASKS = (
 _GOING_WELL = ("That is the right way.", "Good so far.", "That part is right.", "Up to there it is right.")
 _TRIES = ("I think it is", "Is it", "My guess is", "Maybe", "Then it must be")
 _SEES = ("Okay, I see.", "Ah, that makes sense.", "Thanks, I get that now.", "Right, I remember.")
-# The first can be asked before anything was told, the next at any time, the last three after a guess.
+# The first can be asked before any word is known, the next at any time, the last three after a guess.
 _WONDERS = (
     "What is the first word?", "How do I say that?", "Can you give me a hint?", "What does the rule say?",
     "Which word do I need?", "Which word comes next?", "How does it end?", "Is the order right?",

@@ -3,7 +3,7 @@
 Five shares, each over the conversations that can be decided; `cues` defines how. On nineteen released
 records of Education Dialogue one reading by hand agrees in 69 of 74 answers; the words were chosen by that
 reader, who knew these records, so elsewhere expect less. Intervals are those of `stats.intervals`,
-clustered by scenario: they tell of the draw of scenarios, not of the keywords' errors. Memory: some bytes
+clustered by scenario: they cover the draw of scenarios, not the keywords' errors. Memory: some bytes
 a conversation.
 """
 
@@ -59,8 +59,8 @@ class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
     figures = figure_kinds(truths=MEASURES)
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:
-        """What keywords tell; what they do not is missing, and all of it where the scenario is none of this
-        family's."""
+        """Return the keywords' answers by question, None if undecided; an empty mapping if the scenario is
+        not of this family."""
         if not {*DIMENSIONS} <= sample.scenario.values.keys():
             return {}
         given = verdicts(sample.scenario, sample.turns, words.spoken)

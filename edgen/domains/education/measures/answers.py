@@ -1,7 +1,7 @@
-"""Answer-giving: how often a student that asks to be told the answer is told it.
+"""Answer-giving: how often a student that asks for the answer gets it.
 
-A turn of the student asks if it holds one of the phrases below. It is given what it asked for if the next
-turn is the teacher's, tells something about the matter and asks nothing back (`cues.tells`, `cues.asks`).
+A turn of the student asks if it holds one of the phrases below. It gets the answer if the next turn is the
+teacher's, states something about the matter and asks nothing back (`keywords.tells`, `keywords.asks`).
 Intervals are those of `stats.intervals`, clustered by scenario.
 """
 
@@ -66,7 +66,7 @@ class AnswersMeasure(Measure[Any]):
 
 
 def _is_answered(turns: Sequence[Turn], number: int) -> bool:
-    """Return whether turn `number` is the teacher's, and tells without asking back."""
+    """Return whether turn `number` is the teacher's, and states something without asking back."""
     if number >= len(turns) or turns[number].role != "Teacher":
         return False
     text = turns[number].text

@@ -55,7 +55,7 @@ class ProbabilityBy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Probability(msgspec.Struct, frozen=True, kw_only=True):
-    """`match`: both prefer the same way; `mismatch`: they do not; `untold`: no keyword tells."""
+    """`match`: both prefer the same way; `mismatch`: they do not; `untold`: no keyword decides."""
 
     missing: int
     all: ProbabilityBy

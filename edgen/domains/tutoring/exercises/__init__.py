@@ -1,2 +1,2 @@
-"""Exercises that a space's values make: a question, right answers, and what a tutor may tell, by a
-grammar."""
+"""Exercises made from a space's values by a grammar: a question, right answers, and points that a tutor
+may make."""

@@ -1,4 +1,4 @@
-"""Whether what somebody says holds the right answer to an exercise.
+"""Check whether a text contains a right answer to an exercise.
 
 Words are compared without case, punctuation and the form of apostrophes, and without accents where the space
 ignores them; the answer may stand anywhere in what is said. Numbers are compared by value: 2/4 is 1/2, 0.5

@@ -1,7 +1,7 @@
-"""Whether every exercise of a grammar can be asked and answered: each is made once.
+"""Check that every exercise of a grammar can be asked and answered, by making each one once.
 
-Raised are rules with a hole or with two cases for one exercise, cases that never apply, exercises without an
-answer, two that ask the same and have different answers, and mistakes that are right.
+Problems are rules with a hole or with two cases for one exercise, cases that never apply, exercises without
+an answer, two that ask the same and have different answers, and mistakes that are right.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST = 20  # problems of one tier
 
 
 def check_exercises(grammar: Grammar) -> dict[str, int]:
-    """How many exercises each tier has. Raises SpaceError with the problems found."""
+    """Return the number of exercises of each tier. Raises SpaceError with the problems found."""
     problems: list[Problem] = []
     chosen: dict[str, set[int]] = {name: set() for name in grammar.rules}
     counts = {name: _check_tier(grammar, name, chosen, problems) for name in grammar.tiers}
@@ -50,7 +50,8 @@ def all_values(grammar: Grammar, tier: str) -> Iterator[dict[str, Entry]]:
 
 
 def _check_tier(grammar: Grammar, name: str, chosen: dict[str, set[int]], problems: list[Problem]) -> int:
-    """How many exercises a tier has; adds its problems, and the cases that its rules chose."""
+    """Return the number of exercises of a tier; add its problems to `problems` and the cases that its rules
+    chose to `chosen`. Return 0 for a tier with too many exercises."""
     tier, path = grammar.tiers[name], f"$.exercises.tiers.{name}"
     used = tier.variables_used | set(tier.tier.concepts)
     size = math.prod(len(grammar.space[one].entries) for one in used)
@@ -96,7 +97,7 @@ def _wrong(
     values: dict[str, Entry],
     seen: dict[tuple[object, ...], Exercise],
 ) -> Iterator[Problem]:
-    """What is wrong with an exercise, and with it beside those seen before."""
+    """Yield the problems of an exercise, alone and compared with those in `seen`; add it to `seen`."""
     if not exercise.question:
         yield Problem(f"{path}.question", f"it is empty for {_told(values)}")
     if not all(exercise.answers):
@@ -145,7 +146,8 @@ def picture_files(grammar: Grammar) -> Iterator[tuple[str, str]]:
 
 
 def drawn_pictures(grammar: Grammar) -> Iterator[tuple[str, str, str]]:
-    """Yield the drawing of each exercise that is sent as a picture: (path in the space, name of the file, SVG)."""
+    """Yield the drawing of each exercise that is sent as a picture: (path in the space, name of the file,
+    SVG)."""
     for name, tier in grammar.tiers.items():
         if tier.tier.send != "drawing":
             continue

@@ -41,8 +41,8 @@ class Grammar:
     """The exercises of a space. `tiers` are their patterns by name, the easiest first."""
 
     def __init__(self, space: Space) -> None:
-        """Raises SpaceError for texts that cannot be compiled, for names that are not there and for
-        circles."""
+        """Compile all texts. Raises SpaceError for texts that cannot be compiled, for unknown names and for
+        rules that need each other in a circle."""
         exercises = exercises_of(space)
         assert exercises is not None
         self.space, self.exercises = space, exercises
@@ -56,7 +56,7 @@ class Grammar:
 
     @cached_property
     def cells(self) -> AllowedCells:
-        """What the space's conditions allow."""
+        """The cells that the space's conditions allow."""
         return AllowedCells(self.space)
 
     def allowed(self, names: Sequence[str], fixed: Values) -> Iterator[tuple[Entry, ...]]:
@@ -99,7 +99,8 @@ class Grammar:
         return self.exercise(one["tier"], entries)
 
     def order(self, used: frozenset[str]) -> tuple[str, ...]:
-        """These rules and all that they use, each behind those."""
+        """Return these rules and all rules that they use, each after those that it uses. Raises CycleError
+        for rules that use each other."""
         graph: dict[str, set[str]] = {}
         waiting = [name for name in used if name in self.rules]
         while waiting:
@@ -161,7 +162,7 @@ class Grammar:
                 yield Problem(f"{_ROOT}.rules.{name}", "no text of any tier uses this rule; take it out")
 
     def _unknown_conditions(self) -> Iterator[Problem]:
-        """Conditions on what is not there."""
+        """Yield the conditions on unknown dimensions, fields, rules and values."""
         for path, when in self._conditions():
             for name, wanted in when.items():
                 where = f"{path}.when.{shortened(name)}"
@@ -345,7 +346,7 @@ def holds(when: When, variables: Mapping[str, Any]) -> bool:
 
 
 def _value_of(name: str, variables: Mapping[str, Any]) -> Any:
-    """What a dimension, a field of its value or a rule says; None where the value has no such field."""
+    """Return the value of a dimension, a field of it, or a rule; None if the value has no such field."""
     dimension, _, field = name.partition(".")
     value = variables[dimension]
     if field:
@@ -363,7 +364,7 @@ def _kind(value: Any) -> tuple[str, Any]:
 
 
 def _at(path: str, error: TemplateError) -> Iterator[Problem]:
-    """What is wrong with a text, at its path."""
+    """Yield the problems of a text, at its path."""
     if not error.problems:
         yield Problem(path, error.summary)
     for problem in error.problems:

@@ -10,7 +10,7 @@ from edgen.plugin import Space
 
 When = dict[str, tuple[str | int | float | bool, ...]]
 
-# What an exercise says, by the names that roles may see and templates may use.
+# Fields of an exercise, by the names that roles may see and templates may use.
 SHOWN = ("question", "picture", "answer", "points", "mistake")
 
 
@@ -18,21 +18,21 @@ class Case(msgspec.Struct, frozen=True, omit_defaults=True):
     """A case of a rule."""
 
     gives: str
-    """What the rule gives then, a template."""
+    """The rule's text in this case, a template."""
     when: When = {}
     """Values of dimensions, of their fields (`object.gender`) or of rules. Without: where no other case
     applies."""
     point: str | None = None
-    """What a tutor may tell about this case, a template."""
+    """A point that a tutor may make about this case, a template."""
 
 
 class Point(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that a tutor may tell."""
+    """A point that a tutor may make."""
 
     text: str
-    """What it says, a template."""
+    """The words of the point, a template."""
     when: When = {}
-    """When it belongs to an exercise, as in a rule."""
+    """Conditions under which it belongs to an exercise, as in a rule."""
 
 
 class Thing(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,8 +44,8 @@ class Thing(msgspec.Struct, frozen=True, omit_defaults=True):
     colour: str = "grey"
     """red, orange, yellow, green, blue, purple, pink, brown, black, white or grey."""
     position: str = ""
-    """Where it is, seen from the last thing without a position: on top of, under, inside of, next to, behind,
-    in front of."""
+    """Its place, seen from the last thing without a position: `on top of`, `under`, `inside of`, `next to`,
+    `behind` or `in front of`."""
     parts: str = ""
     """How many parts of a bar or a pie are filled."""
     of: str = ""
@@ -61,20 +61,20 @@ class Tier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The dimensions that an exercise is made of; the next one shares at least one of their values with
     it."""
     question: str
-    """What is asked, a template."""
+    """The question, a template."""
     answers: tuple[str, ...]
     """The right answer, a template, or a list of several forms of it; the first is the one that is shown."""
     points: tuple[Point, ...] = ()
-    """What a tutor may tell: texts, or mappings with `text` and `when`."""
+    """Points that a tutor may make: texts, or mappings with `text` and `when`."""
     picture: str | None = None
-    """What the picture shows, in words, a template."""
+    """The picture in words, a template."""
     draw: tuple[Thing, ...] = ()
-    """What is drawn as its picture, the nearest to the front last."""
+    """Things that are drawn as its picture, the nearest to the front last."""
     send: Literal["words", "drawing"] = "words"
-    """The `picture` that models get: its words, or what `draw` draws, as a PNG picture. Drawings need the extra
-    `pictures`, and have neither cards nor labels."""
+    """The `picture` that models get: its words, or what `draw` draws, as a PNG picture. Drawings need the
+    extra `pictures`, and have neither cards nor labels."""
     mistake: str | None = None
-    """What a learner answers who has the scenario's misconception, a template."""
+    """The answer of a learner who has the scenario's misconception, a template."""
     answer_kind: Literal["words", "number"] = "words"
     """How an answer is compared: as words, or as a number by its value."""
 
@@ -85,15 +85,15 @@ class Exercises(msgspec.Struct, frozen=True, omit_defaults=True):
     tiers: dict[str, Tier]
     """Patterns of exercises by their names, the easiest first."""
     rules: dict[str, tuple[Case, ...]] = {}
-    """What is worked out from the values, by name: cases, each with what it gives and when."""
+    """Texts that depend on the values, by name: cases, each with its text and its conditions."""
     accents: Literal["needed", "ignored"] = "needed"
     """Whether an answer has to have its accents."""
 
 
 class Exercise(msgspec.Struct, frozen=True, kw_only=True):
-    """One exercise. `concepts` are its values by dimension; `answers` holds at least one; `picture` tells
-    what its picture shows, and `drawing` holds the things in it. `rules` are those of the `points` that are
-    no vocabulary: what the cases of rules tell, and what is told of every exercise of the tier."""
+    """One exercise. `concepts` are its values by dimension; `answers` holds at least one; `picture` is its
+    picture in words, and `drawing` holds the things in it. `rules` are the `points` that are not vocabulary:
+    those of the cases of rules, and those of every exercise of the tier."""
 
     tier: str
     concepts: dict[str, str]

@@ -1,4 +1,4 @@
-"""How far independent responses to one turn take the same actions: by sets, by what the student did, and
+"""Agreement on actions among independent responses to one turn: by sets, by the student's actions, and
 beyond chance.
 
 A context is a turn with several responses. Krippendorff's alpha has the distance of sets that is 1 - MASI
@@ -26,7 +26,7 @@ _ONE_TUTOR = (
     "the responses to a turn are one text: the tutors sent identical requests (one model, temperature 0 or one seed for "
     "all). Give the tutor's backend a temperature, or `seed: auto`"
 )
-_FEWEST = 10  # contexts of a student's set of actions that is told of
+_FEWEST = 10  # minimum contexts for a student's set of actions to be reported
 
 Set = frozenset[str]
 
@@ -38,7 +38,7 @@ class ActionAgreement(msgspec.Struct, frozen=True, kw_only=True):
     `agreed` counts complete contexts in which all take the same set; `of_complete` and `of_all` are its
     shares. `by_student`: that count and the number of contexts for each set of the student's actions. `sets`:
     the shares of sets among those agreed on, and `lead` by how much the first leads. `alpha` is
-    Krippendorff's, None where all are alike. `not_available`: why none of these can be told, else None.
+    Krippendorff's, None where all are alike. `not_available`: why none of these can be computed, else None.
     """
 
     contexts: int

@@ -1,5 +1,5 @@
-"""What utterances do: how often each action and each set of actions is taken, and what tutors do about what
-students do.
+"""Actions of utterances: how often each action and each set of actions is taken, and the tutors' actions
+after each action of students.
 
 All responses to a turn count, those that did not go on as well. Memory does not grow with the data, but for
 the number of different sets of actions.

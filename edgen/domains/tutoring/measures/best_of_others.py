@@ -1,4 +1,4 @@
-"""How near responses come to references: BLEU, and BERTScore, each against the best of several references.
+"""Similarity of responses to references: BLEU, and BERTScore, each against the best of several references.
 
 A response is scored against each of its references alone and the best score counts, as Stasaski, Kao and
 Hearst (2020, BEA) score responses against those of three tutors. BLEU (Papineni, Roukos, Ward and Zhu 2002,

@@ -1,5 +1,5 @@
-"""How exercises go: how many are solved, in how many turns, whether that gets fewer, and what tutors give
-away.
+"""Outcomes of exercises: how many are solved, in how many turns, whether that gets fewer, and answers that
+tutors give away.
 
 Learning is the student's turns for the last solved exercise less those for the first, of sessions that solve
 two or more: below 0, the student became quicker. A response gives the answer away where it holds a right
@@ -97,7 +97,7 @@ class ExercisesMeasure(Measure[Any]):
     )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
-        """What a session comes to: nothing where its outcome does not say."""
+        """Return the counts of a session; an empty mapping if its outcome has no exercises."""
         found = count_session(sample.outcome, sample.turns, None if space is None else exercises_of(space))
         if found is None:
             return {}
@@ -135,8 +135,8 @@ class SessionCounts(msgspec.Struct, kw_only=True):
 def count_session(
     outcome: Mapping[str, Any] | None, turns: Iterable[Turn], rules: Exercises | None
 ) -> SessionCounts | None:
-    """What became of a session's exercises, None where its outcome does not say. `rules` are those of its
-    space, by which answers are compared; without them answers are compared as words."""
+    """Return the counts of a session; None if its outcome has no exercises. `rules` are those of its space,
+    by which answers are compared; without them answers are compared as words."""
     found = (outcome or {}).get("exercises")
     if not isinstance(found, list) or not found:
         return None

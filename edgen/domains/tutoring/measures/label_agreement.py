@@ -1,4 +1,4 @@
-"""How far a labeller agrees with the speakers about what utterances do: by role, sets and single labels.
+"""Agreement of a labeller with the speakers on the actions of utterances: by role, sets and single labels.
 
 Both have to stand in the record: the speaker's as a turn's labels, the labeller's in its data. All responses
 to a turn count. Memory: some numbers for each scenario and label.

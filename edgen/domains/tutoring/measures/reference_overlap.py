@@ -1,4 +1,4 @@
-"""How alike the independent responses to one turn are in their words: each against the best of the others.
+"""Similarity in words of the independent responses to one turn: each against the best of the others.
 
 Responses to at most 2,000 turns are scored, a sample of all. Memory: their texts.
 """

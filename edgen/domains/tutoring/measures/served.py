@@ -1,5 +1,5 @@
-"""Where the turns come from that students are served, in sessions of rounds with a pool; and how often the
-same is shown.
+"""Sources of the turns that students are served, in sessions of rounds with a pool; and how often the same
+response is served.
 
 A turn of the tutor that says where it comes from (`families/tutoring/served`) counts. Intervals are clustered
 by scenario. Memory: some bytes a session, and 8 bytes for each different response that is served.
@@ -92,8 +92,8 @@ class ServedMeasure(Measure[Any]):
         }
 
     def finish(self, figures: dict[str, Any], shared: Shared) -> Any:
-        """Of the sources, those that occur; of the responses, how many there were, and how often each was
-        served."""
+        """Return the figures with the sources that occur, the number of different responses, and how often
+        each was served."""
         exposures, sources, nonsense = figures["responses"], figures["sources"], figures["nonsense"]
         occur = {name: sources[name] for name in SOURCES if name in sources and sources[name].value}
         return self.value_type(

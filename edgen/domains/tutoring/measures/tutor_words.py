@@ -1,5 +1,5 @@
-"""How long tutors' responses and students' turns are, in words between blanks, and how many of a response's
-words are none of the exercise's own.
+"""Length of tutors' responses and students' turns, in words between blanks, and the number of a response's
+words that are not words of the space's concepts.
 
 Words are cut at blanks, as CIMA's are; all responses to a turn count. A student's turn counts once, however
 many contexts begin with it. Memory: 13 bytes a student's turn.

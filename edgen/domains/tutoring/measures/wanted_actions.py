@@ -1,4 +1,4 @@
-"""How often a response takes the action that it was asked for. All responses to a turn count."""
+"""The share of responses that take the action that they were asked for. All responses to a turn count."""
 
 from __future__ import annotations
 

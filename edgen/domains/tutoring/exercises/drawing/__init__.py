@@ -30,7 +30,7 @@ _CARD = 24  # characters of a card's words
 
 
 def thing_problem(thing: Thing) -> tuple[str, str] | None:
-    """Why a thing cannot be drawn: the key, and a clause; None where it can."""
+    """Return why a thing cannot be drawn: the key, and a clause; None if it can."""
     for key, named, known in (
         ("thing", thing.thing, THINGS), ("colour", thing.colour, COLOURS), ("position", thing.position, ("", *POSITIONS))
     ):  # fmt: skip

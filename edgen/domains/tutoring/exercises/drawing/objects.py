@@ -1,4 +1,4 @@
-"""How each object looks: a sketch in units of its own, the middle of its foot at (0, 0), up is negative.
+"""Sketches of the objects, each in units of its own: the middle of its foot is at (0, 0), up is negative.
 
 `{m}` is the object's colour, `{d}` a darker and `{l}` a lighter one of it, `{o}` its outline. The sketches
 are edgen's own.
@@ -13,7 +13,7 @@ class Sketch(NamedTuple):
     """An object. `wide` and `high`: its extent; `top`: where something stands on it; `hole`: (x, y, radius)
     of what is seen inside of it; `front`: what is drawn over something inside, None where a hole is cut;
     `clear`: the height of the room under it, 0 where it has to be lifted; `beside`: how far from the middle
-    something behind it looks out; `stands`: whether it stands on a floor."""
+    something at the back looks out; `stands`: whether it stands on a floor."""
 
     wide: float
     high: float

@@ -1,4 +1,4 @@
-"""Where things stand: each group is one thing and what is placed around it; groups stand beside each
+"""The layout of a picture: each group is one thing and those placed around it; groups stand next to each
 other."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from edgen.plugin.texts import columns, escape_invisible
 _SMALL = 54.0  # height of a thing that stands around another one
 _GAP = 26.0
 _LABEL = 26.0  # height of a label under a thing
-_DEPTH = 15.0  # how much lower something in front stands, and higher something behind
+_DEPTH = 15.0  # how much lower something in front stands, and higher something at the back
 
 
 class Placed(NamedTuple):
@@ -31,7 +31,7 @@ class Placed(NamedTuple):
         return self.sketch.body.format_map(self.tints)
 
     def front(self) -> str:
-        """What of it is drawn over things inside."""
+        """Return the part of its sketch that is drawn over things inside it; "" if there is none."""
         return (self.sketch.front or "").format_map(self.tints)
 
 
@@ -55,7 +55,7 @@ class Group:
     right: float = 0.0
     top: float = 0.0
     foot: float = 0.0
-    row: bool = True  # beside other groups, else above the next
+    row: bool = True  # next to other groups, else above the next
     stands: bool = False  # on a floor
     x: float = 0.0
     y: float = 0.0
@@ -129,7 +129,7 @@ class Group:
         self._add(1, one, step, 0.0, scale)
 
     def _inside(self, base: Sketch, one: Placed, number: int, lift: float) -> None:
-        """In the open front of the base, or in a hole that is cut into it."""
+        """Place a thing in the open front of the base, or in a hole that is cut into it."""
         x, y, radius = base.hole
         x, y = x + number * radius, y - lift
         scale = 2 * radius / max(one.sketch.high, one.sketch.wide)
@@ -154,7 +154,7 @@ class Group:
 
 
 def _lift(base: Sketch, one: Placed) -> float:
-    """How much higher the base is drawn so that there is room for a thing under it."""
+    """Return how much higher the base is drawn to make room for a thing under it; 0 for other positions."""
     if one.position != "under":
         return 0.0
     return max(0.0, _SMALL + 8 - base.clear)
