@@ -1,4 +1,4 @@
-"""Seconds that an answer took: counted for a person, or stated in the answer as `{"text": "…", "seconds":
+"""Seconds that an answer took, counted for a person or stated in the answer: `{"text": "…", "seconds":
 12.5}`.
 
 Never raises; linear.

@@ -1,7 +1,7 @@
-"""What makes no sense in a machine that could be read: a sentence each, and where.
+"""Checks of a machine that could be read: each finding is a sentence and its place.
 
-What is `fatal` keeps it from being run: names that lead nowhere, variables and sub-tasks that are not there,
-slots that nothing fills. The rest can be run and is probably not meant.
+A `fatal` finding keeps the machine from being run: names that lead nowhere, missing variables and sub-tasks,
+slots that nothing fills. With other findings it can be run, but is probably not as intended.
 """
 
 from __future__ import annotations

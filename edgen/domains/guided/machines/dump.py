@@ -128,7 +128,7 @@ def _when(when: Mapping[str, Condition]) -> dict[str, Any]:
 
 
 def _flow(value: Any) -> str:
-    """As `flow`, with whole numbers as people write them."""
+    """Return a value as `flow` does, with whole numbers as people write them."""
     return flow(_whole(value))
 
 

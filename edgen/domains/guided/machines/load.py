@@ -151,7 +151,7 @@ def _read_states(files: dict[str, Any], is_crwiz: bool, problems: list[Problem])
 
 
 def _with_milestone(state: State) -> State:
-    """What CRWIZ's code makes of a state by its name."""
+    """Return a state with the sub-task and the end that CRWIZ's code attaches to its name."""
     return msgspec.structs.replace(
         state, advances=_CRWIZ_ADVANCES.get(state.name), end=_CRWIZ_ENDS.get(state.name)
     )
