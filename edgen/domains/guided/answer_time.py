@@ -1,5 +1,4 @@
-"""Seconds that an answer took, counted for a person or stated in the answer: `{"text": "…", "seconds":
-12.5}`.
+"""Seconds that an answer took: counted for a person, or as in `{"text": "…", "seconds": 12.5}`.
 
 Never raises; linear.
 """

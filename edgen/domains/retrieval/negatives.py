@@ -37,7 +37,7 @@ class WrongAnswers:
 
     @property
     def enough(self) -> bool:
-        """Whether there are as many as were wanted."""
+        """True once there are as many texts as were wanted."""
         return len(self.texts) == self._count
 
     def draw(self, among: Sequence[int]) -> None:
