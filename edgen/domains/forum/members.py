@@ -56,7 +56,7 @@ class Seat(NamedTuple):
 
 
 def seats_of(prepared: Prepared, settings: Forum, scenario: Scenario, seed: int) -> tuple[Seat, ...]:
-    """Everybody in a scenario's thread, the asker first."""
+    """Return a seat for everybody in a scenario's thread, the asker first."""
     members = {name.lower(): member for name, member in settings.members.items()}
     seats: list[Seat] = []
     for place, role in enumerate(prepared.roles):

@@ -81,7 +81,8 @@ class ForumProtocol(PlayedProtocol):
             yield Problem("$.forum.begins", message)
 
     def role_problems(self, job: Job) -> Iterator[Problem]:
-        """Roles that the space has not; nobody who may answer; a role that is called as the moderator."""
+        """Yield a problem for roles that the space does not have, for a thread that nobody may answer, and
+        for a role that is called as the moderator."""
         settings: Forum = settings_of(job)
         known = {role.lower(): role for role in job.speakers}
         named = [("forum.asker", settings.asker)] if settings.asker else []
@@ -101,7 +102,7 @@ class ForumProtocol(PlayedProtocol):
             )
 
     def roles(self, job: Job) -> tuple[str, ...]:
-        """Everybody who may post, and the moderator where there is one."""
+        """Return the roles that may post, and the moderator where there is one."""
         roles = tuple(role.lower() for role in _roles(job))
         return (*roles, MODERATOR) if settings_of(job).chooser == "moderator" else roles
 

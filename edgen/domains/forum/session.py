@@ -111,8 +111,8 @@ class Thread(Shown, Session):
     # ---- who speaks next
 
     def _next(self, last: Seat) -> Generator[Request, Reply, Seat | Rejection | None]:
-        """Return the seat that posts after `last`, which is never `last` itself; None where no member
-        does."""
+        """Return the seat that posts after `last`, which is another one; None if nobody does. Return a
+        rejection if the moderator's choice is rejected."""
         seats = [seat for seat in self.seats if seat is not last and seat.weight > 0]
         if not seats:
             return None
@@ -177,7 +177,7 @@ class Thread(Shown, Session):
         return (yield from ask_turn(question, self._rules, read))
 
     def hear(self, seat: Seat, post: Post) -> None:
-        """Put a post into the thread, with what it does to those before."""
+        """Add a post to the thread, and count its votes and marks."""
         self._repairs |= dict.fromkeys(post.repairs)
         self._flags |= dict.fromkeys(post.flags)
         self.title = self.title or self._anonymous(post.title)
@@ -252,7 +252,7 @@ class Thread(Shown, Session):
         return found | {asker.use: post_form((), titled=True)}
 
     def _too_little(self) -> Rejection | None:
-        """Return a rejection if only one member posted, else None."""
+        """Return a rejection if fewer than two members posted, else None."""
         if len({post.seat.user_id for post in self.posts}) < 2:
             return Rejection(RejectionReason.ONE_SPEAKER, "nobody answers")
         return None

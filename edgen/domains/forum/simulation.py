@@ -120,7 +120,7 @@ def _question(request: Simulation, about: Sequence[tuple[str, str]], talk: Talk 
 def _follow_up(
     request: Simulation, about: Sequence[tuple[str, str]], read: Sequence[re.Match[str]], talk: Talk | None
 ) -> dict[str, Any]:
-    """Thanks with a mark, or another question. A wrong answer is rarely marked."""
+    """Return thanks with a mark, or another question. A wrong answer is rarely marked."""
     latest = int(read[-1][1])
     posts = _posts(read)
     answers = [int(post[1]) for post in read if post[3] == "Agent"]

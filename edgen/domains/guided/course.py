@@ -224,7 +224,7 @@ class Course:
         self.tell("chosen", by=by, state=name, utterance=text, followed_hint=followed)
 
     def tell(self, event: str, **what: Any) -> None:
-        """Something has happened, at this moment."""
+        """Log an event at the current time and turn."""
         self.events.append({"event": event, "time": self.now, "turn": len(self.turns), **what})
 
     # ---- what follows
@@ -241,7 +241,7 @@ class Course:
         self._finish_ending()
 
     def _enter(self, state: State) -> None:
-        """Be in a state that was just chosen."""
+        """Enter a state that was just chosen."""
         if self.lock is not None:  # its `otherwise` leads here
             self.tell("unlock", state=self.state)
         self.tell("state", **{"from": self.state, "to": state.name})
@@ -306,7 +306,7 @@ class Course:
             self.finish(self._ending.reason, self._ending.success)
 
     def _say(self, role: str, text: str, labels: tuple[str, ...], seconds: float | None, **data: Any) -> None:
-        """Something is said, and time passes."""
+        """Add a turn and let its time pass."""
         place = len(self.turns)
         self.turns.append(Turn(role, text, labels))
         self._offer = None

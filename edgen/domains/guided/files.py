@@ -126,7 +126,7 @@ def prepare(job: Job, space: Space) -> Prepared:
 
 
 def _values(machine: Machine, space: Space) -> list[Problem]:
-    """Values of the space that variables of the same names cannot have."""
+    """Return a problem for each dimension with a value that the variable of its name cannot have."""
     found = []
     for one in space.dimensions:
         if (variable := machine.world.get(one.name)) is None:

@@ -244,7 +244,7 @@ _SHORT = 6  # words
 
 
 def _rate(request: Simulation, asked: str, rated: Sequence[re.Match[str]]) -> str:
-    """Ratings at the good end of each scale where the task was done, at the other where it was not."""
+    """Return ratings at the good end of each scale where the task was done, at the other where it was not."""
     found = [*_DONE.finditer(asked)][-1:]
     middle = 0.8 if found and found[0][1] else 0.3 if found and found[0][2] else 0.55
     answers: dict[str, int | str] = {}

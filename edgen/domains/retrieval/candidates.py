@@ -80,7 +80,7 @@ class RightAnswers:
         self._answers: dict[Key, dict[int, None]] = {}
 
     def add(self, context: Key, numbers: Iterable[int]) -> None:
-        """Texts, by their numbers, that are right in a context."""
+        """Add texts, by their numbers, that are right in a context."""
         self._answers.setdefault(context, {}).update(dict.fromkeys(numbers))
 
     def of(self, context: Key) -> tuple[int, ...]:

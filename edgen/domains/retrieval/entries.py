@@ -30,7 +30,8 @@ class Entries:
     in memory."""
 
     def __init__(self, path: Path) -> None:
-        """Open a file. Raises DataError if it cannot be read."""
+        """Keep the path of a file, or the data of anything else, like a pipe. Raises DataError if that cannot
+        be read."""
         self.path, self.source = path, str(path)
         self._data = None if path.is_file() else read_data(path)
 

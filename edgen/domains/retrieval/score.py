@@ -170,7 +170,7 @@ def _score_labels(path: Path, predictions: Path) -> LabelScore:
 
 
 def _compare_turns(truth: Mapping[Key, Labelled], given: Mapping[Key, Labelled]) -> list[Finding]:
-    """Turns that only one side has, and those that say something else."""
+    """Return a finding for each turn that only one side has, and for each whose utterances differ."""
     findings = [
         finding("other_turn", named(key), "it is not in the truth") for key in given if key not in truth
     ]

@@ -75,7 +75,7 @@ def plain(raw: msgspec.Raw) -> Any:
 
 
 def as_id(value: Any) -> str | None:
-    """Text or an integer as an id; None for anything else."""
+    """Return a text or an integer as an id; None for anything else."""
     if isinstance(value, str):
         return value or None
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None

@@ -84,7 +84,8 @@ def _told(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _overall(wizard: Mapping[str, Any], partner: Mapping[str, Any]) -> dict[str, Any]:
-    """From the first message of the one who is guided to the last of either."""
+    """Return the first message of the guided role, the last of either role, the seconds between them, and the
+    number of turns; {} if the guided role wrote none."""
     if "first_message" not in wizard:
         return {}
     last = max((one for one in (wizard, partner) if "last_message" in one), key=_last_id)

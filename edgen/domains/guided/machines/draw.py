@@ -149,7 +149,7 @@ class _Picture:
         yield "</svg>"
 
     def _head(self, width: float) -> tuple[list[str], float]:
-        """Title, description, figures and legend; and where the bands begin."""
+        """Return the title, description, figures and legend, and the height at which the bands begin."""
         machine = self.machine
         lines = [text(_MARGIN, 46, machine.name, 22, weight=700)]
         at = 66.0

@@ -158,7 +158,7 @@ def _with_milestone(state: State) -> State:
 
 
 def _crwiz_subtasks(states: dict[str, State]) -> tuple[str, ...]:
-    """CRWIZ's two, and before the last one those that states are gated by besides."""
+    """Return CRWIZ's two sub-tasks, with all others that gate a state before the last one."""
     first, last = _CRWIZ_SUBTASKS
     gates = sorted({state.subtask for state in states.values() if state.subtask} - {first, last})
     return (first, *gates, last)

@@ -94,7 +94,7 @@ class Reach:
         )
 
     def _explore(self) -> None:
-        """Go to all that can be reached."""
+        """Visit every place that can be reached."""
         machine = self.machine
         if machine.initial not in machine.states:
             return
@@ -121,7 +121,7 @@ class Reach:
         return self._go(place, open_)
 
     def _go(self, place: Place, names: Sequence[str]) -> list[Place]:
-        """Lead from a place to these states; returns the places that are new."""
+        """Lead from a place to these states. Return the places that are new."""
         new: list[Place] = []
         own = self._after[self.places[place]]
         for name in names:
@@ -133,7 +133,7 @@ class Reach:
         return new
 
     def _back(self) -> Iterator[Place]:
-        """New places by what earlier states lead to, from where nothing is offered."""
+        """Yield the new places that stuck places reach through the transitions of earlier states."""
         if not self.stuck:
             return
         earlier = sorted({name for state, _ in self.places for name in self._targets[state]})
@@ -142,7 +142,7 @@ class Reach:
             yield from self._go(place, [name for name in earlier if self._gates[name] in (None, place[1])])
 
     def _find_endless(self) -> None:
-        """Go back from all ends; what is not met is endless."""
+        """Go back from all ends; places that are not met are endless."""
         if any(self.can(end.when) for end in self.machine.ends):
             return
         before = [array("i") for _ in self._after]

@@ -37,8 +37,8 @@ def as_text(value: Any) -> str:
 
 
 def phrases(words: Iterable[str], values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Words of a lock, slots filled. One that is a slot alone whose value is a list stands for each of its
-    elements."""
+    """Return the words of a lock with their slots filled. One that is a slot alone whose value is a list
+    stands for each of its elements."""
     found: list[str] = []
     for word in words:
         whole = _SLOT.fullmatch(word.strip())

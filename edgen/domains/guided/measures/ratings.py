@@ -213,7 +213,7 @@ class _Answered:
 
 
 def _told(found: Tested | None) -> str:
-    """`0.71 [0.64, 0.77], p = 0.003`, p adjusted."""
+    """Return a test as `0.71 [0.64, 0.77], p = 0.003` with the adjusted p; "" for None."""
     if found is None:
         return ""
     one = found.test
