@@ -38,8 +38,8 @@ class Pools:
             raise DataError(str(path), "it holds no examples: objects with an 'example-id'.")
 
     def check(self, ranking: Ranking) -> Finding | None:
-        """Return a finding if the ranking holds candidates that its example does not offer, else None. `NONE`
-        is always allowed."""
+        """Return a finding if the ranking holds candidates that its example does not offer, or if the file
+        does not have the example; else None. `NONE` is always allowed."""
         ranked = [one for one in ranking.candidates if one not in (None, NONE)]
         if self._shared is not None:
             others = [one for one in ranked if one not in self._shared]
