@@ -21,8 +21,8 @@ Actor = Literal["User", "Agent"]
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """Who a role of the space is in the forum. A text that is the name of a dimension means the scenario's
-    value of it."""
+    """A member of the forum, who plays a role of the space. A text that is the name of a dimension means the
+    scenario's value of it."""
 
     actor: Actor | None = None
     """`User` seeks and `Agent` provides information, as in MSDialog; null: the asker is a `User`, others are
@@ -40,12 +40,12 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forum(msgspec.Struct, frozen=True, kw_only=True):
-    """How a thread of a forum comes about: one asks, others answer."""
+    """Settings of forum threads: one member asks, others answer."""
 
     asker: Text | None = None
     """The role that asks, follows up and marks an answer; null: the first of the space's roles."""
     members: dict[Text, Member] = {}
-    """Who the members are, by role."""
+    """Members, by role."""
     chooser: Literal["chance", "moderator"] = "chance"
     """How the next speaker is chosen: by chance with the weights, equally in all replicates of a scenario, or
     by the backend `moderator`."""

@@ -1,5 +1,5 @@
-"""Who is in a thread: what each is called and is, which words of a text are a person's name, and when things
-happen.
+"""The members of a thread: their names and attributes, the words of a text that are a person's name, and the
+times of posts.
 
 All of it follows from the job's seed and the scenario: it is the same in all replicates.
 """
@@ -24,7 +24,7 @@ COMMON_USER = "Common User"  # MSDialog's word for who belongs to nobody
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """What all threads of a job share. `roles`: the asker comes first."""
+    """The parts that all threads of a job share. `roles`: the asker comes first."""
 
     space: Space
     roles: tuple[SpaceRole, ...]
@@ -46,17 +46,17 @@ class Seat(NamedTuple):
 
     @property
     def use(self) -> str:
-        """What its template is called in the job, as its backend."""
+        """The name of its template in the job, and of its backend."""
         return self.role.name.lower()
 
     @property
     def shown(self) -> str:
-        """How the others see who it is."""
+        """The name, actor and affiliation, as the others see them."""
         return f"{self.name} ({self.actor}, {self.affiliation})"
 
 
 def seats_of(prepared: Prepared, settings: Forum, scenario: Scenario, seed: int) -> tuple[Seat, ...]:
-    """Everybody in a scenario's thread, the asker first."""
+    """Return a seat for everybody in a scenario's thread, the asker first."""
     members = {name.lower(): member for name, member in settings.members.items()}
     seats: list[Seat] = []
     for place, role in enumerate(prepared.roles):

@@ -1,8 +1,8 @@
 """A post of a forum: a reply to what its writer says, and to what it thinks of the posts before.
 
-A JSON object (`{"text": "…", "votes": [2], "accept": 3}`), or all of a reply is what is said. The first post may have its
-title in a line in front (`Title: …`). Posts are numbered from 1; a vote for one's own or for none that there is does not
-count. Never raises; linear.
+A JSON object (`{"text": "…", "votes": [2], "accept": 3}`), or all of a reply is what is said. The first post
+may have its title in a line in front (`Title: …`). Posts are numbered from 1; a vote for one's own post or
+for an unknown number does not count. Never raises; linear.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _SENTENCE = re.compile(r"[^.!?\n]{1,400}[.!?]?")
 
 
 class Post(msgspec.Struct, frozen=True):
-    """What one posts. `text` is "" where one only votes or marks, or has nothing to say at all. `votes` are posts that
-    it finds helpful, `accept` is the one that answers the question. `same_question`: it has the same question. `ended`:
-    with the end marker."""
+    """A post. `text` is "" where the member only votes or marks, or has nothing to say at all. `votes` are
+    posts that it finds helpful, `accept` is the one that answers the question. `same_question`: it has the
+    same question. `ended`: with the end marker."""
 
     text: str
     title: str = ""
@@ -55,8 +55,8 @@ class Post(msgspec.Struct, frozen=True):
 
 
 def post_form(others: Sequence[int], *, titled: bool = False, may_accept: bool = False) -> Form:
-    """Return the form of a post: a question with its title, or an answer with votes for the posts of others, and
-    for whoever asks the one that answers the question, 0 for none."""
+    """Return the form of a post: a question with its title, or an answer with votes for the posts of others.
+    With `may_accept` it also has the post that answers the question, 0 for none."""
     if titled:
         return form(title=text_of(MAX_TITLE), text=text_of())
     parts = {"text": text_of(least=0)}
@@ -79,8 +79,8 @@ def read_post(
     roles: RoleWords = TEACHER_STUDENT,
     words: OwnWords = (),
 ) -> Post | Rejection:
-    """What `role` posts, or why it is no post. `others` are the numbers of the posts of others. `titled`: it is a question,
-    which has a title and a text."""
+    """Return the post of `role`, or the reason why the reply is no post. `others` are the numbers of the
+    posts of others. `titled`: it is a question, which has a title and a text."""
     if (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused
     body = body_of(text)

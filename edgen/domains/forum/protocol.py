@@ -1,8 +1,8 @@
 """Threads of a forum: one asks, several who know different things answer, others have the same question.
 
-What the protocol is to the rest of edgen; how a thread goes is in `session`, who is in it in `members`. What
-a record tells of a thread is what MSDialog has (Qu, Yang, Croft, Trippas, Zhang and Qiu, "Analyzing and
-Characterizing User Intent in Information-seeking Conversations", SIGIR 2018).
+The protocol's interface to the rest of edgen; `session` runs a thread, `members` says who is in it. A record
+of a thread has the fields of MSDialog (Qu, Yang, Croft, Trippas, Zhang and Qiu, "Analyzing and Characterizing
+User Intent in Information-seeking Conversations", SIGIR 2018).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ForumProtocol(PlayedProtocol):
     )
 
     def problems(self, job: Job) -> Iterator[Problem]:
-        """Yield a prompt for the whole conversation, a first day that is none."""
+        """Yield a problem for a prompt for the whole conversation, and for an invalid first day."""
         if job.prompt is not None:
             yield Problem("$.prompt", "forum has a prompt for each role: `prompts: {asker: …, tutor: …}`")
         if _day(settings_of(job).begins) is None:
@@ -81,7 +81,8 @@ class ForumProtocol(PlayedProtocol):
             yield Problem("$.forum.begins", message)
 
     def role_problems(self, job: Job) -> Iterator[Problem]:
-        """Roles that the space has not; nobody who may answer; a role that is called as the moderator."""
+        """Yield a problem for roles that the space does not have, for a thread that nobody may answer, and
+        for a role that is called as the moderator."""
         settings: Forum = settings_of(job)
         known = {role.lower(): role for role in job.speakers}
         named = [("forum.asker", settings.asker)] if settings.asker else []
@@ -101,12 +102,13 @@ class ForumProtocol(PlayedProtocol):
             )
 
     def roles(self, job: Job) -> tuple[str, ...]:
-        """Everybody who may post, and the moderator where there is one."""
+        """Return the roles that may post, and the moderator where there is one."""
         roles = tuple(role.lower() for role in _roles(job))
         return (*roles, MODERATOR) if settings_of(job).chooser == "moderator" else roles
 
     def prepare(self, job: Job, space: Space) -> Any:
-        """Who is who, and when. Raises JobError for a space that no forum can be about."""
+        """Return the roles, the category and the first day that all threads share. Raises JobError for a
+        space that no forum can be about."""
         from edgen.domains.forum.members import Prepared
 
         settings: Forum = settings_of(job)
@@ -154,7 +156,8 @@ class ForumProtocol(PlayedProtocol):
         return found
 
     def session(self) -> type[Session]:
-        """Yields a post's request at a time, and the moderator's between them."""
+        """Return the session class. It yields a post's request at a time, and the moderator's between
+        them."""
         from edgen.domains.forum.session import Thread
 
         return Thread
@@ -167,7 +170,7 @@ class ForumProtocol(PlayedProtocol):
         asker, *others = [
             role.lower() for role in _roles(job) if _member(settings, role).weight or role == _roles(job)[0]
         ]
-        passes = (0, 1, 4 * settings.silence - 4)[level]  # behind four posts
+        passes = (0, 1, 4 * settings.silence - 4)[level]  # after four posts
         calls: list[ExpectedCall] = []
         for number in range(posts):
             role = others[number // 2 % len(others)] if number % 2 else asker
@@ -189,12 +192,12 @@ class ForumProtocol(PlayedProtocol):
         return next((role for role in agents if _member(settings, role).weight), None)
 
     def role_of(self, job: Job, step: int) -> str:
-        """Return the asker first, then whoever may answer."""
+        """Return the asker's role for the first step, then one that may answer."""
         roles = _roles(job)
         return roles[min(step, 1)].lower()
 
     def caveats(self, settings: Forum) -> Iterator[str]:
-        """How threads came about, and what in them is made up."""
+        """Yield how threads came about, and what in them is made up."""
         who = (
             "a model that reads the thread chose"
             if settings.chooser == "moderator"
@@ -226,7 +229,7 @@ def _roles(job: Job) -> tuple[str, ...]:
 
 
 def _member(settings: Forum, role: str) -> Member:
-    """What the job says of a role."""
+    """Return the job's settings of a role, or the defaults."""
     said = (member for name, member in settings.members.items() if name.lower() == role.lower())
     return next(said, Member())
 

@@ -1,8 +1,8 @@
-"""A thread of a forum as requests and replies: who posts next, who is told what, what votes and marks come
-to.
+"""A thread of a forum as requests and replies: who posts next, what each member knows, and the effect of
+votes and marks.
 
-Everybody is told what its own role sees, and reads the thread; nobody reads what another only was told, and
-the moderator reads the thread alone.
+Each member knows what its own role sees, and reads the thread. No member reads what only another one knows,
+and the moderator reads the thread alone.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Thread(Shown, Session):
         return self._too_little() or self._conversation(reason)
 
     def _end(self, seat: Seat, post: Post, quiet: int) -> str | None:
-        """Why the thread is over; None where it goes on."""
+        """Return the reason why the thread is over; None where it continues."""
         if post.accept is not None:
             return ACCEPTED
         if post.ended and seat is self.seats[0]:
@@ -111,7 +111,8 @@ class Thread(Shown, Session):
     # ---- who speaks next
 
     def _next(self, last: Seat) -> Generator[Request, Reply, Seat | Rejection | None]:
-        """Whose turn it is behind `last`, which does not go on by itself; None where it is nobody's."""
+        """Return the seat that posts after `last`, which is another one; None if nobody does. Return a
+        rejection if the moderator's choice is rejected."""
         seats = [seat for seat in self.seats if seat is not last and seat.weight > 0]
         if not seats:
             return None
@@ -176,7 +177,7 @@ class Thread(Shown, Session):
         return (yield from ask_turn(question, self._rules, read))
 
     def hear(self, seat: Seat, post: Post) -> None:
-        """Put a post into the thread, with what it does to those before."""
+        """Add a post to the thread, and count its votes and marks."""
         self._repairs |= dict.fromkeys(post.repairs)
         self._flags |= dict.fromkeys(post.flags)
         self.title = self.title or self._anonymous(post.title)
@@ -199,7 +200,8 @@ class Thread(Shown, Session):
         self._events.append({"event": kind, "time": self._clock.now, "turn": len(self.posts), **who, **more})
 
     def messages(self, seat: Seat) -> tuple[Message, ...]:
-        """What somebody is asked with: its brief, what it posted as assistant, what it read as user."""
+        """Return the messages that ask a member: its brief, its own posts as assistant, the others' as
+        user."""
         if seat.use not in self._briefs:
             self._briefs[seat.use] = self._prompts[seat.use].messages(self._known(seat))
         messages = list(self._briefs[seat.use])
@@ -219,7 +221,7 @@ class Thread(Shown, Session):
         return f"#{number} {post.seat.shown}:\n{title}{post.text}"
 
     def _known(self, seat: Seat) -> dict[str, Any]:
-        """What a template may be told by somebody who knows what the role sees."""
+        """Return the template variables of a member who knows what its role sees."""
         return {
             **self._seen(seat.role),
             "role": seat.role.name,
@@ -250,7 +252,7 @@ class Thread(Shown, Session):
         return found | {asker.use: post_form((), titled=True)}
 
     def _too_little(self) -> Rejection | None:
-        """Why what was posted is no conversation, None if it is one."""
+        """Return a rejection if fewer than two members posted, else None."""
         if len({post.seat.user_id for post in self.posts}) < 2:
             return Rejection(RejectionReason.ONE_SPEAKER, "nobody answers")
         return None

@@ -1,5 +1,5 @@
-"""How the simulator plays a forum: the asker asks about what its brief tells, others answer with what theirs
-tell, and now and then somebody votes, passes or marks an answer.
+"""The simulator's forum threads: the asker asks about what its brief holds, others answer from theirs, and
+now and then a member votes, passes or marks an answer.
 
 Prompts are known by their lines: those of the shipped templates.
 """
@@ -61,7 +61,7 @@ _ANSWERS = (
 
 
 def respond(request: Simulation) -> str | None:
-    """Return the answer to a prompt of forum; None where it is none."""
+    """Return the answer to a prompt of forum; None for any other prompt."""
     if not request.messages:
         return None
     brief, last = request.messages[0].content, request.messages[-1].content
@@ -120,7 +120,7 @@ def _question(request: Simulation, about: Sequence[tuple[str, str]], talk: Talk 
 def _follow_up(
     request: Simulation, about: Sequence[tuple[str, str]], read: Sequence[re.Match[str]], talk: Talk | None
 ) -> dict[str, Any]:
-    """Thanks with a mark, or another question. A wrong answer is rarely marked."""
+    """Return thanks with a mark, or another question. A wrong answer is rarely marked."""
     latest = int(read[-1][1])
     posts = _posts(read)
     answers = [int(post[1]) for post in read if post[3] == "Agent"]

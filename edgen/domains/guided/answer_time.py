@@ -1,6 +1,7 @@
-"""Seconds that an answer took: as counted for a person, or as the answer says: `{"text": "…", "seconds": 12.5}`.
+"""Seconds that an answer took: counted for a person, or as in `{"text": "…", "seconds": 12.5}`.
 
-Never raises; linear."""
+Never raises; linear.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ OF_QUESTIONNAIRE = (*OF_BOTH, "conversation", *FENCED, "items", "reason", "succe
 
 
 class Guided(msgspec.Struct, frozen=True, kw_only=True):
-    """How a conversation is held in which a state machine offers what one role may say."""
+    """Settings of a conversation in which a state machine offers what one role may say."""
 
     machine: Text | None = None
     """State machine: a shipped name or a folder. A run's own copy of the job holds it as JSON."""

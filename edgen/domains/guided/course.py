@@ -42,8 +42,8 @@ class Option(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """What the guided role may say. `fixed`: replies by name, which change nothing. `hint`: one of the
-    options."""
+    """The offer to the guided role. `fixed`: replies by name, which change nothing. `hint`: one of the
+    options, or None."""
 
     options: tuple[Option, ...]
     fixed: Mapping[str, str]
@@ -94,25 +94,25 @@ class Course:
 
     @property
     def success(self) -> bool | None:
-        """What an end that the machine does not name says of success: False where others tell, None where
-        none does."""
+        """The success of an end that the machine does not name: False if any end of the machine states a
+        success, else None."""
         machine = self.machine
         ends = (*machine.ends, *(state.end for state in machine.states.values() if state.end))
         return False if any(end.success is not None for end in ends) else None
 
     @property
     def stuck(self) -> bool:
-        """Nothing is offered, and nothing that was begun can change that."""
+        """True if no option is offered, and no effect that has begun can change that."""
         return self.lock is None and not self._timed and not self._counted and not self.offer().options
 
     def sees(self, role: str) -> dict[str, Value]:
-        """What a role may know of the world now."""
+        """Return the variables of the world that a role may know, with their current values."""
         return seen_by(self.machine, role, self.world)
 
     # ---- what may be said
 
     def offer(self) -> Offer:
-        """What may be said now. It is told in `events` each time something is said behind it."""
+        """Return what may be said now. Each turn of the guided role logs it in `events`."""
         if self._offer is None:
             source, names = self._offered_names()
             weights = self.machine.states[source].weights(names)
@@ -133,7 +133,7 @@ class Course:
         return self.state, []
 
     def _open(self, state: str, names: Sequence[str] | None = None) -> list[str]:
-        """What may be said behind a state and can be said: its slots have values."""
+        """Return the states that may follow a state and can be said: their slots have values."""
         offered = self.machine.offered(state, self.world, self.subtask, names)
         return [name for name in offered if self._sayable(self.machine.states[name])]
 
@@ -149,8 +149,8 @@ class Course:
         ]
 
     def _utterance(self, name: str) -> str:
-        """How a state is said: the formulation that was drawn when it was first offered, with the values of
-        now."""
+        """Return the utterance of a state: its formulation, drawn when it was first offered, with the current
+        values."""
         ways = self._sayable(self.machine.states[name])
         way = self._ways.get(name)
         if way not in ways:
@@ -175,7 +175,7 @@ class Course:
     # `seconds`: how long it took; None: as long as the machine's clock gives its words.
 
     def say_state(self, name: str, text: str | None = None, seconds: float | None = None) -> None:
-        """The guided role says an offered state, in words of its own if there are any."""
+        """Say an offered state as the guided role; `text` replaces its utterance."""
         option = next(option for option in self.offer().options if option.state == name)
         state, said = self.machine.states[name], text or option.utterance
         self._tell_chosen("state", name, said)
@@ -183,18 +183,18 @@ class Course:
         self._say(self.machine.players.wizard, said, _acts(state), seconds, by="state", state=name)
 
     def say_fixed(self, name: str, seconds: float | None = None) -> None:
-        """The guided role says one of the fixed replies."""
+        """Say one of the fixed replies as the guided role."""
         text = self.offer().fixed[name]
         self._tell_chosen("fixed", name, text)
         self._say(self.machine.players.wizard, text, (), seconds, by="fixed", state=name)
 
     def say_freely(self, text: str, seconds: float | None = None) -> None:
-        """The guided role says something of its own; the state stays."""
+        """Say free text as the guided role; the state stays."""
         self._tell_chosen("free", None, text)
         self._say(self.machine.players.wizard, text, (), seconds, by="free")
 
     def answer(self, text: str, labels: Sequence[str] = (), seconds: float | None = None) -> None:
-        """The partner says something; it may open a lock."""
+        """Say something as the partner; it may open a lock."""
         self._say(self.machine.players.partner, text, tuple(labels), seconds)
         if self.end is None and self.lock is not None:
             if opens(self.lock, text, labels, self._values):
@@ -205,13 +205,13 @@ class Course:
             self._offer = None
 
     def finish(self, reason: str, success: bool | None) -> None:
-        """It ends here, if it has not."""
+        """End the conversation, unless it has ended."""
         if self.end is None:
             self.end = End(reason=reason, success=success)
             self.tell("end", reason=reason, success=success)
 
     def _tell_chosen(self, by: str, name: str | None, text: str) -> None:
-        """What was offered, and what of it is said."""
+        """Log the offer, its hint, and the choice."""
         offer = self.offer()
         options = [
             {"state": one.state, "utterance": one.utterance, "probability": one.probability}
@@ -224,7 +224,7 @@ class Course:
         self.tell("chosen", by=by, state=name, utterance=text, followed_hint=followed)
 
     def tell(self, event: str, **what: Any) -> None:
-        """Something has happened, at this moment."""
+        """Log an event at the current time and turn."""
         self.events.append({"event": event, "time": self.now, "turn": len(self.turns), **what})
 
     # ---- what follows
@@ -241,7 +241,7 @@ class Course:
         self._finish_ending()
 
     def _enter(self, state: State) -> None:
-        """Be in a state that was just chosen."""
+        """Enter a state that was just chosen."""
         if self.lock is not None:  # its `otherwise` leads here
             self.tell("unlock", state=self.state)
         self.tell("state", **{"from": self.state, "to": state.name})
@@ -253,7 +253,7 @@ class Course:
         self.lock, self._refused = state.lock, False
         if state.lock is not None:
             self.tell("lock", state=state.name, waits_for=_waits_for(state.lock))
-        self._start_effects(state, len(self.turns) + 1)  # turns count behind the utterance
+        self._start_effects(state, len(self.turns) + 1)  # turns count after the utterance
         if self._ending is None and state.end is not None and holds(state.end.when, self.world):
             self._ending = state.end
 
@@ -306,7 +306,7 @@ class Course:
             self.finish(self._ending.reason, self._ending.success)
 
     def _say(self, role: str, text: str, labels: tuple[str, ...], seconds: float | None, **data: Any) -> None:
-        """Something is said, and time passes."""
+        """Add a turn and let its time pass."""
         place = len(self.turns)
         self.turns.append(Turn(role, text, labels))
         self._offer = None
@@ -361,7 +361,7 @@ def likeliest(options: Sequence[Option]) -> str:
 
 
 def _later(since: float, effect: Effect) -> float:
-    """When an effect happens that began then: by the clock, or by turns."""
+    """Return when an effect that began at `since` happens: by the clock, or by turns."""
     return round(since + (effect.after_seconds or effect.after_turns), 3)
 
 
@@ -370,7 +370,7 @@ def _acts(state: State) -> tuple[str, ...]:
 
 
 def _waits_for(lock: Lock) -> str | dict[str, Any]:
-    """What a lock waits for: `any`, or what an answer has to be like."""
+    """Return what a lock waits for: `any`, or the conditions that an answer must meet."""
     if lock.any_answer:
         return "any"
     found: dict[str, Any] = {"says": list(lock.says), "lacks": list(lock.lacks), "label": lock.label}

@@ -1,9 +1,9 @@
-"""Logs of a room as CRWIZ's server writes them (`log_utils.get_room_logs` of JChiyah/crwiz), and `edgen
-export --to crwiz` too: read as guided conversations, for whoever counts and compares.
+"""Reader of room logs as CRWIZ's server (`log_utils.get_room_logs` of JChiyah/crwiz) and `edgen export --to
+crwiz` write them. It turns them into guided conversations, for counts and comparisons.
 
-Users with numbers above 2 are people; the others are bots. A sub-task that a bot begins does
-not count. Logs have no dialogue acts, and only the operator's answers to questionnaires. CRWIZ's own logs do
-not tell a fixed reply from free text: where no change of the state follows, it counts as free.
+Users with numbers above 2 are people; the others are bots. A sub-task that a bot begins does not count. Logs
+have no dialogue acts, and only the operator's answers to questionnaires. CRWIZ's own logs do not distinguish
+a fixed reply from free text: where no change of the state follows, it counts as free.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def is_log(record: Any) -> bool:
 
 
 def read(record: Mapping[str, Any]) -> FiledRecord:
-    """Return the conversation of a log. Raises ValueError with a clause that says why it is none."""
+    """Return the conversation of a log. Raises ValueError with a clause that says why the log is invalid."""
     room = _Room(record)
     for one in _entries(record):
         room.read(one)
@@ -48,7 +48,7 @@ def read(record: Mapping[str, Any]) -> FiledRecord:
 
 
 def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What does not go together in a log: (path, problem)."""
+    """Yield the inconsistencies of a log: (path, problem)."""
     state: str | None = None
     number = 0
     for place, one in enumerate(record["logs"]):
@@ -89,7 +89,7 @@ class _Room:
         self._subtask: str | None = None
         self._hint: str | None = None
         self._chosen: dict[str, Any] | None = None  # the last utterance, until its change of the state
-        self._place = 0  # the turn with which what is told now began
+        self._place = 0  # the turn with which the events being logged began
         self._events: list[Event] = []
         self._success: bool | None = None
         self._told_success = False  # by the end itself
@@ -98,7 +98,7 @@ class _Room:
         self.end: dict[str, Any] | None = None
 
     def read(self, one: Mapping[str, Any]) -> None:
-        """What an event tells."""
+        """Read an event of the log."""
         kind, data = one["event"], one["data"]
         if kind == "text_message":
             self._say(one, data)
@@ -128,7 +128,7 @@ class _Room:
             self._success = data["mission_successful"]
 
     def told(self) -> list[Event]:
-        """Return the events; what an end leaves open of success, the analysis tells."""
+        """Return the events. If the end states no success, the analysis does."""
         if self.end is not None and not self._told_success:
             self.end["success"] = self._success
         return self._events

@@ -61,7 +61,7 @@ def read_files(job: Job, find: FindFile) -> Job:
     asked = settings.questionnaire
     if asked == OF_MACHINE:
         asked = machine.questionnaire
-        if asked is not None and "/" in asked:  # a file beside the machine
+        if asked is not None and "/" in asked:  # a file next to the machine
             asked = str(find("machines", settings.machine, "guided.machine").resolve() / asked)
     if asked is not None and not is_content(asked):
         asked = _json(load_questionnaire(find("questionnaires", asked, "guided.questionnaire")))
@@ -75,7 +75,7 @@ def _json(value: Machine | Questionnaire) -> str:
 
 @functools.lru_cache(maxsize=8)
 def machine_in(text: str) -> Machine:
-    """Return the machine in a setting that holds one. Raises MachineError for a text that is none."""
+    """Return the machine in a setting that holds one. Raises MachineError for an invalid text."""
     try:
         return msgspec.json.decode(text, type=Machine)
     except (msgspec.DecodeError, RecursionError) as problem:
@@ -89,8 +89,8 @@ def players_of(settings: Guided) -> Players | None:
 
 
 def prepare(job: Job, space: Space) -> Prepared:
-    """Return the parts that all conversations of a job share. Raises JobError with every reason why the machine
-    cannot run on this space."""
+    """Return the parts that all conversations of a job share. Raises JobError with every reason why the
+    machine cannot run on this space."""
     settings: Guided = settings_of(job)
     assert settings.machine is not None
     machine = machine_in(settings.machine)
@@ -126,7 +126,7 @@ def prepare(job: Job, space: Space) -> Prepared:
 
 
 def _values(machine: Machine, space: Space) -> list[Problem]:
-    """Values of the space that variables of the same names cannot have."""
+    """Return a problem for each dimension with a value that the variable of its name cannot have."""
     found = []
     for one in space.dimensions:
         if (variable := machine.world.get(one.name)) is None:

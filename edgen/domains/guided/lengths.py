@@ -1,5 +1,5 @@
-"""How long conversations of a machine are, for an estimate: some are played by chance, with a partner who
-mostly gives the answers that are waited for. Nobody is asked."""
+"""Estimated lengths of a machine's conversations: some are played by chance, with a partner who mostly gives
+the answers that are waited for. No model is called."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ANSWERS = 0.8  # how often the partner gives the answer that is waited for
 
 @functools.lru_cache(maxsize=8)
 def sides_of_turns(settings: Guided, level: int) -> str:
-    """Who takes the turns of a conversation, a letter each: `w` for the guided role, `p` for its partner. Of
-    a short one (level 0), one of middle length (1), and the longest that the settings and the clock allow
-    (2)."""
+    """Return who takes the turns of a conversation, a letter each: `w` for the guided role, `p` for its
+    partner. Level 0 is a short conversation, 1 one of middle length, and 2 the longest that the settings and
+    the clock allow."""
     assert settings.machine is not None
     machine = machine_in(settings.machine)
     if level == 2:
@@ -61,7 +61,7 @@ def _play(machine: Machine, settings: Guided, number: int) -> str:
 
 
 def _stand_ins(machine: Machine) -> dict[str, Any]:
-    """Values for everything that a scenario would tell."""
+    """Return values for every name that a scenario would give."""
     texts = [text for state in machine.states.values() for text in state.formulations]
     names = [name for text in texts for name in slots_in(text)]
     names += [name for state in machine.states.values() for name in state.slots]

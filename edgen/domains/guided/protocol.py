@@ -88,7 +88,7 @@ class GuidedProtocol(PlayedProtocol):
     )
 
     def problems(self, job: Job) -> Iterator[Problem]:
-        """No machine, a prompt for the whole conversation."""
+        """Yield a problem for a missing machine, and for a prompt for the whole conversation."""
         settings: Guided = settings_of(job)
         if settings.machine is None:
             message = "this key is missing; name a machine, as in `guided: {machine: incident_response}`"
@@ -161,7 +161,8 @@ class GuidedProtocol(PlayedProtocol):
         }
 
     def session(self) -> type[Session]:
-        """Yields the guided role's choices, its partner's turns, and the questionnaires."""
+        """Return the session class. It yields the guided role's choices, its partner's turns, and the
+        questionnaires."""
         from edgen.domains.guided.session import GuidedSession
 
         return GuidedSession
@@ -193,7 +194,7 @@ class GuidedProtocol(PlayedProtocol):
         return partner if settings_of(job).chooser != "model" or step % 2 else wizard
 
     def caveats(self, settings: Guided) -> Iterator[str]:
-        """How the guided role's turns came about."""
+        """Yield how the guided role's turns came about."""
         who = {
             "model": "a model chose among them by number, or wrote free text, which is marked",
             "chance": "chance chose among them, by the machine's probabilities",

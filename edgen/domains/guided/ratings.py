@@ -1,7 +1,7 @@
 """The answers to a questionnaire: a JSON object, or a line an item (`task: 6`).
 
-A rating is a whole number on its item's scale, as `6`, `"6"`, `6/7` or `6 (agree)`; anything else is none, and so is an
-answer that lacks a rating. What is to be written freely may be missing. Never raises; linear.
+A rating is a whole number on its item's scale, as `6`, `"6"`, `6/7` or `6 (agree)`; anything else is invalid,
+and so is an answer that lacks a rating. Free-text items may be missing. Never raises; linear.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def read_ratings(
 
 
 def _given(text: str, items: Mapping[str, Scale | None]) -> dict[str, Any]:
-    """What is said of each name, by the name as it is compared; the first counts."""
+    """Return the answer to each item, by its folded name; the first answer counts."""
     wanted = {fold_key(name) for name in items}
     start = text.find("{")
     parsed = parse(text[start:], TEACHER_STUDENT) if start >= 0 else None

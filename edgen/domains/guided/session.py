@@ -123,7 +123,7 @@ class GuidedSession(Shown, Session):
     # ---- the guided role
 
     def _wizards_turns(self) -> Generator[Request, Reply, Rejection | None]:
-        """What the guided role says until it is the partner's turn."""
+        """Yield the guided role's turns until it is the partner's turn. Return a rejection, or None."""
         course = self.course
         for _ in range(self._settings.turns_in_a_row):
             if course.stuck:
@@ -166,7 +166,7 @@ class GuidedSession(Shown, Session):
 
     @property
     def _may_write(self) -> bool:
-        """Whether one more turn of its own words keeps within the share."""
+        """True if one more turn of its own words keeps within the share."""
         settings = self._settings
         return settings.chooser == "model" and self._free + 1 <= settings.free_text * (self._said + 1)
 
@@ -183,7 +183,8 @@ class GuidedSession(Shown, Session):
         return bool(offer.fixed)
 
     def _say(self, state: str) -> Generator[Request, Reply, Rejection | None]:
-        """Say an offered state, reworded if it is to be; return a rejection if that is cut off and rejects."""
+        """Say an offered state, reworded if the settings ask for it. Return a rejection if the rewording is
+        cut off and the rules reject that."""
         words, seconds = None, self._seconds
         if self._settings.paraphrase:
             said = yield from self._reworded(state)
@@ -215,7 +216,7 @@ class GuidedSession(Shown, Session):
         return (yield from ask_turn(question, self._rules, self._timed(read)))
 
     def rewording(self, state: str) -> tuple[Message, ...]:
-        """What whoever rewords an offered state is asked with."""
+        """Return the messages that ask for an offered state in other words."""
         return self._prompts["paraphrase"].messages(
             {
                 "index": self._scenario.index,
@@ -230,7 +231,7 @@ class GuidedSession(Shown, Session):
         return next(one.utterance for one in self.course.offer().options if one.state == state)
 
     def choice(self) -> tuple[Message, ...]:
-        """What the guided role is asked with."""
+        """Return the messages that ask the guided role for its choice."""
         offer, limit = self.course.offer(), self._prepared.machine.time_limit
         options = [option.utterance for option in offer.options]
         states = [option.state for option in offer.options]
@@ -276,7 +277,7 @@ class GuidedSession(Shown, Session):
         return None
 
     def partners_messages(self) -> tuple[Message, ...]:
-        """What the partner is asked with: its brief as things stand, what it said as assistant, what it heard
+        """Return the messages that ask the partner: its current brief, its own turns as assistant, the others
         as user."""
         role = self._prepared.partner
         variables = {**self._known(role), "labels": list(self._prepared.labels)}
@@ -313,7 +314,7 @@ class GuidedSession(Shown, Session):
         return found
 
     def questions(self, role: SpaceRole) -> tuple[Message, ...]:
-        """What a role is asked with after the conversation."""
+        """Return the messages that ask a role the questionnaire after the conversation."""
         asked, end = self._prepared.questionnaire, self.course.end
         assert asked is not None
         return self._prompts["questionnaire"].messages(
@@ -344,8 +345,8 @@ class GuidedSession(Shown, Session):
         }
 
     def _known(self, role: SpaceRole) -> dict[str, Any]:
-        """What a template may be told by somebody who knows what the role knows: the scenario's values, with
-        a line for each, and a line for each variable of the world."""
+        """Return the template variables that a role may know: the scenario's values, with a line for each,
+        and a line for each variable of the world."""
         prepared = self._prepared
         other = prepared.partner if role is prepared.wizard else prepared.wizard
         return {
@@ -385,8 +386,8 @@ class GuidedSession(Shown, Session):
         return found
 
     def opening(self) -> dict[str, tuple[Message, ...]]:
-        """Return each template's first request: the partner's and those behind it as if the most probable was
-        said."""
+        """Return each template's first request. The partner's and later ones assume that the likeliest option
+        was said."""
         found = {"wizard": self.choice()} if "wizard" in self._prompts else {}
         if options := self.course.offer().options:
             state = likeliest(options)

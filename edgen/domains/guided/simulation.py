@@ -1,6 +1,6 @@
-"""How the simulator plays guided conversations: it mostly takes the hint, sometimes another offer or words of
-its own; answers questions as they are put (yes or no, one of two, something that it heard); and rates by how
-it ended.
+"""The simulator's guided conversations. It mostly takes the hint, sometimes another offer or words of its
+own; answers questions as they are put (yes or no, one of two, something that it heard); and rates by how the
+conversation ended.
 
 Prompts are known by their lines: those of the shipped templates.
 """
@@ -119,7 +119,7 @@ _DISLIKED = (
 
 
 def respond(request: Simulation) -> str | None:
-    """Return the answer to a prompt of guided; None where it is none."""
+    """Return the answer to a prompt of guided; None for any other prompt."""
     if not request.messages:
         return None
     brief, last = request.messages[0].content, request.messages[-1].content
@@ -139,8 +139,8 @@ def _garbage(request: Simulation) -> str | None:
 
 
 def _reword(request: Simulation, said: str) -> str:
-    """Return a sentence in other words, or with a word in front. Names keep their capital, and what has to stand
-    in it is left as it is."""
+    """Return a sentence in other words, or with a word in front. Names keep their capital, and required
+    values stay as they are."""
     text = said
     for words, others in _OTHER_WORDS.items():
         text = text.replace(words, others)
@@ -208,14 +208,15 @@ def _last_said(asked: str) -> str:
 
 
 def _spoke_last(brief: str, asked: str) -> bool:
-    """Return whether the last line of the conversation so far is one's own, so that there is nothing to answer."""
+    """Return whether the last line of the conversation so far is one's own, so that there is nothing to
+    answer."""
     role, said = _ROLE.search(brief), [*_LINE.finditer(asked)]
     return role is not None and bool(said) and said[-1][1] == role[1]
 
 
 def _named_option(asked: str, numbers: Sequence[str]) -> str | None:
-    """Return the number of the only option that holds a name out of the partner's short last answer, or a word of its
-    last request."""
+    """Return the number of the only option that holds a name from the partner's short last answer, or a word
+    of its last request; None if no option, or more than one, does."""
     said = [one[1] for one in _SAID.finditer(asked)][-1:]
     wants = bool(said) and _WANTS.search(said[0])
     if not said or not (wants or len(said[0].split()) <= _SHORT):
@@ -243,7 +244,7 @@ _SHORT = 6  # words
 
 
 def _rate(request: Simulation, asked: str, rated: Sequence[re.Match[str]]) -> str:
-    """Ratings at the good end of each scale where the task was done, at the other where it was not."""
+    """Return ratings at the good end of each scale where the task was done, at the other where it was not."""
     found = [*_DONE.finditer(asked)][-1:]
     middle = 0.8 if found and found[0][1] else 0.3 if found and found[0][2] else 0.55
     answers: dict[str, int | str] = {}
@@ -259,7 +260,7 @@ def _rate(request: Simulation, asked: str, rated: Sequence[re.Match[str]]) -> st
 
 
 def _answer(request: Simulation, brief: str) -> str:
-    """What the partner says to what it heard last."""
+    """Return the partner's answer to what it heard last."""
     heard = [one.content for one in request.messages[1:] if one.role == "user" and one.content != _NO_ANSWER]
     own = [one.content for one in request.messages if one.role == "assistant"]
     text = _say(request, own, heard)
@@ -270,11 +271,12 @@ def _answer(request: Simulation, brief: str) -> str:
 
 
 def _say(request: Simulation, own: list[str], heard: list[str]) -> str:
-    """Return an answer to what was heard last: by the phrases of the space, or by the form of the question."""
+    """Return an answer to what was heard last: by the phrases of the space, or by the form of the
+    question."""
     last, talk = heard[-1] if heard else "", request.talk()
     latest = last.rsplit("\n", 1)[-1]
     newest = [*heard[:-1], latest]
-    if latest.endswith("?"):  # a question is answered before what was told with it
+    if latest.endswith("?"):  # a question is answered before the statements that come with it
         heard = newest
     if own and _AGAIN.search(latest):
         return f"{request.pick(_I_SAID)} {own[-1]}"

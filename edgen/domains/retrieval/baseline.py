@@ -1,8 +1,8 @@
 """Simple rankings of candidates: by chance, and by the words that they share with what was said before.
 
 Frequencies of words are counted over all candidates of a file. An example's few candidates are scored one by
-one, so that no index is made and nothing is needed beside the standard library. TF-IDF: the cosine of vectors
-of (1 + ln tf) ln(N / df) (Manning, Raghavan and Schuetze 2008, Introduction to Information Retrieval, section
+one, so that no index is made and nothing is needed but the standard library. TF-IDF: the cosine of vectors of
+(1 + ln tf) ln(N / df) (Manning, Raghavan and Schuetze 2008, Introduction to Information Retrieval, section
 6.4). BM25: k1 = 1.2, b = 0.75 and idf = ln(1 + (N - df + 0.5) / (df + 0.5)), as in Lucene (Robertson and
 Zaragoza 2009, Foundations and Trends in Information Retrieval 3). Candidates that are equally good are in an
 order by chance, drawn from the seed and the example's id.
@@ -30,7 +30,7 @@ Words = Counter[str]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What was said, and the candidates for what comes next: id and text of each."""
+    """An example: the turns so far, and the candidates for the next one, each with its id and text."""
 
     id: str
     turns: Sequence[Turn]
@@ -63,7 +63,7 @@ class Frequencies:
 
 
 def read_examples(entries: Iterable[msgspec.Raw], source: str) -> Iterator[Example]:
-    """Yield the examples of a file in DSTC7's layout. Raises DataError for the first that is none."""
+    """Yield the examples of a file in DSTC7's layout. Raises DataError for the first invalid one."""
     for number, raw in enumerate(entries):
         entry = plain(raw)
         example = _example(entry) if isinstance(entry, dict) else "expected an object"

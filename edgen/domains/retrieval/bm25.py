@@ -1,4 +1,4 @@
-"""Which candidates come first for a query by BM25, as Lucene has it (k1 = 1.2, b = 0.75), by bm25s.
+"""Rankings of texts for a query by BM25, as Lucene has it (k1 = 1.2, b = 0.75), by bm25s.
 
 Texts are lower-cased and lose the stop words that Lucene's StandardAnalyzer had for English.
 """
@@ -24,7 +24,7 @@ STOP_WORDS = frozenset((
 ))  # fmt: skip
 _FREQUENT = 30  # a word in more than one of so many texts is added to all of them at once, which is quicker
 _SPREAD = 200  # such words at most: four bytes a text each
-_SAMPLED = 8  # every so many scores tell roughly how high the best are
+_SAMPLED = 8  # every so many scores are sampled to estimate how high the best are
 
 
 class Bm25:

@@ -19,9 +19,9 @@ _BITS = 63
 
 
 class Looks(NamedTuple):
-    """What tells quickly that two texts differ. `form` stands for a text's words in order; `words` and
-    `shingles` are how many there are; `signature` has a bit set for each of its different word 3-grams,
-    several of which may share a bit."""
+    """Features of a text by which two texts are quickly known to differ. `form` stands for a text's words in
+    order; `words` and `shingles` are how many there are; `signature` has a bit set for each of its different
+    word 3-grams, several of which may share a bit."""
 
     form: int
     words: int
@@ -63,24 +63,24 @@ class Candidates:
         return self._frozen[group]
 
     def looks(self, number: int) -> Looks:
-        """What tells a text from others."""
+        """Return the features that distinguish a text from others."""
         return Looks(
             self._forms[number], self._words[number], self._shingles[number], self._signatures[number]
         )
 
     def different(self, group: Hashable) -> int:
-        """How many texts of a group differ in their words."""
+        """Return how many texts of a group differ in their words."""
         return len({self._forms[number] for number in self.among(group)})
 
 
 class RightAnswers:
-    """What was said next in each context, in any conversation of the run: all of it is right."""
+    """The right answers of each context: what was said next in it, in any conversation of the run."""
 
     def __init__(self) -> None:
         self._answers: dict[Key, dict[int, None]] = {}
 
     def add(self, context: Key, numbers: Iterable[int]) -> None:
-        """Texts, by their numbers, that are right in a context."""
+        """Add texts, by their numbers, that are right in a context."""
         self._answers.setdefault(context, {}).update(dict.fromkeys(numbers))
 
     def of(self, context: Key) -> tuple[int, ...]:
@@ -89,13 +89,13 @@ class RightAnswers:
 
 
 def key_of(context: Iterable[str]) -> Key:
-    """What stands for the utterances of a context."""
+    """Return a key for the utterances of a context."""
     *_, last = keys_of(context)
     return last
 
 
 def keys_of(utterances: Iterable[str]) -> Iterator[Key]:
-    """What stands for the first 0, 1, 2 … of the utterances."""
+    """Yield a key for the first 0, 1, 2 … of the utterances."""
     digest = hashlib.blake2b(digest_size=16)
     yield digest.digest()
     for text in utterances:
@@ -105,7 +105,7 @@ def keys_of(utterances: Iterable[str]) -> Iterator[Key]:
 
 
 def look_at(text: str) -> Looks:
-    """What tells a text from others."""
+    """Return the features that distinguish a text from others."""
     said = words(text)
     grams = shingles_of(said)
     signature = 0

@@ -30,13 +30,14 @@ class Entries:
     in memory."""
 
     def __init__(self, path: Path) -> None:
-        """Raises DataError for what cannot be read."""
+        """Keep the path of a file, or the data of anything else, like a pipe. Raises DataError if that cannot
+        be read."""
         self.path, self.source = path, str(path)
         self._data = None if path.is_file() else read_data(path)
 
     @property
     def head(self) -> bytes:
-        """How the file begins, without the mark of the byte order and white space."""
+        """The first bytes of the file, without the byte order mark and leading white space."""
         if self._data is None:
             try:
                 with self.path.open("rb") as file:
@@ -49,7 +50,7 @@ class Entries:
 
     @property
     def are_json(self) -> bool:
-        """Whether the file begins as a JSON list or object does."""
+        """True if the file begins as a JSON list or object does."""
         return self.head[:1] in (b"[", b"{")
 
     def __iter__(self) -> Iterator[msgspec.Raw]:

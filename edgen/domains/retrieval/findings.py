@@ -1,4 +1,4 @@
-"""What can be wrong with a submission. Errors make it unsound; warnings tell how it was read."""
+"""Findings about a submission. Errors make it unsound; warnings say how it was read."""
 
 from __future__ import annotations
 

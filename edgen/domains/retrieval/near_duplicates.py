@@ -1,8 +1,8 @@
-"""Which of many texts say the same as one, or nearly: all of them, found by prefixes.
+"""Search for all texts that are the same as a given text, or nearly the same, by prefixes.
 
 Two sets with a Jaccard index of at least j share one of the first n - ceil(j n) + 1 members of each, n being
-its size, whatever order all members are in; with the rare ones first, few others do (Chaudhuri, Ganti and
-Kaushik, ICDE 2006; Bayardo, Ma and Srikant, WWW 2007).
+its size, for any order of all members; with the rare ones first, few others do (Chaudhuri, Ganti and Kaushik,
+ICDE 2006; Bayardo, Ma and Srikant, WWW 2007).
 """
 
 from __future__ import annotations

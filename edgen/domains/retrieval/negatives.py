@@ -37,7 +37,7 @@ class WrongAnswers:
 
     @property
     def enough(self) -> bool:
-        """Whether there are as many as were wanted."""
+        """True once there are as many texts as were wanted."""
         return len(self.texts) == self._count
 
     def draw(self, among: Sequence[int]) -> None:
@@ -78,8 +78,8 @@ def _draws(rng: random.Random, among: Sequence[int]) -> Iterator[int]:
 
 
 def may_be_alike(a: Looks, b: Looks) -> bool:
-    """False only for texts that are not alike. Of two sets with a Jaccard index of at least j, no more than
-    (1 - j) / (1 + j) of their members in all are in one alone, and each bit that differs stands for one of
-    those."""
+    """Return False only for texts that are not alike. Of two sets with a Jaccard index of at least j, no more
+    than (1 - j) / (1 + j) of their members in all are in one alone, and each bit that differs stands for one
+    of those."""
     apart = (a.signature ^ b.signature).bit_count()
     return apart <= (a.shingles + b.shingles) * (1 - ALIKE) / (1 + ALIKE) + 1e-9

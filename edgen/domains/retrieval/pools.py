@@ -23,7 +23,7 @@ class Pools:
     examples, lines `candidate-id TAB utterance`."""
 
     def __init__(self, path: Path) -> None:
-        """Raises DataError where the file holds no example, and for a line of a pool that has no id."""
+        """Read the file. Raises DataError if it holds no example, and for a line of a pool that has no id."""
         self._offered: dict[str, array[int]] = {}
         entries = Entries(path)
         self._shared = None if entries.are_json else _read_pool(path)
@@ -38,7 +38,8 @@ class Pools:
             raise DataError(str(path), "it holds no examples: objects with an 'example-id'.")
 
     def check(self, ranking: Ranking) -> Finding | None:
-        """What the ranking holds that its example does not offer. `NONE` may always stand there."""
+        """Return a finding if the ranking holds candidates that its example does not offer, or if the file
+        does not have the example; else None. `NONE` is always allowed."""
         ranked = [one for one in ranking.candidates if one not in (None, NONE)]
         if self._shared is not None:
             others = [one for one in ranked if one not in self._shared]

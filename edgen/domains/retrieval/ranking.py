@@ -54,8 +54,7 @@ def rank_examples(
     examples: Path, output: Path, by: str, seed: int, control: Control, options: ModelOptions | None = None
 ) -> Baseline:
     """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking. A model is
-    asked as `options` say, and its answers are kept in a ledger beside the file, so that nothing is asked
-    twice.
+    asked as `options` say. Its answers are kept in a ledger next to the file, so that nothing is asked twice.
 
     Raises UsageError, DataError for a file that holds no such examples, ShortError where a model ranked none
     of them, and what stops the asking.

@@ -1,10 +1,10 @@
 """An order of numbered candidates: a reply to their numbers, best first.
 
 Numbers stand in brackets (`[3] > [1] > [2]`), or in a row with nothing but `>`, commas, brackets and white
-space between them. Whatever else is said around them is left alone: where numbers are bracketed singly, those
-count; else the longest row of two or more does. A number that there is not, or that came before, is dropped;
-what is not named comes behind, in the order that it had (as in RankGPT, Sun et al. 2023). Of which most
-numbers are unknown is no order. Never raises; linear.
+space between them. Other text is ignored: where numbers are bracketed singly, those count; else the longest
+row of two or more does. An unknown or repeated number is dropped. Candidates that are not named come last, in
+their earlier order (as in RankGPT, Sun et al. 2023). A reply in which most numbers are unknown is no order.
+Never raises; linear.
 """
 
 from __future__ import annotations

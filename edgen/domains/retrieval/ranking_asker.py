@@ -1,5 +1,5 @@
-"""The examples of a response-selection set as tasks: a model ranks the candidates of each, behind the order
-that BM25 gives.
+"""The examples of a response-selection set as tasks: a model ranks the candidates of each, which it gets in
+BM25's order.
 
 A task is an example, by its place in the file. Its record is the example's entry of a submission, with what
 could not be read of the answers.
@@ -244,8 +244,8 @@ def as_list(entries: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def load_ranking_prompt(name: str) -> Prompt:
-    """Return the template that asks for a ranking, shipped or a file. Raises TemplateError, as where it does
-    not show what is to be ranked."""
+    """Return the template that asks for a ranking, shipped or a file. Raises TemplateError, also for a
+    template that does not show the conversation or the candidates."""
     path = unlimited().require("prompts", name, "--prompt")
     prompt = load_prompt(path, VARIABLES, expects="ranking")
     if missing := [one for one in SHOWN if one not in prompt.variables_used]:

@@ -97,7 +97,7 @@ def _candidates(record: Mapping[str, Any], key: str) -> list[tuple[str, str]]:
 
 
 def _values(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return what an advising example tells of the student that many share."""
+    """Return the values of an advising example's student that many students share: term and standing."""
     profile = record.get("profile")
     told = profile if isinstance(profile, dict) else {}
     return {key.lower(): told[key] for key in ("Term", "Standing") if isinstance(told.get(key), str)}

@@ -2,7 +2,7 @@
 tabs between. The lines of one context follow each other.
 
 A context is read as a conversation that ends with its true reply, with other true ones as alternatives. The
-file tells the speakers of the first utterance and of the last one only: both are a user's.
+file gives the speakers of the first utterance and of the last one only: both are a user's.
 """
 
 from __future__ import annotations

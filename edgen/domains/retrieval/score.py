@@ -1,5 +1,5 @@
-"""What somebody ranked or labelled, against the truth: checked, and scored all the same where something is
-wrong."""
+"""Scores of a ranking or of labels against the truth. Predictions are checked, and scored even if something
+is wrong."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Score(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong with what was scored; warnings are not wrong."""
+        """True if no finding is an error; warnings are allowed."""
         return all(one.severity != "error" for one in self.findings)
 
 
@@ -52,8 +52,8 @@ class LabelScore(_Score, frozen=True, kw_only=True, tag="labels"):
 def score_files(
     truth: Path, predictions: Path, candidates: int, examples: Path | None = None
 ) -> RankingScore | LabelScore:
-    """Score a ranking of so many candidates an example, or labels of turns: what the predictions are, they
-    tell themselves. `examples`: a file of what each example offers, to check the ranking by.
+    """Score a ranking of so many candidates an example, or labels of turns; the contents of the predictions
+    show which. `examples`: a file of what each example offers, to check the ranking by.
 
     Raises DataError for a file that cannot be used, and for predictions of which nothing can.
     """
@@ -97,7 +97,7 @@ def _score_ranking(path: Path, entries: Entries, candidates: int, pools: Pools |
 
 
 def _why_none(truth: Truth, path: Path, findings: Sequence[Finding]) -> str:
-    """Why a file ranks none of the truth's examples."""
+    """Return the reason why a file ranks none of the truth's examples."""
     if not findings:
         return "it holds no rankings."
     others = [one.where for one in findings if one.kind == "other_example"]
@@ -170,7 +170,7 @@ def _score_labels(path: Path, predictions: Path) -> LabelScore:
 
 
 def _compare_turns(truth: Mapping[Key, Labelled], given: Mapping[Key, Labelled]) -> list[Finding]:
-    """Turns that only one side has, and those that say something else."""
+    """Return a finding for each turn that only one side has, and for each whose utterances differ."""
     findings = [
         finding("other_turn", named(key), "it is not in the truth") for key in given if key not in truth
     ]

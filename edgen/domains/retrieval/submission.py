@@ -3,7 +3,7 @@ objects a line.
 
 The order of the list is the ranking. Ids may be text or integers, in upper or lower case; where DSTC7's own
 program would count such an id as wrong, a warning says so. `NONE` may stand in the ranking as one of its
-candidates, or beside them.
+candidates, or next to the ranking.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def plain(raw: msgspec.Raw) -> Any:
 
 
 def as_id(value: Any) -> str | None:
-    """Text or an integer as an id; None for anything else."""
+    """Return a text or an integer as an id; None for anything else."""
     if isinstance(value, str):
         return value or None
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None

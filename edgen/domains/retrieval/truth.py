@@ -1,8 +1,7 @@
 """The right answers of a response-selection set: lines `example-id TAB id[,id…] TAB utterance`.
 
-Ids of candidates are compared in upper case, as DSTC7's own program has them; those of examples to the
-letter. `NONE` is the answer where no candidate is right (sub-task 4). What stands behind the second tab is
-not read.
+Ids of candidates are compared in upper case, as DSTC7's own program has them; those of examples exactly.
+`NONE` is the answer where no candidate is right (sub-task 4). Text after the second tab is not read.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def read_truth(path: Path) -> Truth:
 
 
 def _problem(example: str, ids: list[str], known: Mapping[str, tuple[str, ...]]) -> str | None:
-    """What is wrong with a line."""
+    """Return the problem of a line, or None."""
     if not ids:
         return "expected 'example-id TAB id[,id…] TAB utterance', and there is no tab"
     if not example.strip():

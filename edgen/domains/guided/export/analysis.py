@@ -1,4 +1,4 @@
-"""The analysis that CRWIZ's server puts behind a room's log, by the names of its `post_task_analysis`.
+"""The analysis that CRWIZ's server appends to a room's log, by the names of its `post_task_analysis`.
 
 Each figure is what that program finds in the same log. It reports three sub-tasks by name; here every other
 sub-task of the machine is reported, too. `typed_turns` and `typed_share` count the free text of the guided
@@ -16,13 +16,14 @@ from edgen.domains.guided.events import GuidedEvents
 HELPER, WIZARD, PARTNER = 2, 3, 4
 """The users' numbers: CRWIZ's programs take those up to 2 for its own bots."""
 SUBTASKS = ("inspect", "extinguish", "assess_damage")
-"""The sub-tasks that CRWIZ's analysis knows: it takes the first where none began, and the last for success."""
+"""The sub-tasks that CRWIZ's analysis knows: it takes the first where none began, and the last for
+success."""
 SUCCESS = SUBTASKS[-1]
 Logs = Sequence[Mapping[str, Any]]
 
 
 def analyse(logs: Logs, events: GuidedEvents) -> dict[str, Any]:
-    """What is found in the logs of a room, as `RoomLog` has them, and in its conversation's events."""
+    """Return the analysis of a room's logs, as `RoomLog` has them, and of its conversation's events."""
     start, end = (
         next((one for one in logs if one["event"] == kind), None) for kind in ("start_task", "end_task")
     )
@@ -83,7 +84,8 @@ def _told(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _overall(wizard: Mapping[str, Any], partner: Mapping[str, Any]) -> dict[str, Any]:
-    """From the first message of the one who is guided to the last of either."""
+    """Return the first message of the guided role, the last of either role, the seconds between them, and the
+    number of turns; {} if the guided role wrote none."""
     if "first_message" not in wizard:
         return {}
     last = max((one for one in (wizard, partner) if "last_message" in one), key=_last_id)

@@ -68,7 +68,7 @@ def _number(rating: float) -> float:
 
 
 class LogFiles(JsonLines):
-    """A file for each log; what was answered as JSON Lines; the states beside them, once."""
+    """Writer of a file for each log, the answers as JSON Lines, and the states next to them, once."""
 
     def add(self, row: Row) -> None:
         """Write a log, or a row of answers."""

@@ -1,13 +1,13 @@
-"""A guided conversation as CRWIZ's server logs one: all events of a room, and its analysis after the task at
-the end.
+"""A guided conversation as CRWIZ's server logs one: all events of a room, and at the end the analysis after
+the task.
 
 Names of events and of what they hold are those of JChiyah/crwiz (Chiyah Garcia, Lopes, Liu and Hastie, LREC
 2020): `log_utils`, `active_room`, `finite_state_machine` and `post_task_analysis`. Conversations have no
 dates, so each begins at START. In CRWIZ the one who is guided is called Fred and the other one Operator, and
 its programs look for these names.
 
-CRWIZ's analysis takes a task for successful where its last sub-task is `assess_damage`. So before the end, the
-helper bot advances to that sub-task after a success, and leaves it after a failure (`_mark_success`).
+CRWIZ's analysis takes a task for successful where its last sub-task is `assess_damage`. So before the end,
+the helper bot advances to that sub-task after a success, and leaves it after a failure (`_mark_success`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from edgen.domains.guided.export.analysis import HELPER, PARTNER, SUCCESS, WIZAR
 from edgen.plugin import Event, Turn
 
 START = 1_577_836_800.0
-"""When each conversation begins, in seconds: 2020-01-01T00:00:00Z."""
+"""Start of each conversation, in seconds since 1970: 2020-01-01T00:00:00Z."""
 COMPLETED, UNSPECIFIED, BY_USER = "dialogue_completed", "unspecified", "user_triggered"
 DISCONNECTED = "user_disconnected"
 REASONS = (COMPLETED, "time_out", UNSPECIFIED, BY_USER, DISCONNECTED)
@@ -108,7 +108,7 @@ class RoomLog:
         yield from self._rest(self._events.duration)
 
     def _messages(self, time: float, until: int) -> Iterator[Entry]:
-        """Yield the turns up to this one that were not told yet and had been said by then."""
+        """Yield the turns up to `until` that were said by `time` and are not in the log yet."""
         for turn in self._turns[self._said : until]:
             said: Any = turn.data.get("time")
             at = float(said) if type(said) in (int, float) else time
@@ -118,7 +118,7 @@ class RoomLog:
             yield self._message(at, turn)
 
     def _rest(self, time: float, until: int | None = None) -> Iterator[Entry]:
-        """Yield the turns up to this one, or all, that were not told yet."""
+        """Yield the turns up to `until`, or all, that are not in the log yet."""
         for turn in self._turns[self._said : until]:
             self._said += 1
             yield self._message(time, turn)
@@ -156,7 +156,7 @@ class RoomLog:
         }  # fmt: skip
 
     def _choose(self, time: float, event: Event) -> Iterator[Entry]:
-        """Yield the utterance; the change of the state is told behind it."""
+        """Yield the utterance; the change of the state follows it."""
         place = guided.turn(event)
         yield from self._rest(time, place)
         if self._said == place < len(self._turns):

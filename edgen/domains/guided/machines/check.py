@@ -1,7 +1,7 @@
-"""What makes no sense in a machine that could be read: a sentence each, and where.
+"""Checks of a machine that could be read: each finding is a sentence and its place.
 
-What is `fatal` keeps it from being run: names that lead nowhere, variables and sub-tasks that are not there,
-slots that nothing fills. The rest can be run and is probably not meant.
+A `fatal` finding keeps the machine from being run: names that lead nowhere, missing variables and sub-tasks,
+slots that nothing fills. With other findings it can be run, but is probably not as intended.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def check_machine(machine: Machine, available: Collection[str] | None = None) -> list[Finding]:
-    """Everything found, the fatal first, in the order of the states. `available`: what the space has,
+    """Return all findings, the fatal first, in the order of the states. `available`: what the space has,
     dimensions and fields (`topic.answer`); None: what the machine says that it needs."""
     known = [*machine.world, *machine.needed, *(available or ())]
     found = [*_head(machine, available)]
@@ -82,7 +82,7 @@ def _head(machine: Machine, available: Collection[str] | None) -> Iterator[Findi
 
 
 def _names(machine: Machine, state: State) -> Iterator[Finding]:
-    """Names that lead nowhere."""
+    """Yield a finding for each name of a state that leads nowhere, and one if it has no formulation."""
     listed = {
         "leads to": state.transitions,
         "has a lock that leads to": state.lock.otherwise if state.lock else (),
@@ -244,7 +244,7 @@ def _reached(machine: Machine, reach: Reach) -> Iterator[Finding]:
 
 
 def _transitions(machine: Machine, state: State, reach: Reach) -> Iterator[Finding]:
-    """Transitions of a reached state that can never be taken."""
+    """Yield a finding for each transition of a reached state that can never be taken."""
     if state.is_final:
         return
     for name in state.transitions:

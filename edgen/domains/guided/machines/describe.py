@@ -1,4 +1,4 @@
-"""What locks, effects, conditions and ends are, in a few words, with the colour that stands for each."""
+"""Short descriptions of locks, effects, conditions and ends, with the colour that stands for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOCK, EFFECT, WHEN, GOOD, BAD = "#b26a00", "#6a4fb3", "#24689b", "#1e7b4a", "#b3
 
 
 def remarks(state: State) -> Iterator[tuple[str, str]]:
-    """What there is to say of a state besides its words and transitions, each with its colour."""
+    """Yield remarks on a state besides its words and transitions: (colour, text)."""
     if state.when:
         yield WHEN, f"if {_conditions(state.when)}"
     if state.lock is not None:
@@ -56,5 +56,5 @@ def _added(add: Mapping[str, Value]) -> Iterable[str]:
 
 
 def whole(state: State) -> str:
-    """Return all that a card says, for whoever points at it."""
+    """Return the full text of a card, shown when the pointer is on it."""
     return "\n".join([state.name, *state.formulations])

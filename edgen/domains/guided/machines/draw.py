@@ -1,10 +1,9 @@
-"""A machine as a picture (SVG): a card for each state, a band for each sub-task, a line for what leads to
-what.
+"""A machine as a picture (SVG): a card for each state, a band for each sub-task, a line for each transition.
 
 A card lists what it leads to, each with its probability and a port from which its line begins, so no label
 stands on a line. Lines run to the right within a band. What goes back, far, or to another band has no line
-but a mark behind its name. With counts, lines are as wide as they were taken often, and what never happened
-is grey.
+but a mark after its name. With counts, lines are as wide as they were taken often, and what never happened is
+grey.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ from edgen.domains.guided.machines.svg import (
 from edgen.plugin.errors import MachineError
 
 MOST = 1_000  # states of one picture
-_WIDE, _BETWEEN = 212.0, 50.0  # a card, and the space for lines behind it
+_WIDE, _BETWEEN = 212.0, 50.0  # a card, and the space for lines after it
 _HEAD, _LINE, _ROW = 24.0, 14.0, 17.0  # heights of a card's parts
 _PAD = 14.0  # around the cards of a band
 _TITLE = 26.0  # height of a band's title
 _MARGIN = 24.0
-# Of Okabe and Ito's colours, which people tell apart however they see colours: (line, band).
+# Of Okabe and Ito's colours, which colour-blind people can distinguish, too: (line, band).
 _BANDS = (
     ("#0a6aa6", "#eaf3f9"), ("#a8690b", "#fbf3e4"), ("#0b7d5c", "#e8f5f0"), ("#a34a7c", "#f8edf4"), ("#5a55a3", "#eeedf8"),
     ("#6b6a1e", "#f5f4e2"), ("#b04a1c", "#fbeee8"), ("#2b7a8c", "#e8f4f6"),
@@ -150,7 +149,7 @@ class _Picture:
         yield "</svg>"
 
     def _head(self, width: float) -> tuple[list[str], float]:
-        """Title, description, figures and legend; and where the bands begin."""
+        """Return the title, description, figures and legend, and the height at which the bands begin."""
         machine = self.machine
         lines = [text(_MARGIN, 46, machine.name, 22, weight=700)]
         at = 66.0

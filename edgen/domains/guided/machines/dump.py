@@ -96,7 +96,7 @@ def _crwiz_state(state: State) -> str:
 
 
 def _first_keys(state: State, probabilities: Mapping[str, float]) -> Iterator[str]:
-    """CRWIZ's six."""
+    """Yield the lines of CRWIZ's six keys."""
     yield f"name: {as_text(state.name)}"
     if state.subtask is not None:
         yield f"subtask: {as_text(state.subtask)}"
@@ -118,7 +118,8 @@ def _conditional(one: Effect | End) -> dict[str, Any]:
 
 
 def _when(when: Mapping[str, Condition]) -> dict[str, Any]:
-    """Conditions as files have them: a value for one value, a list for several, a mapping for bounds."""
+    """Return conditions as files have them: a value for one value, a list for several, a mapping for
+    bounds."""
     said: dict[str, Any] = {}
     for name, one in when.items():
         values = list(one.one_of)
@@ -128,7 +129,7 @@ def _when(when: Mapping[str, Condition]) -> dict[str, Any]:
 
 
 def _flow(value: Any) -> str:
-    """As `flow`, with whole numbers as people write them."""
+    """Return a value as `flow` does, with whole numbers as people write them."""
     return flow(_whole(value))
 
 

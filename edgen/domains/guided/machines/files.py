@@ -41,7 +41,7 @@ class StateFile(msgspec.Struct, frozen=True, kw_only=True):
     """The file of a state. The first six keys are CRWIZ's."""
 
     name: Name
-    """What other states call it."""
+    """The name by which other states refer to it."""
     formulations: tuple[Said, ...] | None = None
     """Ways to say it; one is drawn."""
     transition_states: tuple[Name, ...] | None = None
@@ -53,10 +53,10 @@ class StateFile(msgspec.Struct, frozen=True, kw_only=True):
     slots: tuple[Name, ...] | None = None
     """Slots that have to have a value."""
     lock: _Any = None
-    """What it waits for: `any` answer of the partner's, or one with `says`, `lacks`, `label`; `otherwise` is
-    where an answer that does not open it may lead."""
+    """The answer that it waits for: `any` of the partner's, or one with `says`, `lacks`, `label`; `otherwise`
+    is where an answer that does not open it may lead."""
     effects: _Any = None
-    """What it changes in the world, at once or later."""
+    """Changes of the world, at once or later."""
     when: _Any = None
     """It may be said only while the world is like that."""
     advances: Name | None = None
@@ -64,7 +64,7 @@ class StateFile(msgspec.Struct, frozen=True, kw_only=True):
     end: _Any = None
     """The conversation ends here: `reason`, `success`."""
     act: Act | None = None
-    """Which kind of dialogue act it is."""
+    """The kind of dialogue act."""
 
 
 class MachineFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -313,7 +313,7 @@ def read_state(value: Any, file: str, problems: list[Problem]) -> State | None:
 
 
 def read_machine_file(value: Any, file: str, problems: list[Problem]) -> dict[str, Any] | None:
-    """What `machine.yaml` says, by the fields of a Machine; None where it cannot be read."""
+    """Return the contents of `machine.yaml`, by the fields of a Machine; None where it cannot be read."""
     reader = _Reader(file, problems)
     before = len(problems)
     read = reader.convert(value, MachineFile, "$")

@@ -24,7 +24,7 @@ from edgen.space.model import template_fields
 
 
 class CheckedMachine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a machine holds, and what makes no sense in it."""
+    """The contents of a machine, and the findings of its check."""
 
     machine: str
     folder: str
@@ -37,7 +37,7 @@ class CheckedMachine(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
 
     def require_sound(self) -> None:
-        """Raises ShortError where anything was found."""
+        """Raise ShortError if the check found anything."""
         if self.findings:
             fatal = sum(one.fatal for one in self.findings)
             many = f"{len(self.findings)} finding{'s' if len(self.findings) > 1 else ''}"
@@ -58,8 +58,7 @@ def find_machine(reference: str) -> Path:
 
 
 def check(reference: str, space: str | None = None) -> CheckedMachine:
-    """Check the machine that a name or folder means. `space`: the one that it is to be used with, by name or
-    file.
+    """Check the machine that a name or folder means. `space`: the space to use it with, by name or file.
 
     Raises MachineError for a folder that cannot be read.
     """
@@ -79,7 +78,7 @@ def check(reference: str, space: str | None = None) -> CheckedMachine:
 
 
 def _names_of(space: str) -> list[str]:
-    """What slots may name of a space: dimensions, and fields as `topic.grade`."""
+    """Return the names that slots may use with a space: dimensions, and fields as `topic.grade`."""
     read = load_space(unlimited().require("preference_space", space, "space"))
     fields = template_fields(read)
     return [*template_variables(read), *(f"{name}.{one}" for name in fields for one in fields[name])]

@@ -35,8 +35,8 @@ class Box:
 
 @dataclass
 class Layout:
-    """Where boxes stand: column (from 0) and top. `lanes`: the heights of a drawn edge in the columns between
-    its ends, in their order. An edge that is not in it goes back or too far and has no line."""
+    """The places of boxes: column (from 0) and top. `lanes`: the heights of a drawn edge in the columns
+    between its ends, in their order. An edge that is not in it goes back or too far and has no line."""
 
     columns: dict[str, int] = field(default_factory=dict)
     tops: dict[str, float] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return max(self.columns.values(), default=-1) + 1
 
 
@@ -98,8 +98,8 @@ def _forward(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
 
 
 def _columns(names: Sequence[str], forward: Sequence[Edge]) -> dict[str, int]:
-    """Return the column of each: one behind the last that leads to it; what nothing leads to stands before
-    what it leads to."""
+    """Return the column of each box: one after the last box that leads to it. A box that nothing leads to
+    stands before those that it leads to."""
     after, waits = defaultdict(list), dict.fromkeys(names, 0)
     for a, b in forward:
         after[a].append(b)
@@ -121,7 +121,7 @@ def _columns(names: Sequence[str], forward: Sequence[Edge]) -> dict[str, int]:
 
 class _Grid:
     """Boxes and lanes in columns. `before` and `after`: for each, its neighbours, with the heights, from
-    their tops, that are to be level: the neighbour's and its own. They are the middles of boxes, with a
+    their tops, that should be level: the neighbour's and its own. They are the middles of boxes, with a
     leaning towards the port; if they were the ports, everything would slope, as ports are lower than
     entries."""
 
@@ -180,7 +180,7 @@ class _Grid:
         }
 
     def _crossings(self) -> int:
-        """How many pairs of lines cross."""
+        """Return the number of pairs of lines that cross."""
         count = 0
         for column, following in zip(self.columns, self.columns[1:], strict=False):
             place = {cell: number for number, cell in enumerate(following)}

@@ -27,9 +27,9 @@ Choices = Counter[tuple[tuple[str, ...], str]]  # (what was offered, what was ch
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of learning. `choices`: how many were counted; `unknown`: choices in states that the machine
-    does not have, or of what is no transition of the state at hand (where its lock stayed shut, or gone back
-    to); `kept`: states without a choice, whose probabilities stay."""
+    """The result of learning. `choices`: how many were counted; `unknown`: choices in states that the machine
+    does not have, or of states that are no transition of the current one (while its lock stayed shut, or back
+    to what an earlier state leads to); `kept`: states without a choice, whose probabilities stay."""
 
     machine: Machine
     conversations: int
@@ -61,7 +61,7 @@ class Counts:
                 self.by_state[here][offered, str(event.get("state"))] += 1
 
     def transitions(self) -> dict[tuple[str, str], int]:
-        """How often each state followed each, for a picture."""
+        """Return how often each state followed each, by (from, to), for a picture."""
         found: Counter[tuple[str, str]] = Counter()
         for state, choices in self.by_state.items():
             for (_, chosen), count in choices.items():

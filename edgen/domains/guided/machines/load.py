@@ -151,14 +151,14 @@ def _read_states(files: dict[str, Any], is_crwiz: bool, problems: list[Problem])
 
 
 def _with_milestone(state: State) -> State:
-    """What CRWIZ's code makes of a state by its name."""
+    """Return a state with the sub-task and the end that CRWIZ's code attaches to its name."""
     return msgspec.structs.replace(
         state, advances=_CRWIZ_ADVANCES.get(state.name), end=_CRWIZ_ENDS.get(state.name)
     )
 
 
 def _crwiz_subtasks(states: dict[str, State]) -> tuple[str, ...]:
-    """CRWIZ's two, and before the last one those that states are gated by besides."""
+    """Return CRWIZ's two sub-tasks, with all others that gate a state before the last one."""
     first, last = _CRWIZ_SUBTASKS
     gates = sorted({state.subtask for state in states.values() if state.subtask} - {first, last})
     return (first, *gates, last)

@@ -3,12 +3,12 @@
 Two play: the **wizard**, who says what the machine offers (or writes freely), and the **partner**, who
 answers in any words. A state is an utterance of the wizard's: to choose it is to say one of its formulations
 and to be in it. The states that it leads to are what may be said next. The files are those of CRWIZ (Chiyah
-Garcia, Lopes, Liu and Hastie, LREC 2020; github.com/JChiyah/crwiz), with keys of our own behind theirs.
+Garcia, Lopes, Liu and Hastie, LREC 2020; github.com/JChiyah/crwiz), with keys of our own after theirs.
 
-What is offered in a state: of the states that it leads to, those that have a formulation, whose `subtask` is
-none or the current one, and whose `when` holds. If there is none of them, what earlier states lead to and was
-not used yet is offered, the latest state first, as CRWIZ does. While a state is locked nothing is offered but
-fixed replies.
+A state offers those of the states that it leads to that have a formulation, whose `subtask` is missing or the
+current one, and whose `when` holds. If there is none of them, what earlier states lead to and was not used
+yet is offered, the latest state first, as CRWIZ does. While a state is locked nothing is offered but fixed
+replies.
 
 Nothing here runs a conversation, reads a file or draws a number.
 """
@@ -21,14 +21,14 @@ from typing import Literal
 import msgspec
 
 Value = str | float | bool
-"""What a variable of the world holds. Whole numbers are floats, too: 2 and 2.0 are one value."""
+"""The value of a variable of the world. Whole numbers are floats, too: 2 and 2.0 are one value."""
 World = Mapping[str, Value]
 Act = Literal["request", "interaction", "action", "update"]
 Kind = Literal["number", "text", "boolean", "choice"]
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one variable has to be like: all that is said here holds. In a file a value stands for `one_of`
+    """A condition on one variable: every part that is given must hold. In a file a value stands for `one_of`
     with it alone (`robot: husky`), a list for `one_of` (`robot: [husky, quad]`), a mapping for the rest
     (`fire: {at_least: 1, below: 4}`)."""
 
@@ -74,7 +74,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     set: dict[str, Value] = {}
     """New values by variable."""
     add: dict[str, float] = {}
-    """What is added to number variables; the sum is kept within the variable's `least` and `most`."""
+    """Numbers to add to number variables; the sum is kept within the variable's `least` and `most`."""
     after_seconds: float = 0
     """Seconds of the conversation's clock until it happens; 0: at once."""
     after_turns: int = 0
@@ -109,12 +109,12 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def any_answer(self) -> bool:
-        """Whether every answer opens it."""
+        """True if every answer opens it."""
         return not self.says and not self.lacks and self.label is None
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a conversation ends."""
+    """An end of a conversation."""
 
     reason: str
     """Why, as one word (`fire_out`, `dialogue_completed`, as CRWIZ calls its own)."""
@@ -142,9 +142,9 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Slots that its formulations have to be able to fill, besides those that stand in them."""
 
     lock: Lock | None = None
-    """What it waits for before anything else is offered; None: the wizard may go on at once."""
+    """The lock that must open before anything else is offered; None: the wizard may continue at once."""
     effects: tuple[Effect, ...] = ()
-    """What it changes in the world."""
+    """Changes of the world."""
     when: When = {}
     """It is offered only while this holds of the world."""
     advances: str | None = None
@@ -152,7 +152,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     end: End | None = None
     """The conversation ends with this utterance."""
     act: Act | None = None
-    """Which of CRWIZ's four kinds of dialogue act it is; its name is the act. None: not said."""
+    """CRWIZ's kind of dialogue act, one of four; its name is the act. None: not given."""
 
     @property
     def leads_to(self) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_final(self) -> bool:
-        """Whether the conversation ends here whatever the world is like."""
+        """True if the conversation ends here in any state of the world."""
         return self.end is not None and not self.end.when
 
     def weight(self, target: str) -> float:
@@ -193,7 +193,7 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     initial: Value | None = None
     """Its value at the start; None: the space has to have a dimension of this name."""
     values: tuple[str, ...] = ()
-    """What a `choice` may be; empty for the others."""
+    """The values of a `choice`; empty for the other kinds."""
     least: float | None = None
     """A number never falls below this: it stops there."""
     most: float | None = None
@@ -201,7 +201,7 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sees: tuple[str, ...] = ()
     """The roles that may know it, by name. Nothing said in a file: the wizard alone."""
     label: str | None = None
-    """What people read instead of its name."""
+    """The label that people read instead of its name."""
 
 
 class Clock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -209,12 +209,12 @@ class Clock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     took."""
 
     seconds_per_turn: float = 2.0
-    """What any turn takes, however short."""
+    """Seconds of any turn, however short."""
     seconds_per_word: float = 0.4
-    """What each word takes besides; 0.4 is 150 words a minute."""
+    """Additional seconds of each word; 0.4 is 150 words a minute."""
 
     def seconds(self, text: str) -> float:
-        """How long it takes to say this."""
+        """Return how many seconds it takes to say a text."""
         return self.seconds_per_turn + self.seconds_per_word * len(text.split())
 
 
@@ -234,7 +234,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """By name, in the order of their names. Every name that is led to is here or in `fixed` (a machine with
     dangling names can be loaded and checked, and is not run)."""
     description: str | None = None
-    """What it is about, in a sentence or two."""
+    """Its subject, in a sentence or two."""
     fixed: dict[str, str] = {}
     """Short replies by name that may be said at any time and change nothing; those with an empty text are
     never offered."""
@@ -243,7 +243,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     world: dict[str, Variable] = {}
     """The variables of the world by name."""
     needs: tuple[str, ...] = ()
-    """What its texts take from the space besides: dimensions, and fields of their entries
+    """Names that its texts take from the space besides: dimensions, and fields of their entries
     (`topic.answer`)."""
     subtasks: tuple[str, ...] = ()
     """The sub-tasks in their order; the first is the current one at the start. Empty: there are none."""
@@ -255,7 +255,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     clock: Clock = Clock()
     players: Players = Players()
     questionnaire: str | None = "crwiz"
-    """What both are asked afterwards, by name or file; None: nothing."""
+    """The questionnaire for both roles afterwards, by name or file; None: no questionnaire."""
 
     @property
     def needed(self) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""Where a machine can get to: which states, in which sub-tasks, by which transitions; and from where an end
+"""Reachability in a machine: which states, in which sub-tasks, by which transitions; and from where an end
 can be reached.
 
 It errs on one side: conditions on the world count as holding if each could hold by itself with what effects
-of reachable states can make of the variable. So what is said to be out of reach is.
+of reachable states can make of the variable. So a state is reported as unreachable only if it is.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Range:
 
 
 class Reach:
-    """What can be reached. `places`: states with sub-tasks, numbered as they were met; `used`: transitions
-    that can be taken, those of a lock's `otherwise` with them; `stuck`: places in which nothing is ever
-    offered; `endless`: places from which no end can be reached."""
+    """The reachable part of a machine. `places`: states with sub-tasks, numbered as they were met; `used`:
+    transitions that can be taken, those of a lock's `otherwise` with them; `stuck`: places in which nothing
+    is ever offered; `endless`: places from which no end can be reached."""
 
     def __init__(self, machine: Machine, ranges: dict[str, Range]) -> None:
         self.machine, self.ranges = machine, ranges
@@ -94,7 +94,7 @@ class Reach:
         )
 
     def _explore(self) -> None:
-        """Go to all that can be reached."""
+        """Visit every place that can be reached."""
         machine = self.machine
         if machine.initial not in machine.states:
             return
@@ -121,7 +121,7 @@ class Reach:
         return self._go(place, open_)
 
     def _go(self, place: Place, names: Sequence[str]) -> list[Place]:
-        """Lead from a place to these states; returns the places that are new."""
+        """Lead from a place to these states. Return the places that are new."""
         new: list[Place] = []
         own = self._after[self.places[place]]
         for name in names:
@@ -133,7 +133,7 @@ class Reach:
         return new
 
     def _back(self) -> Iterator[Place]:
-        """New places by what earlier states lead to, from where nothing is offered."""
+        """Yield the new places that stuck places reach through the transitions of earlier states."""
         if not self.stuck:
             return
         earlier = sorted({name for state, _ in self.places for name in self._targets[state]})
@@ -142,7 +142,7 @@ class Reach:
             yield from self._go(place, [name for name in earlier if self._gates[name] in (None, place[1])])
 
     def _find_endless(self) -> None:
-        """Go back from all ends; what is not met is endless."""
+        """Go back from all ends; places that are not met are endless."""
         if any(self.can(end.when) for end in self.machine.ends):
             return
         before = [array("i") for _ in self._after]
@@ -163,8 +163,9 @@ class Reach:
 
 
 def explore(machine: Machine, drawn: Collection[str] = ()) -> Reach:
-    """What a machine can reach. `drawn`: variables that the space gives their first value, besides those that
-    have none. Effects of states out of reach change nothing: it is repeated until that settles."""
+    """Return what a machine can reach. `drawn`: variables that the space gives their first value, besides
+    those that have none. Effects of unreachable states change nothing, so the search is repeated until it
+    settles."""
     ranges = _ranges(machine, (), drawn)
     while True:
         reach = Reach(machine, ranges)
@@ -175,7 +176,7 @@ def explore(machine: Machine, drawn: Collection[str] = ()) -> Reach:
 
 
 def _ranges(machine: Machine, states: Collection[str], drawn: Collection[str]) -> dict[str, Range]:
-    """What variables can be, with the effects of these states."""
+    """Return the possible values of each variable, with the effects of these states."""
     new: dict[str, set[Value]] = defaultdict(set)
     signs: dict[str, set[bool]] = defaultdict(set)
     for state in states:

@@ -1,6 +1,5 @@
-"""Slots in texts: `{robot}` is a variable of the world or a dimension of the space, `{robot.area}` what an
-entry of that dimension says of itself. They are CRWIZ's braces; a brace with anything else behind it is
-text.
+"""Slots in texts: `{robot}` is a variable of the world or a dimension of the space, `{robot.area}` a field of
+an entry of that dimension. They are CRWIZ's braces; a brace that anything else follows is text.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ def slots_in(text: str) -> tuple[str, ...]:
 
 def fill(text: str, values: Mapping[str, Any]) -> str:
     """Return the text with each slot's value in its place. `values` are a scenario's (`Scenario.as_row()`)
-    and the world's on top of them. A list is told as `a, b and c`; a slot without a value stays as it is."""
+    and the world's on top of them. A list is written as `a, b and c`; a slot without a value stays as it
+    is."""
     return _SLOT.sub(lambda found: as_text(values[found[1]]) if found[1] in values else found[0], text)
 
 
@@ -37,8 +37,8 @@ def as_text(value: Any) -> str:
 
 
 def phrases(words: Iterable[str], values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Words of a lock, slots filled. One that is a slot alone whose value is a list stands for each of its
-    elements."""
+    """Return the words of a lock with their slots filled. One that is a slot alone whose value is a list
+    stands for each of its elements."""
     found: list[str] = []
     for word in words:
         whole = _SLOT.fullmatch(word.strip())
@@ -48,6 +48,7 @@ def phrases(words: Iterable[str], values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def says(text: str, phrase: str) -> bool:
-    """Return whether a text holds a phrase as whole words, whatever the case and the blanks between."""
+    """Return whether a text holds a phrase as whole words, ignoring case and the kind and amount of white
+    space."""
     words = r"\s+".join(map(re.escape, phrase.casefold().split()))
     return bool(words) and re.search(rf"(?<!\w){words}(?!\w)", text.casefold()) is not None

@@ -37,7 +37,7 @@ def text(
 
 
 def safe(words: str) -> str:
-    """Text for XML, which holds no control characters and no halves of characters."""
+    """Return a text escaped for XML, with U+FFFD for control characters and halves of characters."""
     return escape("".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in words))
 
 

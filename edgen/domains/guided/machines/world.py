@@ -67,8 +67,8 @@ def within(number: float, variable: Variable) -> float:
 
 
 def changes(effect: Effect, machine: Machine, world: World) -> dict[str, Value]:
-    """What an effect that is due changes, by variable: only what is other than before. Nothing if its `when`
-    does not hold. The world stays as it is: `world | changes` is the new one."""
+    """Return the changes of an effect that is due, by variable: only values that differ from the world's.
+    Empty if its `when` does not hold. The world stays as it is: `world | changes` is the new one."""
     if not holds(effect.when, world):
         return {}
     new: dict[str, Value] = {name: fitting(value, machine.world[name]) for name, value in effect.set.items()}
@@ -91,5 +91,5 @@ def opens(lock: Lock, text: str, labels: Collection[str], values: Mapping[str, A
 
 
 def seen_by(machine: Machine, role: str, world: World) -> dict[str, Value]:
-    """What a role may know of the world, in the machine's order."""
+    """Return the variables of the world that a role may know, in the machine's order."""
     return {name: world[name] for name, variable in machine.world.items() if role in variable.sees}

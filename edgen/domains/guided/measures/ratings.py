@@ -1,5 +1,5 @@
-"""What the questionnaire after guided conversations says, and whether it goes together with success and with
-what was done.
+"""Ratings of the questionnaire after guided conversations, and their correlation with success and with
+dialogue acts.
 
 Every test is one of many, so p-values are adjusted by Holm. Memory: a few numbers a conversation, role and
 item.
@@ -43,7 +43,7 @@ from edgen.plugin.statistics import (
 )
 from edgen.plugin.texts import number, quantity, shorten, signed_number
 
-MOST = 60  # roles and items that are told of
+MOST = 60  # roles and items that are reported
 MOST_RATING = 1000  # what is rated higher is no rating
 
 
@@ -55,9 +55,9 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rating(msgspec.Struct, frozen=True, kw_only=True):
-    """What a `role` answered to an `item`: the ratings; `success`: the chance that one after a success is
-    above one after none (0.5: no difference); `acts`: its correlation with how many acts of each type the
-    conversation had."""
+    """The answers of a `role` to an `item`: the ratings; `success`: the chance that one after a success is
+    above one after a failure (0.5: no difference); `acts`: its correlation with how many acts of each type
+    the conversation had."""
 
     role: str
     item: str
@@ -213,7 +213,7 @@ class _Answered:
 
 
 def _told(found: Tested | None) -> str:
-    """`0.71 [0.64, 0.77], p = 0.003`, p adjusted."""
+    """Return a test as `0.71 [0.64, 0.77], p = 0.003` with the adjusted p; "" for None."""
     if found is None:
         return ""
     one = found.test

@@ -1,5 +1,5 @@
-"""Which states of a machine guided conversations visit, which transitions they take, and what nobody ever
-came to.
+"""The states of a machine that guided conversations visit, the transitions they take, and those never
+reached.
 
 Memory: a number for each transition that was taken, of at most MOST.
 """
@@ -36,7 +36,7 @@ class States(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def choices(self) -> int:
-        """How often a state was come to."""
+        """The number of visits to states."""
         return sum(self.visited.values())
 
     @property
@@ -140,7 +140,8 @@ class StatesCount:
 
 
 def _leads_to(state: State) -> tuple[str, ...]:
-    """What may follow a state, what an answer that does not open its lock leads to included."""
+    """Return the states that may follow a state, including those after an answer that does not open its
+    lock."""
     return (*state.transitions, *(state.lock.otherwise if state.lock else ()))
 
 

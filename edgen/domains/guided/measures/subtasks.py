@@ -1,4 +1,4 @@
-"""What the sub-tasks of guided conversations take: who gets to each, in how many seconds and turns.
+"""The sub-tasks of guided conversations: the share that reaches each, its seconds and turns.
 
 Memory: some bytes a conversation and sub-task.
 """
@@ -17,7 +17,7 @@ from edgen.plugin import Histogram, Measure, Sample, Share, Words
 from edgen.plugin.measures import MOST_NUMBER, ByKey, Panel
 from edgen.plugin.statistics import Distribution, Estimate, share, summarize_counts
 
-MOST = 100  # sub-tasks that are told of
+MOST = 100  # sub-tasks that are reported
 
 
 class Subtask(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,8 +42,8 @@ class Cut(NamedTuple):
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-    """Ten rows for each context. The run is read twice: what may be drawn, and what is right where, comes
-    first."""
+    """Yield ten rows for each context. The run is read twice: the first time for the texts that may be drawn
+    and the right answers of each context."""
     from edgen.domains.retrieval.bm25 import Bm25
     from edgen.domains.retrieval.negatives import WrongAnswers
 

@@ -1,4 +1,4 @@
-"""The table of participants with which MSDialog is described: turns, participants and words of its dialogs."""
+"""The table of participants that describes MSDialog: turns, participants and words of its dialogs."""
 
 from __future__ import annotations
 

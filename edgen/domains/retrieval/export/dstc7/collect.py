@@ -136,8 +136,8 @@ def collect(run: RunReader, chat: Chat, options: Dstc7Options) -> Known:
 
 
 def _sayable(conversation: AcceptedConversation) -> Iterator[Turn]:
-    """Yield the turns whose texts may be candidates: all, but of a conversation in other words only those that
-    are, since the others were seen in training."""
+    """Yield the turns whose texts may be candidates: all turns, but of a conversation in other words only the
+    reworded ones, since the others were seen in training."""
     if not isinstance(conversation, Paraphrased):
         yield from conversation.candidate.turns
         return

@@ -1,9 +1,9 @@
 """The profile of the advised role in Advising's examples, and the knowledge file of sub-task 5.
 
-A profile has the fields of DSTC7's description. Its courses are the lists `prior` and `suggested` in fields of
-the space's entries (`[{offering: CS101-A1, instructor: …}]`), its term and standing the dimensions of these
-names. `Aggregated` has preferences by fields of the knowledge file: each dimension, and each field of an entry,
-that is named like a field of its records.
+A profile has the fields of DSTC7's description. Its courses are the lists `prior` and `suggested` in fields
+of the space's entries (`[{offering: CS101-A1, instructor: …}]`), its term and standing the dimensions of
+these names. `Aggregated` has preferences by fields of the knowledge file: each dimension, and each field of
+an entry, that is named like a field of its records.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Profiles:
         self._fields = {name for record in records if isinstance(record, dict) for name in record}
 
     def of(self, one: Example) -> dict[str, Any]:
-        """Return the profile of an example. On the test side it is limited to the next speaker's knowledge."""
+        """Return the profile of an example. On the test side it is limited to the next speaker's
+        knowledge."""
         scenario = one.conversation.scenario
         visible: Collection[str] = scenario.values
         if one.side == "test":
