@@ -16,7 +16,6 @@ from tests import ROOT
 # Packages that still have the old wording. Remove one when it is rewritten; never add one.
 TO_DO = frozenset(
     {
-        "domains",
         "reading",
     }
 )
