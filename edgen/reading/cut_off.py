@@ -95,7 +95,7 @@ class _Scan:
 
     @property
     def holds_members(self) -> bool:
-        """Return True where a member can stand that belongs to no list of values."""
+        """Return whether a member that belongs to no list of values can stand here."""
         lists = len(self.stack) - len("".join(self.stack).lstrip("["))
         return self.stack[-1:] == ["{"] and "[" not in self.stack[lists:]
 

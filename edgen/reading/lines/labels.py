@@ -17,7 +17,7 @@ _BEFORE = r"""
     (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
 """.replace("KEYS", _KEYS)
 _PREFIX = rf"\n([^\w\n]{{0,40}}+{_BEFORE})"
-# The same before a role, where nothing but a colon after its name shows quickly that it has no numbers and no key.
+# The same before a role. A colon after its name, and nothing else, shows that it has no numbers and no key.
 _AHEAD = rf"(?=(?:ROLE)[:：])(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
 _ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?:{_AHEAD}|{_BEFORE}))"
 _SPEAKS = (
