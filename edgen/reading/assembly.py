@@ -1,5 +1,4 @@
-"""The last step of reading: from the entries of both sides to a conversation, or the reason why there is
-none."""
+"""The last step of reading: from the entries of both sides to a conversation or a Rejection."""
 
 from __future__ import annotations
 
@@ -111,7 +110,6 @@ def _probability(values: list[Any]) -> tuple[float | None, bool]:
 
 
 def noted(result: Conversation, *, first: Sequence[str] = (), last: Sequence[str] = ()) -> Conversation:
-    """Return the conversation with repairs added before (`first`) and after (`last`) its own, without
-    duplicates."""
+    """Return the conversation with repairs added before and after its own, without duplicates."""
     repairs = tuple(dict.fromkeys(map(str, (*first, *result.repairs, *last))))
     return msgspec.structs.replace(result, repairs=repairs)

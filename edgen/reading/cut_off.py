@@ -33,8 +33,7 @@ _HALF_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?)\Z")
 
 
 class Whole(NamedTuple):
-    """The parts of a cut reply: `all` of it, with open JSON closed, and `kept`, up to its last complete
-    sentence."""
+    """The parts of a cut reply: `all`, with open JSON closed, and `kept`, up to its last whole sentence."""
 
     all: str
     kept: str
@@ -51,8 +50,7 @@ def without_end(text: str) -> Whole | None:
 
 
 def _is_preamble(head: str) -> bool:
-    """Return whether the text before JSON is no part of the answer: empty, a fence, an announcement,
-    thoughts."""
+    """Return whether the text before JSON is no answer: empty, a fence, an announcement, thoughts."""
     said = _FENCE.sub("", head).strip()
     return not said or said.endswith(">") or ASIDE.match(said) is not None
 

@@ -168,8 +168,7 @@ def translate_probability(text: str, roles: RoleWords) -> str | None:
 
 
 def _translate_heading(lines: list[str], lowered: list[str]) -> str | None:
-    """Return the lines with the last heading of a probability in the reader's words; None without such a
-    heading."""
+    """Return the lines with their last heading of a probability in the reader's words; None without one."""
     for place in reversed(range(len(lines) - 1)):
         if not any(stem in lowered[place] for stem in _STEMS):
             continue
@@ -228,8 +227,7 @@ def _translate_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -
 
 
 def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
-    """Return the labels with their places (start, end): at the beginnings of lines, and in lists and
-    objects."""
+    """Return (start, end, word) of the labels at the beginnings of lines, and in lists and objects."""
     table = _table(roles)
     quoted = '"' in text or "“" in text
     found = {}

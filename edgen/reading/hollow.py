@@ -102,8 +102,7 @@ def find_hollow(text: str, messages: Sequence[Message], *, opening: bool = False
 
 
 class _Asked(NamedTuple):
-    """The messages that asked for a text: the other side's last message, the brief that names speakers, the
-    prompts."""
+    """The messages that asked for a text: the other side's last one, the brief with names, the prompts."""
 
     heard: str | None
     brief: str
@@ -246,8 +245,7 @@ def _find_near(marked: bytes, prompts: Sequence[_Prompt]) -> list[_Prompt]:
 
 
 def _repeats_prompts(text: str, said: Sequence[str], prompts: Sequence[_Prompt]) -> bool:
-    """Return whether a text consists of whole sentences of a prompt, a part of it or an example, or is mostly
-    copied."""
+    """Return whether a text is whole sentences, a part or an example of a prompt, or mostly copied."""
     near = _find_near(_mark_sentences(text), prompts) if text.isascii() else prompts
     if not near:  # most texts
         return False

@@ -127,8 +127,7 @@ class Layout(msgspec.Struct):
         return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs)
 
     def is_like(self, other: Layout) -> bool:
-        """Return whether another layout differs only in the number of digits, the code and the text after the
-        turns."""
+        """Return whether another layout differs only in its digits, its code or the text after the turns."""
         return (
             self.head == other.head
             and {skeleton(gap): role for gap, role in self.gaps.items()}
@@ -247,8 +246,7 @@ class Layout(msgspec.Struct):
 
 
 def _words(text: str, marks: str, pattern: re.Pattern[str]) -> list[str]:
-    """Return the words of a text: by the faster split if it has no other marks than these, else by the
-    pattern."""
+    """Return the words of a text; the pattern runs only if there are more marks than these."""
     for mark in marks:
         text = text.replace(mark, " ")
     words = text.split()

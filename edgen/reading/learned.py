@@ -93,8 +93,7 @@ class Layouts:
         return None
 
     def learn(self, text: str, result: Conversation) -> None:
-        """Learn the layout of a text that the general reader read as `result`, if another text began the same
-        way."""
+        """Learn the layout of a text that was read as `result`, if another text began the same way."""
         at = text.find(result.turns[0].text)
         if (
             not _KEY <= at <= _LONGEST
@@ -230,8 +229,7 @@ def _find_gaps(text: str, result: Conversation, at: int) -> tuple[list[str], str
 
 
 def _find_written(text: str, said: str, at: int, *, quoted: bool) -> tuple[int, int]:
-    """Return the place where a turn's text stands next, as it is or in a code, and that code; -1 if there is
-    none."""
+    """Return (place, code) of a turn's next text, as it is or in a code; a place of -1 if there is none."""
     codes = (PLAIN, QUOTED, JSON, DOUBLED) if quoted else (PLAIN,)
     for code in codes:
         place = text.find(_WRITERS[code](said), at)

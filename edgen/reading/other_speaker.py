@@ -183,8 +183,7 @@ def _gestures(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> boo
 
 
 def _labelled(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> bool:
-    """Return whether a label stands before one of the text's colons, except the speaker's own at its
-    beginning."""
+    """Return whether a label stands before a colon, except the speaker's own at the beginning."""
     for colon in islice(_COLON.finditer(text), _MOST):
         place = colon.start()
         begin = max(0, place - _REACH)

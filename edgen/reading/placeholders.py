@@ -85,7 +85,7 @@ _PHRASES = compile_later(
     r"|(?:ここに)?.{0,6}を入力.{0,8}|.{0,8}입력하세요"
 )
 
-# A line of ASCII that begins with another word and has no mark of a placeholder is no placeholder: most texts.
+# Most texts: a line of ASCII with another first word and no mark of a placeholder is no placeholder.
 _FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
     [
         "your", "the", "my", "some", "student", "students", "teacher", "teachers", "tutor", "tutors", "user", "users",

@@ -222,8 +222,10 @@ TEACHER_STUDENT = RoleWords(
 
 
 def words_of(names: tuple[str, ...]) -> RoleWords:
-    """Return the words that the readers know for some roles; the names alone unless one teaches and the other
-    learns."""
+    """Return the words that the readers know for some roles, if one of them teaches and the other learns.
+
+    For other roles these are the names alone.
+    """
     if {*names} == {*TEACHER_STUDENT.names}:
         return TEACHER_STUDENT
     sides = [side_of(name) for name in names]

@@ -32,8 +32,7 @@ _PLAIN = msgspec.json.Decoder(PlainJson)
 
 
 def read_verbatim(text: str, roles: RoleWords) -> Conversation | None:
-    """Return the conversation that `dump` wrote; None for any other text, or if `read` could not return
-    it."""
+    """Return the conversation that `dump` wrote; None for any other text or one that `read` cannot return."""
     if '"verbatim"' not in text:
         return None
     try:

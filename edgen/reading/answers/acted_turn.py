@@ -1,8 +1,8 @@
 """A turn with the actions that its speaker takes: a reply to a text and its actions.
 
-The actions stand in a JSON object (`{"text": "…", "actions": ["Hint"]}`), in a line of their own (`Actions:
-Hint, Question`) or in brackets in front (`[Hint, Question] …`). The rest is read as any turn is. Never
-raises; linear.
+The actions stand in a JSON object (`{"text": "…", "actions": ["Hint"]}`), in a line of their own
+(`Actions: Hint, Question`) or in brackets in front (`[Hint, Question] …`). The rest is read as any turn is.
+Never raises; linear.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ _FRONT = re.compile(r"\A\s*[\[(]([^\[\]()\n]{1,200})[\])]\s*")
 
 
 class ActedTurn(msgspec.Struct, frozen=True):
-    """A side's words and actions. `flagged`: it says that the turn before makes no sense; `text` may be empty
-    then."""
+    """A side's words and actions. `flagged`: it says that the last turn makes no sense; `text` may be ""."""
 
     text: str
     actions: tuple[str, ...]
@@ -80,8 +79,7 @@ def choose_actions(named: Any, actions: Collection[str]) -> tuple[str, ...] | Re
 
 
 def _split(text: str, *, named: bool) -> tuple[str, Any, bool]:
-    """Return the words, the actions as they are named, and whether the reply says that the turn before makes
-    no sense."""
+    """Return the words, the actions as named, and whether the reply calls the last turn nonsense."""
     value = _json(text, named=named)
     if value is not None:
         said = value.get("text")

@@ -1,5 +1,4 @@
-"""The body of a short answer: without thinking, without a fence around it, and decoded from JSON. Nothing
-raises."""
+"""The body of a short answer, without thinking and fences, and its value as JSON. Nothing raises."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ def body_of(text: str) -> str:
 
 
 def unfenced(body: str) -> str:
-    """Return the stripped contents of a fence around all of a text; without such a fence, the stripped
-    text."""
+    """Return the contents of a fence around a whole text, or the text if it has none; stripped."""
     return (fenced[1] if (fenced := _FENCED.match(body)) else body).strip()
 
 

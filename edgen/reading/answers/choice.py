@@ -64,8 +64,7 @@ _BEGUN = 8  # letters of an utterance that nobody says by chance
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """The choice of a reply. `number` counts from 1 and is None if `text` is said instead. `ended`: the reply
-    has the end marker."""
+    """A choice. `number` counts from 1; None if `text` is said instead. `ended`: with the end marker."""
 
     number: int | None
     text: str = ""
@@ -97,10 +96,9 @@ def read_choice(
     roles: RoleWords = TEACHER_STUDENT,
     words: OwnWords = (),
 ) -> Chosen | Rejection:
-    """Return which of the utterances `offered` the role chooses, numbered from 1, or what it says instead if
-    it is `free` to.
+    """Return which of the utterances `offered` a role chooses, or what it says if it is `free` to.
 
-    Returns a Rejection if the reply does neither.
+    The utterances are numbered from 1. Returns a Rejection if the reply does neither.
     """
     body = _unwrapped(unfenced(body_of(text)), role)
     refused = find_service_refusal(refusal, finish_reason)
@@ -175,8 +173,7 @@ def _spelled(said: str, *, alone: bool) -> int | None:
 
 
 def _states_one(body: str, number: int | None) -> bool:
-    """Return whether a number is a choice by itself: in JSON, or on a line of its own without an item after
-    it."""
+    """Return whether a number is a choice by itself, in JSON or alone on a line, rather than an item's."""
     if number is None:
         return False
     return body.startswith("{") or any(_ALONE.fullmatch(line.strip()) for line in body.split("\n"))
@@ -237,8 +234,7 @@ def _recited(said: str, offered: Sequence[str]) -> int:
 
 
 def _place(said: str, offered: Sequence[str]) -> int | None:
-    """Return the number of the utterance that the reply repeats, apart from case, blanks and quotation marks;
-    None if it repeats none."""
+    """Return the number of the utterance that a reply repeats, but for case, blanks and quotes; or None."""
     folded = _fold(said)
     return next((place for place, one in enumerate(offered, 1) if _fold(one) == folded), None)
 

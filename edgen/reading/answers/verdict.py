@@ -1,11 +1,11 @@
 """The verdict of a judge that was asked to output 1 or 2: 1, 2, or None.
 
-An answer form is a line that is nothing but an answer: `2`, `**Output: 2**`, `Interaction 2`, `{"answer":
-2}`, `Response 2 is better.` The one at the end counts, regardless of the reasoning before it; else the one at
-the start, if nothing after it takes it back. Two that differ give None. Without an answer form, a sentence
-may state the side (`verdict_prose`). A lesson that continues, a list, a score and an answer that somebody in
-the lesson gives do not count. In doubt the verdict is None: a misread verdict would be a wrong label, while
-an unread one is retried.
+An answer form is a line that is nothing but an answer: `2`, `**Output: 2**`, `Interaction 2`,
+`{"answer": 2}`, `Response 2 is better.` The one at the end counts, regardless of the reasoning before it;
+else the one at the start, if nothing after it takes it back. Two that differ give None. Without an answer
+form, a sentence may state the side (`verdict_prose`). A lesson that continues, a list, a score and an answer
+that somebody in the lesson gives do not count. In doubt the verdict is None: a misread verdict would be a
+wrong label, while an unread one is retried.
 
 Never raises. Of a long reply, only whole lines at its start and its end are read, which bounds the cost.
 """

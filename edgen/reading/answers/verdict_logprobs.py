@@ -113,8 +113,7 @@ def _turn(mention: re.Match[str]) -> str:
 
 
 def _share(tokens: Sequence[Token], place: int, said: Choice, *, is_word: bool) -> Bounds | Gap:
-    """Return the share of verdict 1 in the probability of both, at the token with the character at
-    `place`."""
+    """Return the share of verdict 1 in the probability of both, at the token around `place`."""
     ends = itertools.accumulate(len(token.text) for token in tokens)
     token, end = next(pair for pair in zip(tokens, ends, strict=True) if place < pair[1])
     before = token.text[: place - (end - len(token.text))]
@@ -134,8 +133,7 @@ def _share(tokens: Sequence[Token], place: int, said: Choice, *, is_word: bool) 
 
 
 def _likely(token: Token) -> Iterator[tuple[str, float]]:
-    """Yield the tokens that may stand in a token's place, with log probabilities: itself, then the others
-    listed."""
+    """Yield (text, log probability) of the tokens that may stand in a token's place, itself first."""
     same = [
         (abs(logprob - token.logprob), place)
         for place, (text, logprob) in enumerate(token.top)

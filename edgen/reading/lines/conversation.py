@@ -363,8 +363,7 @@ def _closed(said: str, behind: str, openers: Collection[str]) -> str:
 
 
 def _later_closing(body: str, closers: str, start: int, stop: int) -> int:
-    """Return the end of the first line from `stop` on that closes what was opened before `start`; -1 if none
-    does.
+    """Return the end of the first line from `stop` on that closes a turn opened before `start`, or -1.
 
     A line with quotation marks in pairs (`Probability: "0.2",`) closes nothing.
     """
@@ -381,8 +380,7 @@ def _later_closing(body: str, closers: str, start: int, stop: int) -> int:
 
 
 def _last_closing(body: str, closers: str, start: int, stop: int) -> int:
-    """Return the end of the last line of body[start:stop] that a closing quotation mark ends; -1 if none
-    does."""
+    """Return the end of the last line of body[start:stop] that a closing quotation mark ends, or -1."""
     at = start + len(body[start:stop].rstrip(" \t\r\n,;.]}")) - 1
     if at >= start and body[at] in closers and body[at - 1] != "\\":
         newline = body.find("\n", at, stop)

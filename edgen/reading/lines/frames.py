@@ -56,8 +56,7 @@ _SIGNED = compile_later(
 
 
 class _Label(NamedTuple):
-    """A speaker's word: the start of its line, the end of the word, its role, the shape of the text before
-    it."""
+    """A speaker's word: the start of its line, its end, its role, and the shape of the text before it."""
 
     start: int
     end: int
@@ -83,8 +82,7 @@ def rewrite_frames(text: str, roles: RoleWords) -> str | None:
 
 @cache
 def _known(roles: RoleWords) -> tuple[Mapping[str, str], re.Pattern[str]]:
-    """Return the role of each word of several letters for a role, in any language, and an expression for
-    them."""
+    """Return the role of each word for one, in any language, of two letters or more, and their pattern."""
     words = {word: role for word, role in roles.aliases.items() if len(word) > 1}
     for i, some in enumerate(roles.foreign()):
         words |= dict.fromkeys(some, roles.names[i])
@@ -119,8 +117,7 @@ def _legend(text: str, roles: RoleWords) -> tuple[Mapping[str, str], int]:
 
 @cache
 def _abbreviations(roles: RoleWords) -> tuple[Mapping[str, str], re.Pattern[str]]:
-    """Return the beginnings of the roles' names that only one of them has (`T`, `Stu.`), and an expression
-    for them."""
+    """Return the beginnings that only one role's name has (`T`, `Stu.`), and their pattern."""
     starts = [(name[:length].title(), name) for name in roles.names for length in range(1, _BEGINNING)]
     each = Counter(start for start, _ in starts)
     words = {start: name for start, name in starts if each[start] == 1}
@@ -176,8 +173,7 @@ def _speak(labels: Sequence[_Label]) -> bool:
 
 
 def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
-    """Return the end of each label's frame, the longest that most of them share; None where it is not
-    shared."""
+    """Return the end of each label's frame, the longest that most share; None for a label without it."""
     tokens = [[*TOKEN.finditer(text, label.end, label.end + _RIGHT)] for label in labels]
     within = [*range(len(labels))]
     depth = 0
@@ -216,10 +212,9 @@ def _separates(left: tuple[str, ...], right: str, labels: Sequence[tuple[_Label,
 
 
 def _with_probability(text: str, left: tuple[str, ...], start: int) -> str:
-    """Return the text with the first probability after `start` that has the frame `left` as a line of its
-    own.
+    """Return the text with a later probability in the frame `left` on a line of its own.
 
-    Without one, the text is unchanged.
+    The first one after `start` counts. Without one, the text is unchanged.
     """
     for line in _CHANCE.finditer(text, start):
         if shape_of(line["left"]) == left:

@@ -83,8 +83,7 @@ def split_groups(found: Lines, inside: Inside) -> list[Group]:
 
 
 def _heading_in(body: str, lines: Sequence[RoleLine], number: int) -> int:
-    """Return the place of the line break before the next conversation's heading in a turn's body; -1 without
-    one."""
+    """Return the place of the line break before the next conversation's heading in a body, or -1."""
     if not surroundings.may_head(fold(body)):
         return -1
     end = len(body.rstrip())

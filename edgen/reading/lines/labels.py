@@ -1,5 +1,4 @@
-"""The expressions that find the labels of turns: the text before a speaker's name, next to it and after
-it."""
+"""The expressions that find labels: the text before a speaker's name, next to it and after it."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ _BEFORE = r"""
     (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
 """.replace("KEYS", _KEYS)
 _PREFIX = rf"\n([^\w\n]{{0,40}}+{_BEFORE})"
-# The same before a role. A colon after its name, and nothing else, shows that it has no numbers and no key.
+# The same before a role. A colon directly after its name shows quickly that it has no numbers and no key.
 _AHEAD = rf"(?=(?:ROLE)[:：])(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
 _ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?:{_AHEAD}|{_BEFORE}))"
 _SPEAKS = (

@@ -52,10 +52,9 @@ def split_lines(text: str, roles: RoleWords) -> Lines:
 
 
 def _without_unspaced(found: Lines, alone: list[RoleLine]) -> list[RoleLine]:
-    """Return the names on lines of their own without those that directly follow speech and are decorated
-    otherwise.
+    """Return the names on lines of their own that follow a blank line, or are decorated as these are.
 
-    Applies only if most of the names follow a blank line.
+    All are returned unless most of them follow a blank line and two roles remain.
     """
     before = [found.lead, *[line.body for line in found.lines[:-1]]]
     spaced = {
@@ -87,10 +86,10 @@ _NEVER_BESIDE = ("article", "clock", "to", "owner")
 
 
 def _without_odd_forms(found: Lines) -> Lines:
-    """Return the lines without `Students: 20`, `Student A: 3/4`, `Teacher, one thing:` and `Teacher at 9:00:`
-    in a turn.
+    """Return the lines without odd forms inside a turn.
 
-    Such forms count only if they start lines in more than one turn, or if the role has no plain form.
+    These are `Students: 20`, `Student A: 3/4`, `Teacher, one thing:` and `Teacher at 9:00:`. They count only
+    if they start lines in more than one turn, or if the role has no plain form.
     """
     lines = found.lines
     if not any(line.form for line in lines):
@@ -231,8 +230,7 @@ def _at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | Non
 
 
 def _people(lines: list[RoleLine]) -> dict[str, str]:
-    """Return the texts of the lines as names, each with its role; empty unless there are exactly two
-    lines."""
+    """Return the texts of two lines as names with their roles; empty unless there are exactly two."""
     said = (
         [(line.body.lstrip(" ").partition("\n")[0], line.role) for line in lines] if len(lines) == 2 else []
     )
@@ -272,8 +270,7 @@ def _open_key(line: RoleLine) -> None:
 
 
 def decode_text(line: RoleLine) -> None:
-    """Decode a quoted text whose letters are escaped as in JSON and YAML, or whose marks are doubled as in
-    tables."""
+    """Decode a quoted text with letters escaped as in JSON and YAML, or marks doubled as in tables."""
     said = line.body.strip()
     mark = said[:1]
     if mark in ("'", '"') and line.label.rstrip().endswith((",", ";")) and mark * 2 in said[1:-1]:

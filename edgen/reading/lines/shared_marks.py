@@ -77,8 +77,7 @@ def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:
 
 
 def _drop_first_lines(lines: Sequence[RoleLine]) -> None:
-    """Remove the lines with which all texts begin, apart from numbers and roles: `Today at 9:30`, `To:
-    Student`."""
+    """Remove the lines with which all texts begin, apart from numbers and roles: `Today at 9:30`."""
     roles = {line.role.lower() for line in lines}
     for _ in range(_MOST_BETWEEN):
         texts = [line.body.strip().partition("\n") for line in lines]

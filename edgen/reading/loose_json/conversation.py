@@ -143,8 +143,7 @@ def _note(said: Key, child: str, result: JsonConversation, keys: Keys) -> None:
 
 
 def _worth(found: list[tuple[str, str]], *, titled: bool, given: list[Any]) -> tuple[int, int]:
-    """Return how likely the turns of a container are the conversation: a rank by its place, and their
-    number."""
+    """Return the rank of a container's turns as the conversation: by its place, then by their number."""
     named = _named(found)
     if titled and named > 1:
         return (_COMPLETE, 0) if given else (_TITLED, named)

@@ -288,8 +288,7 @@ class _Page:
         return lines if any(_speaks(self._said(line)) for line in lines) else []
 
     def _answers(self, line: RoleLine, *, alone: bool) -> bool:
-        """Return whether the words after a chat's label begin as an answer does (`ok`) and belong to no
-        list."""
+        """Return whether a chat's label stands before an answer (`ok`) and belongs to no list."""
         before = self.text[max(0, line.start - 60) : line.start].rstrip()
         first = _SENTENCE.match(self._said(line))
         answers = first is not None and _BRIEF.fullmatch(first["word"]) is not None
@@ -316,8 +315,7 @@ class _Page:
         return not self._line(at + 1).strip(" \t,;]")
 
     def _broken(self, line: RoleLine) -> bool:
-        """Return whether the line continues the sentence of the line before: `… what your⏎teacher:
-        practise`."""
+        """Return whether a line continues the sentence before it: `… what your⏎teacher: practise`."""
         name = self.text[line.start : line.text].lstrip()
         if line.prefix.strip() or not name[:1].islower() or line.start == 0:
             return False

@@ -1,5 +1,4 @@
-"""Characters that cannot be stored (lone surrogates, which JSON escapes can leave), and the start of a
-text."""
+"""Characters that cannot be stored (lone surrogates, which JSON escapes can leave), and excerpts."""
 
 from __future__ import annotations
 

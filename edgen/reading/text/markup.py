@@ -2,7 +2,8 @@
 
     <teacher>…</teacher>      <turn role="teacher">…</turn>      <b>Teacher:</b> …<br>
     <tr><td>Teacher</td><td>…</td></tr>      [b]Teacher:[/b] …      [TEACHER]…[/TEACHER]
-    \\textbf{Teacher:} …      \\item[Teacher] …      00:01,000 --> 00:04,000 over `Teacher: …` or `<v Teacher>…`
+    \\textbf{Teacher:} …      \\item[Teacher] …
+    00:01,000 --> 00:04,000 over `Teacher: …` or `<v Teacher>…`
 
 A text is rewritten only where markup names two speakers and no line does by itself, so that tags inside of
 what somebody says stay as they are. Linear in the text's length.

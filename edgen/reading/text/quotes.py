@@ -220,8 +220,7 @@ def strip_debris(text: str, repairs: list[str]) -> str:
 
 
 def _tail(text: str) -> tuple[int, int]:
-    """Return where the closing quotation marks at the end of the text begin, commas among them, and their
-    number."""
+    """Return where the closing quotation marks (and commas) at the end of a text begin, and their number."""
     at = first = len(text)
     marks = 0
     while at > 0:

@@ -181,8 +181,7 @@ def split_probabilities(text: str) -> tuple[list[Any], str]:
 
 
 def find_last_value(text: str) -> list[Any]:
-    """Return the probability that a text's last line gives without that word, in a list; empty if it gives
-    none."""
+    """Return the probability in a text's last line without that word, in a list; empty without one."""
     found = _LAST_VALUE.search(text.rstrip())
     return [] if found is None or _VALUE.search(text, 0, found.start()) else [found["value"]]
 
