@@ -165,10 +165,9 @@ def is_refusal(text: str) -> bool:
 
 
 def find_service_refusal(refusal: str | None, finish_reason: str) -> Rejection | None:
-    """Return why a service gave no whole answer: it refused outside the text, blocked the answer, or cut it
-    off.
+    """Return why a service gave no whole answer; None if it gave one.
 
-    None if it gave one.
+    It may refuse outside the text, block the answer, or cut it off.
     """
     if refusal is not None and refusal.strip():
         return Rejection(RejectionReason.REFUSED, f"the service refused: {excerpt(refusal)}")

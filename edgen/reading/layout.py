@@ -101,8 +101,7 @@ class Layout(msgspec.Struct):
     tails: dict[Behind, Tail]
 
     def read(self, text: str, labels: frozenset[str]) -> Conversation | None:
-        """Return the conversation in a text that begins with `head`; None if it departs from the layout
-        anywhere.
+        """Return the conversation in a text that begins with `head`; None if it departs from the layout.
 
         `labels` are words that may name a speaker.
         """
@@ -174,8 +173,7 @@ class Layout(msgspec.Struct):
         return said, speakers
 
     def _split_tail(self, last: str) -> tuple[str, str, Tail] | None:
-        """Return the last turn's words, the probability and the meaning of the text around it; None if no
-        tail fits.
+        """Return the last turn's words, the probability and the tail around it; None if no tail fits.
 
         The words are empty after a label that has only the end marker.
         """

@@ -1,4 +1,5 @@
-"""Texts that only hold a place: dots, `Teacher: ...`, `<your answer>`, `Votre réponse ici`, `lorem ipsum`."""
+"""Placeholders instead of texts: dots, `Teacher: ...`, `<your answer>`, `Votre réponse ici`,
+`lorem ipsum`."""
 
 from __future__ import annotations
 

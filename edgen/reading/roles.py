@@ -113,8 +113,7 @@ class RoleWords:
         return self.aliases.get(name[:40].strip().lower())
 
     def called(self, name: str) -> str | None:
-        """Return the role that a name stands for in any language, with or without an article; None if it is
-        unknown.
+        """Return the role that a name stands for in any language, with or without an article; or None.
 
         Examples are `tutor`, `the student`, `Der Lehrer` and `l’élève`. A role's own name counts only with an
         article.

@@ -67,8 +67,7 @@ class Bounds(NamedTuple):
 
 
 def read_preference(text: str, said: Choice, tokens: Sequence[Token] | None) -> Bounds | Gap:
-    """Return the bounds of the probability of verdict 1 against verdict 2, for a reply that was read as
-    `said`.
+    """Return the bounds of verdict 1's probability against verdict 2's, for a reply read as `said`.
 
     Returns a Gap, the reason, if there are none.
     """

@@ -48,8 +48,7 @@ class UnreadableError(Exception):
 
 
 def read_json_turn(text: str, own: str, roles: RoleWords) -> tuple[str, bool, list[str]] | None:
-    """Return (text, whether it ends the conversation, repairs) of the turn in JSON in a reply; None without
-    one.
+    """Return (text, whether it ends the conversation, repairs) of a turn in JSON in a reply; or None.
 
     Raises UnreadableError if the JSON holds the other side's words or several turns, or breaks off.
     """

@@ -1,5 +1,4 @@
-"""Labels in one turn of self-play: the lines that name a speaker, as distinct from lines that only mention
-one.
+"""Labels in one turn of self-play: the lines that name a speaker, not those that only mention one.
 
 A label stands at the beginning of a line, or after a sentence if a sentence follows. Rarer manners (a role in
 another language, `You:`, people's names) count where both sides speak so. A role is no label inside a
