@@ -1,7 +1,7 @@
 """Raw replies to conversations and back: `read`, `dump`, and `clean_turn` for released files.
 
-`turn.read_turn` reads one turn of self-play, `detect` looks at what it says; they are imported where they are needed.
-Nothing here raises on any text, and everything is linear in its length.
+`turn.read_turn` reads one turn of self-play, `detect` looks at what it says; they are imported where they are
+needed. Nothing here raises on any text, and everything is linear in its length.
 """
 
 from edgen.reading.conversation import read

@@ -1,4 +1,4 @@
-"""The last step of reading: what both sides say, as entries, to a conversation or the reason why it is none."""
+"""The last step of reading: from the entries of both sides to a conversation or a Rejection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Entry = tuple[str, str, bool]
 
 @dataclass(slots=True)
 class Found:
-    """What was found of a conversation. `unspoken`: an end marker stood under no role."""
+    """The parts found of a conversation. `unspoken`: an end marker stood under no role."""
 
     entries: list[Entry] = field(default_factory=list)
     probabilities: list[Any] = field(default_factory=list)
@@ -103,13 +103,13 @@ def _probability(values: list[Any]) -> tuple[float | None, bool]:
     if len(values) == 1:
         value = parse_probability(values[0])
         return value, value is None
-    # Words are no second answer beside a number.
+    # Words are no second answer next to a number.
     numbered = [v for v in values if not isinstance(v, str) or any(c.isdigit() for c in v)]
     value = agreed([parse_probability(value) for value in numbered or values])
     return value, value is None
 
 
 def noted(result: Conversation, *, first: Sequence[str] = (), last: Sequence[str] = ()) -> Conversation:
-    """Return the conversation with these repairs before and behind its own."""
+    """Return the conversation with repairs added before and after its own, without duplicates."""
     repairs = tuple(dict.fromkeys(map(str, (*first, *result.repairs, *last))))
     return msgspec.structs.replace(result, repairs=repairs)

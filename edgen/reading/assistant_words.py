@@ -1,7 +1,8 @@
-"""What a model says as itself and not as the side that it plays: refusals, announcements, notes.
+"""The words of a model that speaks as itself, not as the side that it plays: refusals, announcements, notes.
 
-A student may say "I can't do this", and a teacher may give up or write a note on the lesson. Only what neither says is
-taken: words about being an AI, guidelines, a request, the reply itself or whose turn it is. Linear.
+A student may say "I can't do this", and a teacher may give up or write a note on the lesson. The patterns
+take only what neither of them says: words about being an AI, guidelines, a request, the reply itself or whose
+turn it is. Linear.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ _PREAMBLE = RolePattern(
     # "Okay, I will play the teacher.", and "Sure, here is my response:" below
     rf"(?i)\A(?P<agrees>{_AGREES})?i(?:['’]ll|['’]m\sgoing\sto|\s(?:will|shall|am\sgoing\sto))\s(?:now\s)?"
     r"(?:play|take\son|assume|(?:act|respond|reply|speak|role-?play|answer)\sas)\s(?:the\s(?:role|part)\sof\s)?"
-    # What stands behind it on its line is the turn, if the model agreed to something before.
+    # The rest of the line is the turn, if the model agreed to something before.
     rf"(?:the\s|a\s|your\s)?OWN\b(?:[^\n.!:]{{0,80}}[.!:]{{0,3}}[^\S\n]{{0,9}}(?:\n\s{{0,99}}|\Z)"
     r"|(?(agrees)[^\n.!:]{0,80}[.!:][^\S\n]{1,9}(?!you\b)|(?!)))"
     rf"|\A{_AGREES}here(?:['’]s|\sis)\s(?:my|the)\s(?:next\s)?(?:response|reply|turn)\b[^\n:]{{0,40}}:[*_]{{0,3}}\s{{0,99}}"
@@ -140,7 +141,7 @@ _CUE = RolePattern(
     r"(?:responds?|repl(?:y|ies)|answers?|speaks?|continues?|reacts?)\b[^\n:]{0,60}\Z"
     r"|(?:awaiting|waiting\sfor)\s(?:the\s|a\s)?(?:ROLE)\b[^\n:]{0,60}\Z"
 )
-# What tells a note on the reply from one on the lesson.
+# Words that distinguish a note on the reply from one on the lesson.
 _ON_REPLY = RolePattern(
     r"(?i)\bi(?:['’]ve|\shave)?\s(?:kept|made|tried|aimed|avoided|stayed|limited|wrote|written|used|played)\b[^\n]{0,80}?"
     r"\b(?:response|reply|short|brief|concise|simple|role|persona|character|tone|sentences|words)\b"
@@ -164,7 +165,10 @@ def is_refusal(text: str) -> bool:
 
 
 def find_service_refusal(refusal: str | None, finish_reason: str) -> Rejection | None:
-    """Why a service gave no whole answer: it refused outside the text, blocked the answer, or cut it off."""
+    """Return why a service gave no whole answer; None if it gave one.
+
+    It may refuse outside the text, block the answer, or cut it off.
+    """
     if refusal is not None and refusal.strip():
         return Rejection(RejectionReason.REFUSED, f"the service refused: {excerpt(refusal)}")
     if finish_reason == "content_filter":

@@ -1,7 +1,7 @@
-"""Read a raw reply to a conversation, or to the reason why it is none.
+"""Read a raw reply to a conversation, or to the reason why it holds none.
 
-Every layout takes one path (`read_unknown`); a reply in a layout that was seen before takes a short one to the same
-result (`learned`):
+Every layout takes one path (`read_unknown`); a reply in a layout that was seen before takes a short one to
+the same result (`learned`):
 
 1. `_without_wrappers` takes away what is no text of the answer: lone surrogates, thinking. Markup (XML,
    HTML, BBCode, LaTeX) that says who speaks becomes lines with labels (`text/markup`).
@@ -13,14 +13,15 @@ result (`learned`):
    that occur once, examples inside of a turn.
 4. Rules over the lines find one conversation (`lines/groups`): those under one heading, up to the end
    marker or the probability, without lines inside of quotation marks.
-5. Each turn is its body without the decoration that the layout gave it (`lines/conversation`). What no turn
-   has is not looked for in each of them, so a turn without marks of its own costs little. A line inside a turn that
-   calls a role by another word, in any language, is a turn of its own, and the repair says so.
+5. Each turn is its body without the decoration that the layout gave it (`lines/conversation`). A mark that
+   no turn has is not searched for in each of them, so a turn without marks of its own costs little. A line
+   inside a turn that calls a role by another word, in any language, is a turn of its own, and the repair
+   says so.
 6. `assembly` makes the conversation of what was found, and names the repairs.
 
-A reply in other languages' words for the roles is read the same way once its labels are translated (`foreign_words`). Where no
-two sides are found, labels are looked for by the frame that they share (`lines/frames`).
-Nothing here raises, and the work is linear in the length.
+A reply in other languages' words for the roles is read the same way once its labels are translated
+(`foreign_words`). If no two sides are found, labels are searched for by the frame that they share
+(`lines/frames`). Nothing here raises, and the work is linear in the length.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def _read_known(text: str, roles: RoleWords) -> Conversation | Rejection:
 
 
 def read_unknown(text: str, roles: RoleWords) -> Conversation | Rejection:
-    """What a text says whose layout is not known yet."""
+    """Return the conversation in a text whose layout is not known yet, or a Rejection."""
     if roles.own and (named := translate_own(text, roles)) is not text:
         result = _read_any(named, roles)
         return result if isinstance(result, Rejection) else noted(result, last=[Repair.ROLE_ALIAS])
@@ -105,7 +106,7 @@ def read_unknown(text: str, roles: RoleWords) -> Conversation | Rejection:
 
 
 def _read_any(text: str, roles: RoleWords) -> Conversation | Rejection:
-    """What a text says in the reader's own words, or else in another language's."""
+    """Return the conversation in a text in the reader's own words, or else in another language's."""
     result = _as_it_stands(text, roles)
     if isinstance(result, Rejection):
         translation = translate(text, roles)
@@ -117,7 +118,7 @@ def _read_any(text: str, roles: RoleWords) -> Conversation | Rejection:
         return noted(result, last=[Repair.ROLE_ALIAS, *([Repair.MARKER_FORM] if translation.ended else [])])
     if result.probability is None and (translated := translate_probability(text, roles)) is not None:
         again = _as_it_stands(translated, roles)
-        # The same turns, but for what stands behind the last one.
+        # The same turns, except for the text after the last one.
         *turns, last = result.turns
         if (
             isinstance(again, Conversation)
@@ -129,7 +130,7 @@ def _read_any(text: str, roles: RoleWords) -> Conversation | Rejection:
 
 
 def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
-    """What a text says in the reader's own words."""
+    """Return the conversation in a text in the reader's own words, or a Rejection."""
     repairs: list[str] = []
     if not trim(text):
         return Rejection(RejectionReason.EMPTY, "the answer is blank")
@@ -144,7 +145,7 @@ def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
             return Rejection(RejectionReason.TRUNCATED, "the JSON breaks off inside a string")
         return around or in_json
     in_lines = _read_lines(text, repairs, roles)
-    # A list of one turn in JSON says more about what is wrong than lines that are none.
+    # A list of one turn in JSON says more about what is wrong than lines without a turn.
     none = isinstance(in_lines, Rejection) and in_lines.reason is RejectionReason.NO_TURNS
     return in_json if none and in_json is not None and not is_refusal(text) else in_lines
 
@@ -162,8 +163,10 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
 
 
 def _in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conversation | Rejection:
-    """What a text says whose labels have a frame that no rule knows; the rejection, explained, if it has
-    none."""
+    """Return the conversation in a text whose labels have a frame that no rule knows.
+
+    Returns the rejection, explained, if there is no such frame.
+    """
     if rejection.reason in _UNFRAMED:
         repairs: list[str] = []
         framed = rewrite_frames(drop_thinking(replace_surrogates(text, repairs), repairs, roles), roles)
@@ -198,7 +201,7 @@ def _around(
 
 
 def _read_json(parsed: Parsed, repairs: list[str], roles: RoleWords) -> Conversation | Rejection | None:
-    """What JSON in the text holds; None if there is no turn in it."""
+    """Return the conversation in JSON in the text; None if there is no turn in it."""
     spoken = find_in_json(parsed.values, roles)
     if not spoken.entries:
         return _read_text_in(spoken, repairs, roles)

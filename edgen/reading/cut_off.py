@@ -1,6 +1,6 @@
-"""Reduction of a reply that a token limit cut off to what is whole in it: sentences, or members of a JSON object.
+"""Reduction of a reply that a token limit cut off to its whole parts: sentences, or members of a JSON object.
 
-Works on raw text, before any reader, so that every reader of turns takes what is left as usual. Nothing raises;
+Works on raw text, before any reader, so that every reader of turns takes the rest as usual. Nothing raises;
 linear in the length.
 """
 
@@ -26,15 +26,14 @@ _NO_END = re.compile(
     r"(?:(?:\A|\n)[^\w\n]{0,9}\d{1,3}|(?<!\w)[A-ZÀ-ÞА-Я]|(?<!\w)(?:[^\W\d_]\.){1,4}[^\W\d_]"
     r"|(?<!\w)(?i:mr|mrs|ms|dr|prof|jr|sr|sra|mme|vs|etc|cf|fig|nr|bzw))\.\Z"
 )
-_SHOWN = 40  # characters before a full stop that tell what it is
+_SHOWN = 40  # characters up to a full stop that show what it is
 _JSON = re.compile(r"(?m)^[^\S\n]{0,20}(?=[{\[]\s{0,99}[\"{\[])")
 _FENCE = re.compile(r"(?m)^\s{0,9}```\w{0,20}[^\S\n]{0,9}\n?\Z")
 _HALF_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?)\Z")
 
 
 class Whole(NamedTuple):
-    """The parts of a cut reply: all of it, with open JSON closed (`all`), and up to its last complete sentence
-    (`kept`)."""
+    """The parts of a cut reply: `all`, with open JSON closed, and `kept`, up to its last whole sentence."""
 
     all: str
     kept: str
@@ -51,14 +50,16 @@ def without_end(text: str) -> Whole | None:
 
 
 def _is_preamble(head: str) -> bool:
-    """Return whether what stands before JSON is no part of the answer: nothing, a fence, an announcement, thoughts."""
+    """Return whether the text before JSON is no answer: empty, a fence, an announcement, thoughts."""
     said = _FENCE.sub("", head).strip()
     return not said or said.endswith(">") or ASIDE.match(said) is not None
 
 
 def whole_sentences(text: str) -> str:
-    """Return a cut text up to its last complete sentence; "" if none is complete. A text with an end marker is
-    complete with it."""
+    """Return a cut text up to its last complete sentence; "" if none is complete.
+
+    A text with an end marker is complete with it.
+    """
     if (marked := find_marker(text)) is not None and marked.said.strip():
         return text[: marked.end]
     end = 0
@@ -72,8 +73,11 @@ def whole_sentences(text: str) -> str:
 
 
 class _Scan:
-    """A scan of JSON that breaks off. `safe`: the end of the last whole member of an object, with what closes the
-    containers around it. `open`: where the text that is broken off begins; None if none is."""
+    """A scan of JSON that breaks off.
+
+    `safe`: the end of the last whole member of an object, with the brackets that close the containers around
+    it. `open`: the place where the unfinished text begins; None if there is no such text.
+    """
 
     def __init__(self, text: str) -> None:
         self.stack: list[str] = []
@@ -89,7 +93,7 @@ class _Scan:
 
     @property
     def holds_members(self) -> bool:
-        """Whether a member can stand here that belongs to no list of values."""
+        """Return whether a member that belongs to no list of values can stand here."""
         lists = len(self.stack) - len("".join(self.stack).lstrip("["))
         return self.stack[-1:] == ["{"] and "[" not in self.stack[lists:]
 

@@ -1,4 +1,4 @@
-"""What may be wrong with a turn that was read well: a leaked secret, a loop.
+"""Detectors of faults in a turn that was read well: a leaked secret, a loop.
 
 Both detectors are pure, raise on no text, and work in time linear in its length.
 """
@@ -48,14 +48,14 @@ MIN_SENTENCE = 3
 MIN_LONG = 12  # words of a turn that may nearly equal another
 SAME = 0.9
 _REMEMBERED = 4_000  # characters of a turn whose words are kept
-MAX_COMPARED = 1000  # words compared in order, behind what both texts start with
+MAX_COMPARED = 1000  # words compared in order, after the common beginning of both texts
 
 
 def find_leak(text: str, secrets: Sequence[str], heard: Sequence[str]) -> str | None:
     """Return the first secret that `text` holds word for word, unless one of the texts in `heard` has it too.
 
     Case, white space, and kinds of quotation marks and dashes do not matter; words are whole. A secret of one
-    word, or of fewer than eight characters, is none: people say such a thing by chance.
+    word, or of fewer than eight characters, is ignored: people say such a thing by chance.
     """
     said: str | None = None
     for secret in secrets:
@@ -69,7 +69,7 @@ def find_leak(text: str, secrets: Sequence[str], heard: Sequence[str]) -> str | 
 
 
 def is_secret(phrase: str) -> bool:
-    """Return whether a folded phrase is long enough to be nobody's chance words."""
+    """Return whether a folded phrase is too long to be said by chance."""
     length = len(_WORD.findall(phrase))
     return length >= MIN_SECRET_WORDS and (len(phrase) >= MIN_SECRET or length >= MIN_WORDS)
 
@@ -140,7 +140,7 @@ def words(text: str) -> list[str]:
 
 
 def words_of_turns(texts: Sequence[str]) -> list[list[str]]:
-    """`words` of each text, in half the time where none of them holds more than words between blanks and marks."""
+    """Return `words` of each text; in half the time if they hold only words between blanks and marks."""
     together = _with_plain_marks(f" {APART} ".join(texts))
     blanked = _blanked(together) if together.isascii() else None
     if blanked is None or blanked.count(APART) != len(texts) - 1:
@@ -182,7 +182,9 @@ def spoken(words: Iterable[str]) -> str:
 
 def _nearly(a: Sequence[str], b: Sequence[str]) -> bool:
     """Return whether two long texts hold mostly the same words in the same order, and the same numbers.
-    Behind what both start with, a thousand words are compared: enough for any turn, at a bounded cost."""
+
+    After their common beginning, a thousand words are compared: enough for any turn, at a bounded cost.
+    """
     most = max(len(a), len(b))
     if min(len(a), len(b)) < MIN_LONG or (Counter(a) & Counter(b)).total() < SAME * most:
         return False
@@ -198,8 +200,10 @@ def _nearly(a: Sequence[str], b: Sequence[str]) -> bool:
 
 
 def _edits(a: Sequence[str], b: Sequence[str], most: int) -> int:
-    """How many words must be taken out or put in to make b of a; most + 1 if more than `most`. The greedy algorithm of
-    Myers (An O(ND) difference algorithm, Algorithmica 1, 1986)."""
+    """Return the number of words to delete or insert to turn `a` into `b`; most + 1 if more than `most`.
+
+    This is the greedy algorithm of Myers (An O(ND) difference algorithm, Algorithmica 1, 1986).
+    """
     reach = {1: 0}
     for edits in range(most + 1):
         for k in range(-edits, edits + 1, 2):

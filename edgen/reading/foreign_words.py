@@ -1,8 +1,9 @@
 """Replies in other words than the reader's own: `Lehrer:` and `Schüler:`, `老师：`, names that a job gives.
 
-What names a speaker, gives the probability or ends the conversation becomes the reader's own words. A word counts only
-where a line begins with it as a label, and only if the reply names both sides by one language's words (perhaps together
-with `Teacher:` or `Student:`): nobody's speech is split because it mentions a maestro. Linear.
+Words that name a speaker, give the probability or end the conversation become the reader's own words. A word
+counts only where a line begins with it as a label, and only if the reply names both sides by one language's
+words (perhaps together with `Teacher:` or `Student:`): a turn is not split because it mentions a maestro.
+Linear.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def translate_own(text: str, roles: RoleWords) -> str:
 
 
 def translate_own_labels(text: str, roles: RoleWords) -> str:
-    """Return the text with each label in a job's own words as a role's name, whoever else speaks."""
+    """Return the text with each label in a job's own words as a role's name, even if others speak too."""
     if not roles.own:
         return text
     return _renamed(text, _find_labels(text, roles), {_OWN})
@@ -133,7 +134,7 @@ def translate(text: str, roles: RoleWords) -> Translation | None:
 
 
 def translate_conversation(turn: str, roles: RoleWords) -> str:
-    """What should be one turn; if it is a whole conversation in another language, in the reader's words."""
+    """Return a turn; in the reader's words if it is a whole conversation in another language."""
     if "\n" not in turn and "{" not in turn:
         return turn
     translation = translate(turn, roles)
@@ -167,7 +168,7 @@ def translate_probability(text: str, roles: RoleWords) -> str | None:
 
 
 def _translate_heading(lines: list[str], lowered: list[str]) -> str | None:
-    """Return the lines with the last heading of a probability in the reader's words; None if there is no such heading."""
+    """Return the lines with their last heading of a probability in the reader's words; None without one."""
     for place in reversed(range(len(lines) - 1)):
         if not any(stem in lowered[place] for stem in _STEMS):
             continue
@@ -226,7 +227,7 @@ def _translate_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -
 
 
 def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
-    """Return the words that stand as labels, with their places: at the beginnings of lines, and in lists and objects."""
+    """Return (start, end, word) of the labels at the beginnings of lines, and in lists and objects."""
     table = _table(roles)
     quoted = '"' in text or "“" in text
     found = {}
@@ -281,7 +282,7 @@ def _table(roles: RoleWords) -> _Table:
 
 
 def _any_of(words: Iterable[str]) -> str:
-    """Return an expression for any of some words, longer ones first, in which each beginning is tried once."""
+    """Return an expression for any of some words, longer ones first, that tries each beginning once."""
     by_first: dict[str, list[str]] = {}
     for word in words:
         by_first.setdefault(word[:1], []).append(word[1:])

@@ -1,7 +1,8 @@
-"""Detection of answers that say nothing of their own: placeholders, echoes of the prompt, one line over and over.
+"""Detection of answers without content of their own: placeholders, echoes of the prompt, one repeated line.
 
-Compared are words, without regard to case and punctuation. What a prompt lists, quotes within a sentence or names with
-a label are facts, which a turn may say word for word; its sentences are instructions. Nothing raises; prompts are analysed once.
+Texts are compared by their words, without regard to case and punctuation. Texts that a prompt lists, quotes
+within a sentence or names with a label are facts, which a turn may say word for word; its sentences are
+instructions. Nothing raises; prompts are analysed once.
 """
 
 from __future__ import annotations
@@ -48,8 +49,11 @@ ALONE = 0.8  # of a text's lines, for a short one
 
 
 class _Prompt:
-    """A prompt as it is compared. `known`: the runs of letters and digits in it; the rest is made for a text whose
-    sentence has only such runs."""
+    """A prompt, prepared for comparison.
+
+    `known` holds its runs of letters and digits. The rest is made on demand, for a text with a sentence whose
+    runs are all in `known`.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -88,16 +92,17 @@ class _Prompt:
 
 
 def find_hollow(text: str, messages: Sequence[Message], *, opening: bool = False) -> Rejection | None:
-    """Return why a text is none of its speaker's own, None if it is. `messages`: those that asked for it;
-    `opening`: nothing was said before."""
+    """Return why a text says nothing of its speaker's own; None if it does.
+
+    `messages` are those that asked for it. `opening`: nothing was said before.
+    """
     if not text.strip():
         return None
     return _find(text, _sentences(text), _Asked.by(messages, opening=opening))
 
 
 class _Asked(NamedTuple):
-    """The messages that asked for a text: what the other side said last, with the brief that names speakers, and
-    the prompts."""
+    """The messages that asked for a text: the other side's last one, the brief with names, the prompts."""
 
     heard: str | None
     brief: str
@@ -131,8 +136,11 @@ def _find(text: str, said: Sequence[str], asked: _Asked) -> Rejection | None:
 
 
 def _opening_line(spoken: Sequence[str], *, opening: bool) -> str:
-    """Return what of the first message belongs to the prompt: all of it before anything is said, a paragraph in
-    front of the first post, or a line that everything else came after; "" if it may be the other side's turn."""
+    """Return the part of the first message that belongs to the prompt; "" if it may be the other side's turn.
+
+    That part is all of it before anything is said, a paragraph in front of the first post, or a line before
+    everything else.
+    """
     first, *_ = spoken or [""]
     if opening:
         return first
@@ -144,8 +152,10 @@ def _opening_line(spoken: Sequence[str], *, opening: bool) -> str:
 
 
 def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejection | None:
-    """Return why one of a conversation's turns says nothing of its speaker's own, None if all do. A side that is
-    silent for a turn (`...`) is part of it."""
+    """Return why one of a conversation's turns says nothing of its speaker's own; None if all do.
+
+    A side may be silent for a turn (`...`).
+    """
     asked = _Asked.by(messages, opening=True)
     if _is_plain(texts, asked):
         return None
@@ -164,8 +174,11 @@ def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejec
 
 
 def _is_plain(texts: Sequence[str], asked: _Asked) -> bool:
-    """Return whether no turn can be hollow, by its letters alone: most conversations. No two turns are equal, none
-    is a placeholder, few sentences are equal, and none is of the prompt's words."""
+    """Return whether the letters alone show that no turn can be hollow, as in most conversations.
+
+    No two turns are equal, none is a placeholder, few sentences are equal, and none has only words of the
+    prompt.
+    """
     whole = APART.join(texts)
     if asked.heard is not None or not whole.isascii() or any_placeholder(texts):
         return False
@@ -191,8 +204,10 @@ def repeats_a_line(text: str) -> bool:
 
 
 def repeats_the_last(text: str, heard: str) -> bool:
-    """Return whether a turn is the one before it, word for word. A short one may well be said by both sides, if it is
-    no question."""
+    """Return whether a turn repeats the one before it word for word.
+
+    A short turn may well be said by both sides, if it is no question.
+    """
     if abs(len(text) - len(heard)) > _MARKS + len(text) // 5:  # most texts
         return False
     said = words(text)
@@ -202,8 +217,11 @@ def repeats_the_last(text: str, heard: str) -> bool:
 
 
 def _last_turn(heard: str, brief: str) -> Iterator[str]:
-    """Yield what may be the last turn of a message: all of it, the text after the name of its speaker, a title and
-    the text behind it; each also without a last paragraph, which may ask for a form."""
+    """Yield the texts that may be the last turn of a message.
+
+    They are all of it, the text after the speaker's name, its title, and the text after the title; each also
+    without a last paragraph, which may ask for a form.
+    """
     whole, _, paragraph = heard.rpartition("\n\n")
     for text in (heard, whole) if whole and paragraph else (heard,):
         yield text
@@ -227,7 +245,7 @@ def _find_near(marked: bytes, prompts: Sequence[_Prompt]) -> list[_Prompt]:
 
 
 def _repeats_prompts(text: str, said: Sequence[str], prompts: Sequence[_Prompt]) -> bool:
-    """Return whether a text is made of whole sentences of a prompt, a part of one, an example of it, or mostly copied."""
+    """Return whether a text is whole sentences, a part or an example of a prompt, or mostly copied."""
     near = _find_near(_mark_sentences(text), prompts) if text.isascii() else prompts
     if not near:  # most texts
         return False

@@ -1,7 +1,8 @@
-"""A layout of replies as strings: what stands before the first turn, between turns and after the last one.
+"""A layout of replies as strings: the texts before the first turn, between turns and after the last one.
 
-`Layout.read` cuts a reply at these strings. It returns a conversation only if the general reader would give exactly
-this one: nothing in a turn can belong to a layout, name a speaker, end the conversation or give a probability.
+`Layout.read` cuts a reply at these strings. It returns a conversation only if the general reader would give
+exactly this one: nothing in a turn can belong to a layout, name a speaker, end the conversation or give a
+probability.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ class Layout(msgspec.Struct):
     named: whether its labels hold more than a role, which may be a person's name.
     edges: marks with which a turn may begin and end like a word.
     code: how it writes quotation marks and letters beyond ASCII.
-    tails: the texts before and after the probability, and whether it is a percentage. The text before one comes after the
-      last turn, or after a label that has only the end marker.
+    tails: the texts before and after the probability, and whether it is a percentage. The text before one
+      comes after the last turn, or after a label that has only the end marker.
     """
 
     head: str
@@ -100,8 +101,10 @@ class Layout(msgspec.Struct):
     tails: dict[Behind, Tail]
 
     def read(self, text: str, labels: frozenset[str]) -> Conversation | None:
-        """Return the conversation in a text that begins with `head`; None if it departs from the layout anywhere.
-        `labels` are words that may name a speaker."""
+        """Return the conversation in a text that begins with `head`; None if it departs from the layout.
+
+        `labels` are words that may name a speaker.
+        """
         if not any(text.endswith(after) and before in text for before, after, _ in self.tails):
             return None
         cut = self._cut(text[len(self.head) :])
@@ -123,7 +126,7 @@ class Layout(msgspec.Struct):
         return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs)
 
     def is_like(self, other: Layout) -> bool:
-        """Return whether another layout is the same but for the number of digits, the code and what follows the turns."""
+        """Return whether another layout differs only in its digits, its code or the text after the turns."""
         return (
             self.head == other.head
             and {skeleton(gap): role for gap, role in self.gaps.items()}
@@ -170,8 +173,10 @@ class Layout(msgspec.Struct):
         return said, speakers
 
     def _split_tail(self, last: str) -> tuple[str, str, Tail] | None:
-        """Return the last turn's words, the probability and the meaning of what surrounds it. There are no words
-        behind a label that has only the end marker."""
+        """Return the last turn's words, the probability and the tail around it; None if no tail fits.
+
+        The words are empty after a label that has only the end marker.
+        """
         for (before, after, percent), tail in self.tails.items():
             said, found, rest = last.partition(before)
             if found and rest.endswith(after) and not (tail.labelled and said):
@@ -181,7 +186,7 @@ class Layout(msgspec.Struct):
         return None
 
     def _decode(self, said: list[str]) -> bool:
-        """Decode the turns in place; return False if one holds a character that may mean something to the layout."""
+        """Decode the turns in place; return False if one holds a character that may belong to the layout."""
         bare = whole = " ".join(said)
         if self.code and _WRITTEN[self.code] in whole:
             bare = _ESCAPES[self.code].sub("", whole)
@@ -239,8 +244,7 @@ class Layout(msgspec.Struct):
 
 
 def _words(text: str, marks: str, pattern: re.Pattern[str]) -> list[str]:
-    """Return the words of a text: what the pattern finds, which is looked for only where there are more marks than
-    these."""
+    """Return the words of a text; the pattern runs only if there are more marks than these."""
     for mark in marks:
         text = text.replace(mark, " ")
     words = text.split()
@@ -261,7 +265,10 @@ def _zeros(mark: re.Match[str]) -> str:
 
 
 def skeleton(gap: str) -> str:
-    """Return a text between turns with one digit for any number and one kind of straight quotation marks, as in Python."""
+    """Return a text between turns with one digit for any number and one kind of straight quotation marks.
+
+    Python literals use either kind.
+    """
     return DIGITS.sub("0", gap).replace("'", '"')
 
 

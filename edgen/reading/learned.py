@@ -1,12 +1,13 @@
 """Layouts learned from replies that `conversation.read` has read.
 
-Most replies to one prompt have the same layout: the same characters before the first turn, before each role's other
-turns (numbers apart), and after the last turn. Once two replies begin with the same characters, these strings are kept.
-A later reply is cut at them, without any rule.
+Most replies to one prompt have the same layout: the same characters before the first turn, before each role's
+other turns (numbers apart), and after the last turn. Once two replies begin with the same characters, these
+strings are kept. A later reply is cut at them, without any rule.
 
-This path is taken only if the general reader would give exactly the same result: nothing in a turn can belong to a
-layout, name a speaker, end the conversation or give a probability. In doubt the general reader reads the reply. So
-neither the learned layouts nor their order change a result (`tests/reading/test_learned.py` compares both readers).
+This path is taken only if the general reader would give exactly the same result: nothing in a turn can belong
+to a layout, name a speaker, end the conversation or give a probability. In doubt the general reader reads the
+reply. So neither the learned layouts nor their order change a result (`tests/reading/test_learned.py`
+compares both readers).
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class Layouts:
         return None
 
     def learn(self, text: str, result: Conversation) -> None:
-        """Learn the layout of a text that the general reader read as `result`, if another text began like it."""
+        """Learn the layout of a text that was read as `result`, if another text began the same way."""
         at = text.find(result.turns[0].text)
         if (
             not _KEY <= at <= _LONGEST
@@ -228,7 +229,7 @@ def _find_gaps(text: str, result: Conversation, at: int) -> tuple[list[str], str
 
 
 def _find_written(text: str, said: str, at: int, *, quoted: bool) -> tuple[int, int]:
-    """Return where the text of a turn stands next, as it is or in a code, and that code; -1 if it does not."""
+    """Return (place, code) of a turn's next text, as it is or in a code; a place of -1 if there is none."""
     codes = (PLAIN, QUOTED, JSON, DOUBLED) if quoted else (PLAIN,)
     for code in codes:
         place = text.find(_WRITERS[code](said), at)
@@ -244,8 +245,10 @@ def _is_alias(head: str, words: RoleWords) -> bool:
 
 
 def _is_regular(head: str, gaps: Sequence[str]) -> bool:
-    """Return whether every turn begins and ends alike, at a line break or a quotation mark: then no rule counts
-    turns."""
+    """Return whether every turn begins and ends alike, at a line break or a quotation mark.
+
+    Then no rule counts turns.
+    """
     closings = {skeleton(gap.partition("\n")[0] if "\n" in gap else gap[:1]) for gap in gaps}
     closings = {TOKEN.sub("", closing) if "<" in closing else closing for closing in closings}
     openings = {skeleton(before[-1:]) if before[-1:] in _QUOTES else "" for before in (head, *gaps)}

@@ -1,9 +1,11 @@
-"""Detection of another speaker inside a turn: `That is right. Student: But why?`, `<b>Lehrer:</b> …`, `“Why?” asks Anna's teacher`.
+"""Detection of another speaker inside a turn.
 
-A turn that two sides share is the worst error of a reader, since nothing shows it. A finding is named as a repair; the
-text stays. Looked for are the roles' names, the words for them in every language, and names with a title, where a label can
-stand: at the beginning of a turn, a line or a sentence. Most turns hold no colon, no bracket and no quotation, and cost a
-few comparisons.
+Examples are `That is right. Student: But why?`, `<b>Lehrer:</b> …` and `“Why?” asks Anna's teacher`.
+
+A turn that two sides share is the worst error of a reader, since nothing shows it. A finding is named as a
+repair; the text stays. The detector searches for the roles' names, the words for them in every language, and
+names with a title, where a label can stand: at the beginning of a turn, a line or a sentence. Most turns hold
+no colon, no bracket and no quotation, and cost a few comparisons.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ _NAME = r"[^\W\d_a-z][\w'’-]{0,20}(?:\s[^\W\d_a-z][\w'’-]{0,20})?"
 _OTHERS = (
     r"narrator|classmate|parent|principal|headmaster|headmistress|coach|counsell?or|interviewer|moderator"
 )
-# Words that mostly name no speaker: what is behind their colon has to be a sentence.
+# Words that mostly name no speaker: the text after their colon has to be a sentence.
 _YOU = (
     r"you|me|human|ai|bot|usu[aá]ri[oa]|utilizador|utilisat(?:eur|rice)|benutzer(?:in)?|nutzer(?:in)?|utente|gebruiker|użytkownik"
     r"|пользователь|користувач|kullanıcı|用户|用戶|ユーザー|사용자|(?:ال)?مستخدم|ה?משתמש|उपयोगकर्ता|người\sdùng|asistente|assistente|assistant"
@@ -92,7 +94,7 @@ _UTTERED = r"(?-i:[\"“„«]?[^\W\d_a-z]\S{0,40}\s\S[^\n]{1,400}[.!?…])"
 _LETTERED = re.compile(
     r"\n[^\S\n]*(?:[\[<(](?P<inside>[A-Z])\d?[\])>]|(?P<before>[A-Z])\d?[^\S\n]?(?:[>)]|[-–—](?=\s)))[^\S\n]{1,3}(?=\S)"
 )
-# Behind a letter stand definitions, too: `T: The temperature.`
+# After a letter there may be a definition, too: `T: The temperature.`
 _PERSONAL = re.compile(
     r"(?i)[?!]|(?<!\w)(?:i|we|you|me|my|our|your|yes|no|oh|ok|okay|but|well|hmm+|thanks?|sorry)(?!\w)"
 ).search
@@ -115,8 +117,18 @@ _WORDS = re.compile(r"[^\W_]+").findall
 
 
 class _Patterns(NamedTuple):
-    """Words that a speaker's name holds; labels before a colon; those that count before a sentence alone; names with a title; labels without a colon; speech with
-    a verb; gestures between marks. Patterns are compiled at first use: each costs as much as reading a hundred replies, and few turns need one."""
+    """The patterns of speakers' names.
+
+    words: words that a speaker's name holds.
+    label, titled: labels before a colon, and names with a title.
+    short: labels before a colon that count only before a sentence.
+    alone: labels without a colon.
+    spoken: a speaker and a verb of speech next to a quotation.
+    gesture: gestures of a speaker between marks.
+
+    Patterns are compiled at first use: each costs as much as reading a hundred replies, and few turns need
+    one.
+    """
 
     words: frozenset[str]
     label: re.Pattern[str]
@@ -171,7 +183,7 @@ def _gestures(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> boo
 
 
 def _labelled(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> bool:
-    """Return whether a label stands before one of the text's colons; the speaker's own at its beginning is none."""
+    """Return whether a label stands before a colon, except the speaker's own at the beginning."""
     for colon in islice(_COLON.finditer(text), _MOST):
         place = colon.start()
         begin = max(0, place - _REACH)
@@ -190,8 +202,11 @@ def _labelled(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> boo
 
 
 def _labelled_in_short(text: str, begin: int, place: int, own: str, roles: RoleWords) -> bool:
-    """Return whether a letter, a number or another word that mostly names no speaker stands before a colon as a label:
-    `S: But why?` A list of letters is none, nor is a dialogue that the turn shows."""
+    """Return whether a letter, a number or a word that mostly names no speaker is a label: `S: But why?`
+
+    It stands before the colon at `place`. A list of letters is no label, nor is a dialogue that the turn
+    shows.
+    """
     found = _patterns(roles).short.search(text, begin, place)
     if found is None:
         return False

@@ -1,4 +1,5 @@
-"""Texts that only hold the place of one: dots, `Teacher: ...`, `<your answer>`, `Votre réponse ici`, `lorem ipsum`."""
+"""Placeholders instead of texts: dots, `Teacher: ...`, `<your answer>`, `Votre réponse ici`,
+`lorem ipsum`."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ _TRAILING = re.compile(
 _EMPTY_JSON = re.compile(
     r"\A\{\s{0,9}(?:\"\w{1,30}\"\s{0,9}:\s{0,9}(?:null|\"\s{0,9}\"|\[\s?\]|\{\s?\})\s{0,9}){0,1}\}\Z"
 )
-# A variable of a template: `{topic}`, `{{ text }}`, `${answer}`, `%s`. A set of numbers or letters is none.
+# A variable of a template: `{topic}`, `{{ text }}`, `${answer}`, `%s`, but not a set of numbers or letters.
 _VARIABLE = re.compile(
     r"\A(?:\$?\{{1,3}\s?[A-Za-z_]{3,30}\s?\}{1,3}|%s|\$[A-Za-z_]{3,30}|__[a-z_]{3,30}__|[xX]{3,20})\Z"
 )
@@ -85,7 +86,7 @@ _PHRASES = compile_later(
     r"|(?:ここに)?.{0,6}を入力.{0,8}|.{0,8}입력하세요"
 )
 
-# A line of ASCII that begins with another word, and has no mark of a placeholder, is none: most texts.
+# Most texts: a line of ASCII with another first word and no mark of a placeholder is no placeholder.
 _FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
     [
         "your", "the", "my", "some", "student", "students", "teacher", "teachers", "tutor", "tutors", "user", "users",

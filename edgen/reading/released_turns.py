@@ -1,4 +1,4 @@
-"""One turn of a released Education Dialogue file, without what its own reader left behind.
+"""One turn of a released Education Dialogue file, without the debris of the reader that made the file.
 
 Those files hold texts such as `?"",`, `."` before a stage tag, `...",` and a marker as a turn.
 """
@@ -34,8 +34,11 @@ def are_plain(texts: Sequence[str]) -> bool:
 
 
 def clean_turn(text: str) -> tuple[str, bool, tuple[str, ...]]:
-    """(text without debris and end marker, whether it held the marker, the names of the repairs). The text is "" if
-    nothing is said: a turn of dots, of debris, or of the marker alone. The sentence's own quotation marks stay."""
+    """Return (text without debris and end marker, whether it held the marker, the names of the repairs).
+
+    The text is "" if nothing is said: a turn of dots, of debris, or of the marker alone. The sentence's own
+    quotation marks stay.
+    """
     return (text, False, ()) if is_plain(text) else _cleaned(text)
 
 

@@ -1,4 +1,4 @@
-"""The names of what the reader mends: the vocabulary of `Conversation.repairs`.
+"""The names of what the reader fixes: the vocabulary of `Conversation.repairs`.
 
 The published layout and plain JSON need no repair, nor does an end marker in square brackets in any case.
 """
@@ -21,7 +21,7 @@ class Repair(enum.StrEnum):
     JSON_ESCAPES = "json_escapes"  # backslashes that JSON wanted doubled, as in \frac
     LAYOUT = "layout"  # other lines than the published ones: numbers, bold, no brackets, other quotes;
     # in a turn of self-play: a label, JSON or quotation marks around it
-    ROLE_NAME = "role_name"  # a name or a note beside the role was dropped
+    ROLE_NAME = "role_name"  # a name or a note next to the role was dropped
     ROLE_ALIAS = "role_alias"  # a tutor was taken as the teacher, a pupil as the student
     MISSING_QUOTE = "missing_quote"  # a turn opened its quotation marks and never closed them
     STRAY_DEBRIS = "stray_debris"  # layout left at a turn's ends: quotation marks, commas, tokens

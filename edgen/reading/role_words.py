@@ -1,8 +1,8 @@
-"""What other languages call a teacher and a student, where a line begins with it.
+"""The words of other languages for a teacher and a student, as a line begins with them.
 
-A language's words for the teacher, then for the student, men's and women's forms alike; an underscore stands for a
-blank. A word that also stands for a
-thing, a subject or an order would split a turn: `Maître`, `docente` and `élève` stand for people alone.
+Each language has its words for the teacher, then for the student, men's and women's forms alike; an
+underscore stands for a blank. A word that also stands for a thing, a subject or an order would split a turn,
+so each word stands for people alone, as `Maître`, `docente` and `élève` do.
 """
 
 from __future__ import annotations

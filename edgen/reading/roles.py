@@ -1,7 +1,7 @@
 """The roles of a conversation as data: what turns call them, and which words may name them.
 
-`RoleWords` is what every reader takes; `TEACHER_STUDENT` is the default. A pattern that names roles is a `RolePattern`,
-compiled once for each `RoleWords`.
+Every reader takes a `RoleWords`; `TEACHER_STUDENT` is the default. A pattern that names roles is a
+`RolePattern`, compiled once for each `RoleWords`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ OwnWords = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class _Names(dict[str, str]):
-    """Roles by their names in lower case. A pattern that ignores case also matches ſ for s, and İ and ı for i."""
+    """Roles by their names in lower case.
+
+    A pattern that ignores case also matches ſ for s, and İ and ı for i, so these find the role as well.
+    """
 
     def __missing__(self, name: str) -> str:
         plain = name.upper().lower().replace("\u0307", "")
@@ -62,9 +65,11 @@ class _Names(dict[str, str]):
 class RoleWords:
     """The roles of a conversation, two or more. Compared by identity: make one and keep it.
 
-    `names` are what turns carry. `aliases` (in lower case) are taken only where a reply does not speak of the roles by
-    name. `languages` hold other languages' words for each role, in the order of `names`. `own` are a job's own words,
-    which come before all others. `titled` is the role of whoever is called Mr. or Ms.
+    names: the roles as turns carry them.
+    aliases: other words for them, in lower case; used only if a reply does not speak of the roles by name.
+    languages: other languages' words for each role, in the order of `names`.
+    own: a job's own words, which come before all others.
+    titled: the role of a person who is called Mr. or Ms.; None if it is unknown.
     """
 
     names: tuple[str, ...]
@@ -108,8 +113,11 @@ class RoleWords:
         return self.aliases.get(name[:40].strip().lower())
 
     def called(self, name: str) -> str | None:
-        """Return the role that a name stands for in any language, with or without an article, but for the roles' own
-        names alone: `tutor`, `the student`, `Der Lehrer`, `l’élève`."""
+        """Return the role that a name stands for in any language, with or without an article; or None.
+
+        Examples are `tutor`, `the student`, `Der Lehrer` and `l’élève`. A role's own name counts only with an
+        article.
+        """
         word = name.lower().replace("’", "'")
         article, _, noun = word.partition("'" if word.startswith("l'") else " ")
         found = self._others.get(word)
@@ -147,10 +155,13 @@ class RoleWords:
 class RolePattern:
     """A regular expression that names roles.
 
-    In its source ROLE stands for the roles' names in lower case, NAME for the names as they are, UPPER for them in
-    capitals, ALIAS for the aliases, CALLED for those of more than a letter, SPELT for every spelling of names and
-    aliases, FOREIGN for a group `foreign_0`, `foreign_1` … of other languages' words for each role, OWN for the role
-    asked for.
+    These words in its source stand for alternatives:
+
+    ROLE: the roles' names in lower case; NAME: as they are; UPPER: in capitals.
+    ALIAS: the aliases; CALLED: those of more than a letter.
+    SPELT: every spelling of names and aliases.
+    FOREIGN: a group `foreign_0`, `foreign_1` … of other languages' words for each role.
+    OWN: the role asked for.
     """
 
     def __init__(self, source: str, flags: int = 0) -> None:
@@ -210,7 +221,10 @@ TEACHER_STUDENT = RoleWords(
 
 
 def words_of(names: tuple[str, ...]) -> RoleWords:
-    """Return what the readers know of some roles: other words for them where one teaches and the other learns."""
+    """Return the words that the readers know for some roles, if one of them teaches and the other learns.
+
+    For other roles these are the names alone.
+    """
     if {*names} == {*TEACHER_STUDENT.names}:
         return TEACHER_STUDENT
     sides = [side_of(name) for name in names]

@@ -17,8 +17,10 @@ class PlainTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PlainJson(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """JSON in the plain layout. `verbatim`: the texts are taken as they stand, and `ended_by` holds what an end marker
-    would say."""
+    """JSON in the plain layout.
+
+    `verbatim`: the texts are taken as they stand, and `ended_by` holds what an end marker would say.
+    """
 
     conversation: tuple[PlainTurn, ...]
     probability: float | None = None
@@ -30,7 +32,7 @@ _PLAIN = msgspec.json.Decoder(PlainJson)
 
 
 def read_verbatim(text: str, roles: RoleWords) -> Conversation | None:
-    """Return the conversation that `dump` wrote; None for any other text, or if `read` could not have returned it."""
+    """Return the conversation that `dump` wrote; None for any other text or one that `read` cannot return."""
     if '"verbatim"' not in text:
         return None
     try:
@@ -53,8 +55,11 @@ def read_verbatim(text: str, roles: RoleWords) -> Conversation | None:
 
 
 def dump(conversation: Conversation) -> str:
-    """Return a reply text with `read(dump(x)) == x`, for every x without repairs whose texts are stripped and hold no
-    end marker. Raises UnicodeEncodeError if a text holds a lone surrogate."""
+    """Return a reply text with `read(dump(x)) == x`, for every x without repairs whose texts are stripped and
+    hold no end marker.
+
+    Raises UnicodeEncodeError if a text holds a lone surrogate.
+    """
     turns = tuple(PlainTurn(turn.role, turn.text) for turn in conversation.turns)
     value = PlainJson(turns, conversation.probability, conversation.ended_by, verbatim=True)
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

@@ -1,7 +1,8 @@
-"""A turn with what its speaker does by it: a reply to a text and its actions.
+"""A turn with the actions that its speaker takes: a reply to a text and its actions.
 
-The actions stand in a JSON object (`{"text": "…", "actions": ["Hint"]}`), in a line of their own (`Actions: Hint,
-Question`) or in brackets in front (`[Hint, Question] …`). What is left is read as any turn is. Never raises; linear.
+The actions stand in a JSON object (`{"text": "…", "actions": ["Hint"]}`), in a line of their own
+(`Actions: Hint, Question`) or in brackets in front (`[Hint, Question] …`). The rest is read as any turn is.
+Never raises; linear.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _FRONT = re.compile(r"\A\s*[\[(]([^\[\]()\n]{1,200})[\])]\s*")
 
 
 class ActedTurn(msgspec.Struct, frozen=True):
-    """What a side says and does. `flagged`: it says that what it heard makes no sense; its text may be empty then."""
+    """A side's words and actions. `flagged`: it says that the last turn makes no sense; `text` may be ""."""
 
     text: str
     actions: tuple[str, ...]
@@ -53,8 +54,11 @@ def read_acted_turn(
     roles: RoleWords = TEACHER_STUDENT,
     words: OwnWords = (),
 ) -> ActedTurn | Rejection:
-    """What `role` says and does in a reply, or why it is no such turn. `actions` are those that it may take; they come
-    back as they are written there, in its order. Without any it need not say what it does."""
+    """Return the words and the actions of `role` in a reply, or a Rejection if it is no such turn.
+
+    `actions` are those that the role may take. The chosen ones come back as they are written there, in its
+    order. If there are none, the reply need not name any.
+    """
     body, named, flagged = _split(body_of(text), named=bool(actions))
     if flagged and not body.strip():
         return ActedTurn("", (), flagged=True)
@@ -75,7 +79,7 @@ def choose_actions(named: Any, actions: Collection[str]) -> tuple[str, ...] | Re
 
 
 def _split(text: str, *, named: bool) -> tuple[str, Any, bool]:
-    """What is said, the actions as they are named, and whether what was heard is said to make no sense."""
+    """Return the words, the actions as named, and whether the reply calls the last turn nonsense."""
     value = _json(text, named=named)
     if value is not None:
         said = value.get("text")

@@ -1,4 +1,4 @@
-"""The body of a short answer: without thinking and without a fence around it, and what it holds as JSON. Nothing raises."""
+"""The body of a short answer, without thinking and fences, and its value as JSON. Nothing raises."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ _BREAK = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def body_of(text: str) -> str:
-    """What of a reply is read: all but its thinking, up to MAX_READ characters."""
+    """Return the part of a reply that is read: the first MAX_READ characters, without thinking."""
     return drop_thinking(text[:MAX_READ], [])
 
 
 def unfenced(body: str) -> str:
-    """What stands in a fence that is all of a text; the text where there is none. Neither begins or ends with a blank."""
+    """Return the contents of a fence around a whole text, or the text if it has none; stripped."""
     return (fenced[1] if (fenced := _FENCED.match(body)) else body).strip()
 
 
 def inside_fence(body: str) -> str:
-    """What stands in the first code fence, all of the text where there is none."""
+    """Return the contents of the first code fence; all of the text if there is none."""
     fences = [found for _, found in zip(range(2), FENCE.finditer(body), strict=False)]
     return body[fences[0].end() : fences[1].start()] if len(fences) == 2 else body
 
 
 def with_line_feeds(text: str) -> str:
-    """Return the text with a line feed for whatever ends a line."""
+    """Return the text with a line feed for every kind of line end."""
     return _BREAK.sub("\n", text)
 
 
 def decoded(text: str) -> Any:
-    """Return the value that a text is as JSON; None where it is none."""
+    """Return the value of a JSON text; None if it is invalid."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
@@ -52,5 +52,5 @@ def object_in(body: str) -> dict[str, Any] | None:
 
 
 def fold_key(key: Any) -> str:
-    """Return a key as it is compared: without case, whatever stands between its words."""
+    """Return a key in the form in which keys are compared: case-folded, with one blank between its words."""
     return re.sub(r"[\s_-]+", " ", str(key)).strip().casefold()

@@ -1,8 +1,9 @@
-"""Which of the utterances that were offered a reply chooses, or what it says instead.
+"""The reader of a choice: which of the offered utterances a reply chooses, or what it says instead.
 
-A choice is a number, alone or with a word around it (`2`, `Option 2.`, `I choose 2`, `{"choice": 2}`), a number in front
-of an utterance (`2. I am on my way.`), or an utterance that was offered, to the letter. All else is something of the
-speaker's own, with or without `Say:` in front, and is read as any turn is. Never raises; linear.
+A choice is a number, alone or with a word around it (`2`, `Option 2.`, `I choose 2`, `{"choice": 2}`), a
+number in front of an utterance (`2. I am on my way.`), or exactly one of the offered utterances. Anything
+else is the speaker's own words, with or without `Say:` in front, and is read as any turn is. Never raises;
+linear.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ _BEGUN = 8  # letters of an utterance that nobody says by chance
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """`number`: which one was chosen, from 1; None where `text` is said instead. `ended`: with the end marker."""
+    """A choice. `number` counts from 1; None if `text` is said instead. `ended`: with the end marker."""
 
     number: int | None
     text: str = ""
@@ -73,8 +74,11 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 def choice_form(offered: int, *, free: bool = False) -> Form:
-    """Return the form of a choice of `offered` utterances; an object with `say` is something of the speaker's own, if it is
-    `free`. A text in its place would tempt small models to write the utterance out."""
+    """Return the form of a choice of `offered` utterances.
+
+    If the choice is `free`, an object with `say` holds the speaker's own words. A bare text in its place
+    would tempt small models to write the utterance out.
+    """
     if not offered:
         return form(say=text_of())
     number = whole_number(1, offered)
@@ -92,8 +96,10 @@ def read_choice(
     roles: RoleWords = TEACHER_STUDENT,
     words: OwnWords = (),
 ) -> Chosen | Rejection:
-    """What `role` chooses of the utterances `offered`, numbered from 1, or says instead where it is `free` to; why
-    neither, where it is neither."""
+    """Return which of the utterances `offered` a role chooses, or what it says if it is `free` to.
+
+    The utterances are numbered from 1. Returns a Rejection if the reply does neither.
+    """
     body = _unwrapped(unfenced(body_of(text)), role)
     refused = find_service_refusal(refusal, finish_reason)
     if refused is not None:
@@ -145,7 +151,7 @@ def _split_words(body: str) -> tuple[int | None, str]:
         return None, _SAY.sub("", body, count=1)
     lines = [line.strip() for line in body.split("\n") if line.strip()]
     listed = _is_list(lines)
-    # A model may explain its choice, before it or behind; the last number of a list is none.
+    # A model may explain its choice, before or after it; the last number of a list is no choice.
     for line in dict.fromkeys((*lines[:1], *lines[-1:])):
         if (alone := _ALONE.fullmatch(line)) and not (listed and _NUMBERED.match(line)):
             return int(alone[1]), ""
@@ -155,8 +161,10 @@ def _split_words(body: str) -> tuple[int | None, str]:
 
 
 def _spelled(said: str, *, alone: bool) -> int | None:
-    """Return the number that a reply chooses in letters. `alone`: nothing but a number can be meant, so a word like
-    `second` says enough."""
+    """Return the number that a reply chooses in letters; None if it chooses none.
+
+    `alone`: the reply can only mean a number, so a word like `second` is enough.
+    """
     found = _IN_LETTERS.fullmatch(said.strip())
     if found is None or not (alone or _ASKED.match(said)):
         return None
@@ -165,7 +173,7 @@ def _spelled(said: str, *, alone: bool) -> int | None:
 
 
 def _states_one(body: str, number: int | None) -> bool:
-    """Return whether a number is a choice by itself, in JSON or on a line of its own, and does not number an item."""
+    """Return whether a number is a choice by itself, in JSON or alone on a line, rather than an item's."""
     if number is None:
         return False
     return body.startswith("{") or any(_ALONE.fullmatch(line.strip()) for line in body.split("\n"))
@@ -212,8 +220,10 @@ def _is_list(lines: Sequence[str]) -> bool:
 
 
 def _recited(said: str, offered: Sequence[str]) -> int:
-    """Return how many of the utterances stand in a reply, or are begun by one of its lines; several of them make
-    it a list of what can be chosen."""
+    """Return how many of the utterances stand in a reply or are begun by one of its lines.
+
+    More than one makes the reply a list of the choices.
+    """
     whole = _fold(said)
     texts = [_fold(_NUMBER.sub("", line)) for line in said.split("\n") if line.strip()]
     texts = [text for text in texts if len(text) >= _BEGUN] if len(texts) > 1 else []
@@ -224,8 +234,7 @@ def _recited(said: str, offered: Sequence[str]) -> int:
 
 
 def _place(said: str, offered: Sequence[str]) -> int | None:
-    """Return the number of an utterance that is said to the letter, but for case, blanks and quotation
-    marks."""
+    """Return the number of the utterance that a reply repeats, but for case, blanks and quotes; or None."""
     folded = _fold(said)
     return next((place for place, one in enumerate(offered, 1) if _fold(one) == folded), None)
 

@@ -1,7 +1,7 @@
 """The probability that a reply gives: one number in [0, 1], or None, never a guess.
 
-A percentage, a fraction (`1/5`, `1 in 5`, `2 out of 10`) and a decimal comma count as numbers; ranges, bounds,
-contradictions and words do not. Linear in the text's length.
+A percentage, a fraction (`1/5`, `1 in 5`, `2 out of 10`) and a decimal comma count as numbers; ranges,
+bounds, contradictions and words do not. Linear in the text's length.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RANGE = re.compile(
 
 # What follows a number that is no probability by itself: odds, the ends of an interval, a count.
 _PART = re.compile(r"\s?:\s?\d|,\s?\d+\s?\]|\s{1,3}(?:out\s+)?of\s")
-# Words behind the number that only explain it; their numbers are about something else.
+# Words after the number that only explain it; their numbers are about something else.
 _EXPLAINS = re.compile(
     r"(?i)[\s\"'”*_`.,;:()\[–—-]{1,12}(?:because|as|since|given|where|on\s+a\s+scale|the|due|this|there|although|while"
     r"|he|she|they|students?|based|with|considering)\b"
@@ -129,8 +129,10 @@ def _value(match: re.Match[str]) -> float | None:
 
 
 def read_probability(text: str) -> float | None:
-    """Return the probability in an answer to a question for it; None where there is no single number. JSON counts
-    by its value, so 0 and 1 are numbers there as well."""
+    """Return the probability in an answer to a question for it; None if there is no single number.
+
+    JSON counts by its value, so 0 and 1 are numbers there as well.
+    """
     body = body_of(text)
     value = decoded(unfenced(body)) if "{" in body else None
     if isinstance(value, dict) and len(value) == 1:

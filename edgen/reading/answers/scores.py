@@ -1,8 +1,8 @@
 """The scores of a rubric out of a judge's reply: a JSON object with a number for each name.
 
-The object may stand in a code fence or behind words, be spoiled as models spoil JSON, and hold the scores one level
-down. A number may be `7`, `"7"`, `"7/10"` or `{"score": 7, …}`. In doubt there are none: a name that is missing, that is
-given twice with two numbers, or a number out of range. Never raises; linear.
+The object may stand in a code fence or after words, have the errors that models make in JSON, and hold the
+scores one level down. A number may be `7`, `"7"`, `"7/10"` or `{"score": 7, …}`. There are no scores if a
+name is missing, if a name has two different numbers, or if a number is out of range. Never raises; linear.
 """
 
 from __future__ import annotations

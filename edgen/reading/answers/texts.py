@@ -1,9 +1,9 @@
 """Several texts that a model was asked to write: a reply to each of them, in its order.
 
-They stand in a JSON list (of texts, or of objects whose first text counts), in the first list of a JSON object, as the values of
-an object by number, or behind numbers or bullets, where one may go on over several lines. What stands in front of the first is a
-remark, as is a paragraph without a number behind the last. Where one text is asked for, all of the reply may be it. Never raises;
-linear.
+They stand in a JSON list (of texts, or of objects whose first text counts), in the first list of a JSON
+object, as the values of an object by number, or after numbers or bullets, where one text may continue over
+several lines. The words before the first text are a remark, as is a paragraph without a number after the
+last. If one text is asked for, it may be all of the reply. Never raises; linear.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def _listed(body: str, *, cut: bool) -> list[str]:
     if cut:
         return texts[:-1]
     if texts and len(texts) > 1 and not any("\n\n" in text for text in texts[:-1]):
-        texts[-1] = texts[-1].partition("\n\n")[0]  # a remark behind the list
+        texts[-1] = texts[-1].partition("\n\n")[0]  # a remark after the list
     return texts
 
 
 def _ascending(marks: Iterable[re.Match[str]]) -> list[re.Match[str]]:
-    """Return those numbers that go on from 1, so that a number inside of a text is none."""
+    """Return the numbers that count up from 1 without a gap, which leaves out numbers inside a text."""
     found: list[re.Match[str]] = []
     for mark in marks:
         if int(mark[1]) == len(found) + 1:

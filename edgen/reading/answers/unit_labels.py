@@ -1,8 +1,8 @@
 """The labels of numbered units: a reply to the labels of each, in the order of the numbers.
 
-They stand in a JSON object (`{"1": ["Hint"], "2": "Question"}`), wherever it is in the reply, or a line a unit (`1: Hint,
-Question`). A unit without a label, a label that there is not, several where one is asked for, and another number of units
-are no such reply. Never raises; linear.
+They stand in a JSON object (`{"1": ["Hint"], "2": "Question"}`), anywhere in the reply, or one line per unit
+(`1: Hint, Question`). A reply is rejected if a unit has no label, an unknown label, or several labels where
+one is asked for, or if the number of units differs. Never raises; linear.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Labels = tuple[str, ...]
 
 
 class Choice(NamedTuple):
-    """What one unit can carry: the labels, and whether more than one of them."""
+    """The labels that one unit can have, and whether it can have several of them."""
 
     labels: Collection[str]
     several: bool
@@ -92,7 +92,7 @@ def _none(detail: str) -> Rejection:
 
 
 def _named(text: str) -> dict[int, Any]:
-    """What the reply says of each number; empty where it says nothing of any."""
+    """Return the labels as the reply names them, by the number of the unit; empty if it names none."""
     value = object_in(text) or {}
     for inside in (value, *value.values()):
         if isinstance(inside, Mapping) and (found := _by_number(inside)):

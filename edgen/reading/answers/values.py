@@ -1,8 +1,9 @@
 """A list of short texts, one on each line or as JSON, out of a model's reply.
 
-Plain, numbered and bulleted lines, quoted or not, lines of a code fence, and a JSON list of texts (or an object that
-holds one) are values. Thinking, headings, a line that announces the list and a remark behind it are not. Where most
-lines have a number or a bullet, the others are remarks; so are one or two bare lines alone. Never raises; linear.
+Plain, numbered and bulleted lines, quoted or not, lines of a code fence, and a JSON list of texts (or an
+object that holds one) are values. Thinking, headings, a line that announces the list and a remark after it
+are not. If most lines have a number or a bullet, the others are remarks; so are one or two bare lines alone.
+Never raises; linear.
 """
 
 from __future__ import annotations

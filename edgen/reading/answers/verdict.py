@@ -1,12 +1,13 @@
-"""What a judge that was asked to output 1 or 2 answered: 1, 2, or None.
+"""The verdict of a judge that was asked to output 1 or 2: 1, 2, or None.
 
-An answer form is a line that is nothing but an answer: `2`, `**Output: 2**`, `Interaction 2`, `{"answer": 2}`,
-`Response 2 is better.` The one at the end counts, whatever is weighed before it; else the one at the start, if nothing
-behind it takes it back. Two that differ are None. Where there is no answer form, a sentence may state the side
-(`verdict_prose`). A lesson that goes on, a list, a score and an answer that somebody in the lesson gives are none. In
-doubt it is None: a misread verdict would be a wrong label, one that is not read is asked for again.
+An answer form is a line that is nothing but an answer: `2`, `**Output: 2**`, `Interaction 2`,
+`{"answer": 2}`, `Response 2 is better.` The one at the end counts, regardless of the reasoning before it;
+else the one at the start, if nothing after it takes it back. Two that differ give None. Without an answer
+form, a sentence may state the side (`verdict_prose`). A lesson that continues, a list, a score and an answer
+that somebody in the lesson gives do not count. In doubt the verdict is None: a misread verdict would be a
+wrong label, while an unread one is retried.
 
-Never raises. Of a long reply, whole lines at its start and its end are looked at, which bounds the cost.
+Never raises. Of a long reply, only whole lines at its start and its end are read, which bounds the cost.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ _SCORE = words(
 )
 # An explanation, so what stands before it is no heading.
 _EXPLAINED = words(r"(?:the )?(?:reason|reasoning|explanation|justification|rationale|because|why)\b")
-# A bare number behind these words may be what somebody in the lesson said.
+# A bare number after these words may be what somebody in the lesson said.
 _QUOTES = words(
     r"\b(?:says?|said|asks?|asked|answer(?:s|ed)|repl(?:ies|ied)|wr(?:ites|ote)|comput\w{1,3}|gets?|got|finds?|found|counts?|calculat\w{1,3}"
     r"|adds?|step|number|equals?|result|sum|solution)\b|[\"«»0-9:\ue001\ue002]"
@@ -122,7 +123,7 @@ _SPELLINGS = str.maketrans("１２：。（）_’‘“”„№", '12:.() \'\'
 def read_verdict(
     text: str, *, finish_reason: FinishReason = "stop", refusal: str | None = None
 ) -> Choice | None:
-    """Which of the two a judge's reply names, or None."""
+    """Return the side that a judge's reply names; None if it names neither or is in doubt."""
     if refusal is not None or finish_reason in ("length", "content_filter"):
         return None
     if text.rfind("<think") > text.rfind("</"):
@@ -135,7 +136,7 @@ def read_verdict(
     forms = [_form(line, alone=len(lines) == 1) for line in lines]
     if any(_ROLE.match(line) for line in lines):
         return _beside_a_lesson(forms)
-    # Beside other lines an ordinal is no answer, beside a score an overall one is another score.
+    # Next to other lines an ordinal is no answer; next to a score, an overall one is another score.
     scored = any(form is None and _SCORE.fullmatch(line) for line, form in zip(lines, forms, strict=True))
     doubtful = {_Kind.ORDINAL: len(lines) > 1, _Kind.OVERALL: scored}
     return _decided(lines, [None if form and doubtful.get(form.kind) else form for form in forms])

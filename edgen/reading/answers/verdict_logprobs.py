@@ -1,11 +1,12 @@
-"""How sure a judge is of the verdict that its reply states: P(1) / (P(1) + P(2)), from log probabilities.
+"""The certainty of a judge's verdict from log probabilities: P(1) / (P(1) + P(2)).
 
-The formula is that of AI feedback in Lee et al. 2023 (RLAIF, arXiv 2309.00267): the probabilities of the tokens "1" and
-"2" where the verdict stands, shared out between the two. Where it stands is found by the reader of verdicts itself: it is the last mention of a side from
-which on everything said the other way round gives the other verdict. Thoughts and reasons before it, and what is
-repeated behind it, do not matter; a verdict in JSON is found as one in words is. All likely tokens that begin the same
-side there are added up. The probability of a side that no listed token begins is unknown: between 0 and what remains of
-1 after the listed tokens. So the result is bounds, which are equal if both sides are listed.
+The formula is that of AI feedback in Lee et al. 2023 (RLAIF, arXiv 2309.00267): the probabilities of the
+tokens "1" and "2" where the verdict stands, normalised over the two. The reader of verdicts finds that place:
+it is the last mention of a side which, with it and every later mention swapped, gives the other verdict.
+Thoughts and reasons before it, and repetitions after it, do not matter; JSON is treated like words. All
+likely tokens that begin the same side there are added up. The probability of a side that no listed token
+begins is unknown: between 0 and what remains of 1 after the listed tokens. So the result is a pair of bounds,
+which are equal if both sides are listed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from edgen.reading.answers.verdict_prose import Choice
 
 # Why a verdict has no probability.
 Gap = Literal[
-    "not_told",  # the service told no log probabilities
+    "not_told",  # the service returned no log probabilities
     "not_spelt",  # the tokens do not spell the answer
     "not_found",  # no single place decides the verdict
     "not_listed",  # the token there begins neither side
@@ -66,8 +67,10 @@ class Bounds(NamedTuple):
 
 
 def read_preference(text: str, said: Choice, tokens: Sequence[Token] | None) -> Bounds | Gap:
-    """Return the bounds of the probability of verdict 1 against verdict 2, of a reply that was read as `said`;
-    why there are none."""
+    """Return the bounds of verdict 1's probability against verdict 2's, for a reply read as `said`.
+
+    Returns a Gap, the reason, if there are none.
+    """
     if not tokens:
         return "not_told"
     answer = text.strip()
@@ -109,7 +112,7 @@ def _turn(mention: re.Match[str]) -> str:
 
 
 def _share(tokens: Sequence[Token], place: int, said: Choice, *, is_word: bool) -> Bounds | Gap:
-    """What verdict 1 has of the probability of both, where the character at `place` stands."""
+    """Return the share of verdict 1 in the probability of both, at the token around `place`."""
     ends = itertools.accumulate(len(token.text) for token in tokens)
     token, end = next(pair for pair in zip(tokens, ends, strict=True) if place < pair[1])
     before = token.text[: place - (end - len(token.text))]
@@ -129,7 +132,7 @@ def _share(tokens: Sequence[Token], place: int, said: Choice, *, is_word: bool) 
 
 
 def _likely(token: Token) -> Iterator[tuple[str, float]]:
-    """What may stand in a token's place: itself, and the others that are listed."""
+    """Yield (text, log probability) of the tokens that may stand in a token's place, itself first."""
     same = [
         (abs(logprob - token.logprob), place)
         for place, (text, logprob) in enumerate(token.top)
@@ -152,8 +155,11 @@ def _plain(text: str) -> str:
 
 
 def _begins(text: str, before: str, *, is_word: bool) -> Choice | None:
-    """Return the side that a token begins, behind what stands `before` the verdict in the token that was
-    said."""
+    """Return the side that a token begins; None if it begins none or could begin either.
+
+    `before` is the part of the token in the reply that stands before the verdict; the token must begin with
+    it if it holds words.
+    """
     if any(map(str.isalnum, before)):
         if not text.startswith(before):
             return None

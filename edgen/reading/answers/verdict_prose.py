@@ -1,11 +1,11 @@
-"""Which of two sides a sentence says is the better one, by a list of the ways in which it can be said.
+"""The statements of prose: which of two sides a sentence calls the better one, by a list of known wordings.
 
-A sentence counts if it is one of these from its start, or behind a clause that takes nothing back, and ends there or
-gives a reason: `Interaction 2 is better because …`, `I would choose the first one.` Better at one thing, for one kind
-of student, on the surface, perhaps, or in somebody else's eyes is no statement.
+A sentence counts if it has one of these wordings from its start, or after a clause that takes nothing back,
+and ends there or gives a reason: `Interaction 2 is better because …`, `I would choose the first one.` Better
+at one thing, for one kind of student, on the surface, perhaps, or in the eyes of others is no statement.
 
-Sentences come with one character for each side they mention (`mark_sides`), so that patterns are about sides and words
-and not about spelling. Every repetition in a pattern is bounded.
+Sentences have one character for each side they mention (`mark_sides`), so the patterns are about sides and
+words, not about spelling. Every repetition in a pattern is bounded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Choice = Literal[1, 2]
 
 
 def words(expression: str) -> re.Pattern[str]:
-    """Return a pattern of words in lower case, whatever case the text has."""
+    """Return a pattern of words that ignores case."""
     return compile_later(expression, re.IGNORECASE)
 
 
@@ -183,7 +183,7 @@ _OTHER_SIDE = words(r"\bthe other\b")
 
 
 _SHORTEST = len("1 wins")
-# `Said nobody.`, `For beginners, that is.`: behind a statement these take it back.
+# `Said nobody.`, `For beginners, that is.`: after a statement these take it back.
 _FRAGMENT = words(r"[^\s]{1,30}(?: [^\s]{1,30})?|(?:in|for|on|at|as|by|with|when|where)(?: [^\s]{1,30}){1,4}")
 
 
@@ -237,7 +237,7 @@ def states_other(said: Sequence[str], choice: Choice) -> bool:
 
 
 def is_retracted(said: Sequence[str], choice: Choice) -> bool:
-    """Return whether anything behind an answer takes it back or gives the other one."""
+    """Return whether any sentence after an answer takes it back or gives the other one."""
     retracted = (_RETRACTED.search(sentence) or _praises_other(sentence, choice) for sentence in said)
     return any(retracted) or states_other(said, choice)
 

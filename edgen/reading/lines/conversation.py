@@ -1,7 +1,7 @@
-"""Turns out of lines: everything that is not JSON.
+"""The reader of turns in lines: everything that is not JSON.
 
-`find_in_lines` cuts a text at the lines that start a turn, ends each turn where the layout says so, and keeps what
-stands around the turns apart. Linear in the text's length.
+`find_in_lines` cuts a text at the lines that start a turn, ends each turn where the layout says so, and keeps
+the text around the turns apart. Linear in the text's length.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LineConversation(Found):
 
     @property
     def speakers(self) -> int:
-        """How many roles say something."""
+        """Return the number of roles that say something."""
         return len({role for role, text, _ in self.entries if not is_silent(text)})
 
 
@@ -209,8 +209,11 @@ class _Reader:
     roles: RoleWords
 
     def turns(self, lines: Sequence[RoleLine], texts: Sequence[str], inside: Inside) -> None:
-        """Add all turns but the last, whose stripped bodies are `texts`. A turn of which only the ends may belong to the
-        layout is read here, any other by `turn`. What no turn has is not looked for in each of them."""
+        """Add all turns but the last, whose stripped bodies are `texts`.
+
+        A turn of which only the ends may belong to the layout is read here, any other by `turn`. A mark that
+        no turn has is not searched for in each of them.
+        """
         whole = inside.whole
         escaped, invisible = "\\" in whole, holds_invisible(whole)
         marked = inside.marked
@@ -247,7 +250,10 @@ class _Reader:
         return said if surroundings.STOP.search(said, start) is None else ""
 
     def turn(self, line: RoleLine, body: str, *, last: bool) -> str:
-        """Add the turn; what is behind it is returned, and named where it is words."""
+        """Add the turn; return the text after it that still has to be read, "" if there is none.
+
+        Words there that are dropped are noted as a repair.
+        """
         repairs = self.block.repairs
         marked = find_marker(body)
         said = body if marked is None else _closed(marked.said, body[marked.end :], self.openers)
@@ -280,7 +286,7 @@ class _Reader:
         return ""
 
     def _end(self, body: str, last: bool) -> tuple[int, bool]:
-        """Where in the body the turn ends, and whether a closing quotation mark says so."""
+        """Return the end of the turn in the body, and whether a closing quotation mark sets it."""
         stop = self._stop(body, last)
         stripped = body.lstrip()
         first = stripped[:1]
@@ -294,7 +300,10 @@ class _Reader:
         return stop, False
 
     def _stop(self, body: str, last: bool) -> int:
-        """Where the first line stands that cannot belong to the turn; lines inside a closed code block can."""
+        """Return the start of the first line that cannot belong to the turn, or the body's length.
+
+        Lines inside a closed code block can belong to it.
+        """
         line_end = body.find("\n")
         said = body.rstrip()
         if line_end < 0 or line_end >= len(said):
@@ -344,7 +353,7 @@ def _attached(said: str, behind: str) -> bool:
 
 
 def _closed(said: str, behind: str, openers: Collection[str]) -> str:
-    """What was said before an end marker, with the closing quotation mark that stands behind it."""
+    """Return the words before an end marker, with the closing quotation mark that stands after the marker."""
     start = len(said) - len(said.lstrip())
     first = said[start : start + 1]
     if first not in openers or _last_closing(said, CLOSERS[first], start + 1, len(said)) >= 0:
@@ -354,8 +363,10 @@ def _closed(said: str, behind: str, openers: Collection[str]) -> str:
 
 
 def _later_closing(body: str, closers: str, start: int, stop: int) -> int:
-    """Where the first line at or behind `stop` ends that closes what was opened before `start`; -1 if none does. A line
-    with quotation marks in pairs (`Probability: "0.2",`) closes nothing."""
+    """Return the end of the first line from `stop` on that closes a turn opened before `start`, or -1.
+
+    A line with quotation marks in pairs (`Probability: "0.2",`) closes nothing.
+    """
     odd = sum(body.count(c, start, stop) for c in closers) % 2
     at = stop
     while at < len(body):
@@ -369,7 +380,7 @@ def _later_closing(body: str, closers: str, start: int, stop: int) -> int:
 
 
 def _last_closing(body: str, closers: str, start: int, stop: int) -> int:
-    """Where the last line of body[start:stop] ends that a closing quotation mark ends; -1 if none does."""
+    """Return the end of the last line of body[start:stop] that a closing quotation mark ends, or -1."""
     at = start + len(body[start:stop].rstrip(" \t\r\n,;.]}")) - 1
     if at >= start and body[at] in closers and body[at - 1] != "\\":
         newline = body.find("\n", at, stop)

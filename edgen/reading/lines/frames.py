@@ -5,10 +5,10 @@
     | Teacher | Student |      “…,” said the teacher.
     | …       | …       |          … [Teacher]
 
-The text is rewritten as lines `Teacher: …`. A frame is what stands before a speaker's word on its line and what
-follows it, numbers, letters of a list and hours apart. It counts only if two speakers have it at least twice each,
-and if a mark that no sentence has is part of it. This is tried only where nothing else finds two speakers. Linear in
-the text's length.
+The text is rewritten as lines `Teacher: …`. A frame is what stands before a speaker's word on its line and
+what follows it, numbers, letters of a list and hours apart. It counts only if two speakers have it at least
+twice each, and if a mark that no sentence has is part of it. This is tried only where nothing else finds two
+speakers. Linear in the text's length.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _SIGNED = compile_later(
 
 
 class _Label(NamedTuple):
-    """A speaker's word: where its line begins and where the word ends, who it is, and what stands before it."""
+    """A speaker's word: the start of its line, its end, its role, and the shape of the text before it."""
 
     start: int
     end: int
@@ -82,7 +82,7 @@ def rewrite_frames(text: str, roles: RoleWords) -> str | None:
 
 @cache
 def _known(roles: RoleWords) -> tuple[Mapping[str, str], re.Pattern[str]]:
-    """Every word for a role, in any language, that is more than a letter, and an expression for them."""
+    """Return the role of each word for one, in any language, of two letters or more, and their pattern."""
     words = {word: role for word, role in roles.aliases.items() if len(word) > 1}
     for i, some in enumerate(roles.foreign()):
         words |= dict.fromkeys(some, roles.names[i])
@@ -99,9 +99,10 @@ def _any_of(words: Sequence[str]) -> str:
 
 
 def _legend(text: str, roles: RoleWords) -> tuple[Mapping[str, str], int]:
-    """The short names that the beginning of a reply gives the speakers, and where they end; none if it does
-    not name two
-    of them."""
+    """Return the short names that a reply's legend gives the speakers, and the end of one at its beginning.
+
+    ({}, 0) if it does not name two speakers.
+    """
     known, _ = _known(roles)
     found: dict[str, str] = {}
     end = 0
@@ -116,7 +117,7 @@ def _legend(text: str, roles: RoleWords) -> tuple[Mapping[str, str], int]:
 
 @cache
 def _abbreviations(roles: RoleWords) -> tuple[Mapping[str, str], re.Pattern[str]]:
-    """The beginnings of the roles' names that only one of them has: `T`, `Stu.`."""
+    """Return the beginnings that only one role's name has (`T`, `Stu.`), and their pattern."""
     starts = [(name[:length].title(), name) for name in roles.names for length in range(1, _BEGINNING)]
     each = Counter(start for start, _ in starts)
     words = {start: name for start, name in starts if each[start] == 1}
@@ -124,7 +125,7 @@ def _abbreviations(roles: RoleWords) -> tuple[Mapping[str, str], re.Pattern[str]
 
 
 def _labels(text: str, words: Mapping[str, str], pattern: re.Pattern[str]) -> list[_Label]:
-    """The first speaker's word of every line."""
+    """Return the first speaker's word of every line."""
     labels: list[_Label] = []
     last = -1
     for match in pattern.finditer(text):
@@ -141,7 +142,7 @@ def _labels(text: str, words: Mapping[str, str], pattern: re.Pattern[str]) -> li
 
 
 def _kind(token: str) -> str:
-    """The kind of a token, with one kind of quotation marks."""
+    """Return the kind of a token, with one kind of quotation marks."""
     return '"' if token in _QUOTES else kind_of(token)
 
 
@@ -172,7 +173,7 @@ def _speak(labels: Sequence[_Label]) -> bool:
 
 
 def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
-    """Return where each label's frame ends: the longest that most of them share; None where it is not shared."""
+    """Return the end of each label's frame, the longest that most share; None for a label without it."""
     tokens = [[*TOKEN.finditer(text, label.end, label.end + _RIGHT)] for label in labels]
     within = [*range(len(labels))]
     depth = 0
@@ -211,9 +212,10 @@ def _separates(left: tuple[str, ...], right: str, labels: Sequence[tuple[_Label,
 
 
 def _with_probability(text: str, left: tuple[str, ...], start: int) -> str:
-    """Return the text with the line behind the last turn's first, in the same frame, that gives the
-    probability as one under
-    its label alone."""
+    """Return the text with a later probability in the frame `left` on a line of its own.
+
+    The first one after `start` counts. Without one, the text is unchanged.
+    """
     for line in _CHANCE.finditer(text, start):
         if shape_of(line["left"]) == left:
             return f"{text[: line.start()]}\nProbability: {text[line.end() :]}"

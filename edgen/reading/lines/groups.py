@@ -1,7 +1,8 @@
-"""Which role lines make up one conversation: those under one heading, up to its end.
+"""The rules that find the role lines of one conversation: those under one heading, up to its end.
 
-Role lines also stand where nobody speaks: inside a quoted turn, in an explanation after the probability, in a second
-conversation. Every rule here looks first for the words or marks without which it cannot apply. Linear in the length.
+Role lines also stand where nobody speaks: inside a quoted turn, in an explanation after the probability, in a
+second conversation. Every rule here first searches for the words or marks without which it cannot apply.
+Linear in the length.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ def look_inside(lines: Sequence[RoleLine]) -> Inside:
 
 
 class Group(msgspec.Struct):
-    """The role lines of one conversation. `head` stands before them, `late` after its end; `plain` as in `Lines`."""
+    """The role lines of one conversation.
+
+    `head` is the text before them, `late` the text after its end; `plain` as in `Lines`.
+    """
 
     head: str
     lines: list[RoleLine]
@@ -79,7 +83,7 @@ def split_groups(found: Lines, inside: Inside) -> list[Group]:
 
 
 def _heading_in(body: str, lines: Sequence[RoleLine], number: int) -> int:
-    """Where the line break before the heading of the next conversation stands in a turn's body; -1 if there is none."""
+    """Return the place of the line break before the next conversation's heading in a body, or -1."""
     if not surroundings.may_head(fold(body)):
         return -1
     end = len(body.rstrip())
@@ -109,10 +113,10 @@ def _inside_quotes(body: str, at: int, lines: Sequence[RoleLine], number: int) -
 
 
 def cut_at_end(group: Group, inside: Inside) -> None:
-    """Leave the role lines of the conversation alone; the text from the first line after its end on is `late`.
+    """Keep only the role lines of the conversation; the text from the first line after its end on is `late`.
 
-    It ends with the turn that holds the end marker, or at the probability, once both sides spoke and an explanation
-    follows: later role lines only speak about it.
+    It ends with the turn that holds the end marker, or at the probability, once both sides spoke and an
+    explanation follows: later role lines only speak about it.
     """
     if not (inside.given or inside.marked):
         return
@@ -126,10 +130,10 @@ def cut_at_end(group: Group, inside: Inside) -> None:
 
 
 def _explained(lines: Sequence[RoleLine]) -> int:
-    """Which line's body gives the probability with an explanation after it; the number of lines if none does.
+    """Return the index of the line whose body gives the probability with an explanation after it.
 
-    Mere prose after it may be a lesson about probability: it counts only if neither another probability nor an end
-    marker comes later, and no more turns follow than stand before.
+    The number of lines if none does. Mere prose after it may be a lesson about probability: it counts only if
+    neither another probability nor an end marker comes later, and no more turns follow than stand before.
     """
     both = next((i for i, line in enumerate(lines) if line.role != lines[0].role), len(lines))
     marked, last = False, -1
@@ -152,9 +156,11 @@ def _explained(lines: Sequence[RoleLine]) -> int:
 
 
 def drop_nested(group: Group, firsts: Sequence[str]) -> None:
-    """Leave out role lines inside a turn's open quotation marks: those without quotation marks that follow a quoted
-    turn, up to the one that closes it, if that comes before the next quoted turn. `firsts`: each turn's first
-    character."""
+    """Leave out role lines inside a turn's open quotation marks.
+
+    They are those without quotation marks that follow a quoted turn, up to the one that closes it, if that
+    comes before the next quoted turn. `firsts`: each turn's first character.
+    """
     kinds = {*firsts}
     if kinds <= _DOUBLE or not kinds & _DOUBLE:
         return

@@ -1,4 +1,4 @@
-"""The expressions that find the labels of turns: what may stand before a speaker's name, next to it and after it."""
+"""The expressions that find labels: the text before a speaker's name, next to it and after it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BEFORE = r"""
     (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
 """.replace("KEYS", _KEYS)
 _PREFIX = rf"\n([^\w\n]{{0,40}}+{_BEFORE})"
-# The same before a role, where nothing but a colon behind its name shows quickly that it has no numbers and no key.
+# The same before a role. A colon directly after its name shows quickly that it has no numbers and no key.
 _AHEAD = rf"(?=(?:ROLE)[:：])(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
 _ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?:{_AHEAD}|{_BEFORE}))"
 _SPEAKS = (
@@ -44,7 +44,7 @@ _WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963-]{0,24}+"
 _BY_NAME = rf"""({_WORD}(?>(?:[ ]{_WORD}){{0,3}}))[ ]?
     [(\[][ ]?(ROLE)[ ]?[)\]](?:[*_"'”`]){{0,4}}[^\S\n]{{0,3}}[:：]"""
 # The groups of a label: the whole, what stands before the name, an article, the name, the role in it, a note, the separators
-# colon, tag and dash; a person's name and the role in brackets behind it.
+# colon, tag and dash; a person's name and the role in brackets after it.
 ROLE = RolePattern(
     rf"({_ROLE_PREFIX}(?:{_NAME % 'ROLE'}{_SEPARATOR}|{_BY_NAME}))", re.VERBOSE | re.MULTILINE | re.IGNORECASE
 )

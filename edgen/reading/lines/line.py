@@ -63,7 +63,7 @@ class Lines(msgspec.Struct):
 
 
 def count_speakers(lines: Iterable[RoleLine]) -> int:
-    """How many roles speak in some lines."""
+    """Return the number of roles that speak in some lines."""
     return len({line.role for line in lines})
 
 

@@ -1,8 +1,8 @@
 """Split a reply at the lines that start a turn, and read the marks of each: one pass, bounded work per line.
 
-`split_lines` cuts the text at every label with `re.split`, so that the labels and the bodies between them, put together
-again, are the text. The rules below then decide which labels count; the text of a label that does not count goes back
-to the body before it.
+`split_lines` cuts the text at every label with `re.split`, so that the labels and the bodies between them,
+joined again, are the text. The rules below then decide which labels count; the text of a label that does not
+count goes back to the body before it.
 """
 
 from __future__ import annotations
@@ -52,8 +52,10 @@ def split_lines(text: str, roles: RoleWords) -> Lines:
 
 
 def _without_unspaced(found: Lines, alone: list[RoleLine]) -> list[RoleLine]:
-    """Without names on lines of their own that follow a line of speech at once and are decorated otherwise, where most
-    follow a blank line."""
+    """Return the names on lines of their own that follow a blank line, or are decorated as these are.
+
+    All are returned unless most of them follow a blank line and two roles remain.
+    """
     before = [found.lead, *[line.body for line in found.lines[:-1]]]
     spaced = {
         id(line)
@@ -84,8 +86,11 @@ _NEVER_BESIDE = ("article", "clock", "to", "owner")
 
 
 def _without_odd_forms(found: Lines) -> Lines:
-    """Without `Students: 20`, `Student A: 3/4`, `Teacher, one thing:` and `Teacher at 9:00:` inside a turn: such forms
-    count only if they start lines in more than one turn, or if the role has no plain form."""
+    """Return the lines without odd forms inside a turn.
+
+    These are `Students: 20`, `Student A: 3/4`, `Teacher, one thing:` and `Teacher at 9:00:`. They count only
+    if they start lines in more than one turn, or if the role has no plain form.
+    """
     lines = found.lines
     if not any(line.form for line in lines):
         return found
@@ -108,7 +113,10 @@ def _without_odd_forms(found: Lines) -> Lines:
 
 
 def _form(added: str, note: str | None) -> str:
-    """How a role is written, "" if as the bare word, perhaps with a number or a note. `added` stands after the word."""
+    """Return the form in which a role is written; "" for the bare word, perhaps with a number or a note.
+
+    `added` stands after the word.
+    """
     if note is not None and note[-1:].isalnum() and (words := note.strip(" ,").removeprefix("at ")):
         if words[0].isdigit():
             return "clock"
@@ -122,8 +130,10 @@ def _form(added: str, note: str | None) -> str:
 
 
 def _without_examples(found: Lines) -> Lines:
-    """Without numbered lines, objects (`{"student": `), mentions and other marked ones where most lines are none of these:
-    they stand inside a turn."""
+    """Return the lines without numbered ones, objects (`{"student": `), mentions and other marked ones.
+
+    These stand inside a turn if most lines are not marked.
+    """
     lines = found.lines
     prefixes = {line.prefix for line in lines}
     marked = {prefix for prefix in prefixes if any(c.isalnum() or c == "{" for c in prefix)}
@@ -220,7 +230,7 @@ def _at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | Non
 
 
 def _people(lines: list[RoleLine]) -> dict[str, str]:
-    """What two lines alone say, each by the role that it may be the name of."""
+    """Return the texts of two lines as names with their roles; empty unless there are exactly two."""
     said = (
         [(line.body.lstrip(" ").partition("\n")[0], line.role) for line in lines] if len(lines) == 2 else []
     )
@@ -239,7 +249,7 @@ def _is_prose(line: RoleLine, article: str | None, tag: str | None) -> bool:
 
 
 def _open_value(line: RoleLine) -> None:
-    """Give the label what stands between a name that fills its line and the text: the key of the text, or a rule under
+    """Move the text between a name that fills its line and the speech to the label: a key, or a rule under
     the name."""
     if line.prefix.rstrip(" \t\"'")[-1:] in (":", "="):
         _open_key(line)
@@ -260,7 +270,7 @@ def _open_key(line: RoleLine) -> None:
 
 
 def decode_text(line: RoleLine) -> None:
-    """Decode a quoted text in which letters are written as JSON and YAML do, or marks as tables of values do."""
+    """Decode a quoted text with letters escaped as in JSON and YAML, or marks doubled as in tables."""
     said = line.body.strip()
     mark = said[:1]
     if mark in ("'", '"') and line.label.rstrip().endswith((",", ";")) and mark * 2 in said[1:-1]:
@@ -284,8 +294,10 @@ def _open(line: RoleLine) -> None:
 
 
 def _at_names(found: Lines, names: dict[str, str]) -> Lines:
-    """Return the text cut at lines under somebody's name as well. Where two lines only say who is who
-    (`Teacher: Ms. R`), they are no turns themselves."""
+    """Return the text cut at lines under a person's name as well.
+
+    Two lines that only say who is who (`Teacher: Ms. R`) are no turns themselves.
+    """
 
     def role_of(name: str, _: str) -> str | None:
         return names.get(name.rstrip(".").lower()) or names.get(name.lower())
@@ -305,8 +317,10 @@ def _at_names(found: Lines, names: dict[str, str]) -> Lines:
 
 
 def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[str, list[RoleLine]]:
-    """Return the text before the first line of a known role, and the lines of roles. `role_of` gets a name and the
-    text after it, and returns the role."""
+    """Return the text before the first line of a known role, and the lines of roles.
+
+    `role_of` gets a name and the text after it, and returns the role, or None.
+    """
     parts = NAMED.split(text, MAX_LINES)
     if len(parts) == 1:
         return text, []
@@ -345,9 +359,11 @@ _MARKS = " \t*_"
 
 
 def cut_at_other_words(found: Lines, roles: RoleWords) -> Lines:
-    """Return the text cut as well at lines inside a turn that call a role by another word or with an article (`Tutor:`,
-    `The student:`, `Die Lehrerin:`) and speak: nobody's words become part of another's. `Maestro: is a teacher` explains a
-    word. What follows the turns is not cut."""
+    """Return the text also cut at lines inside a turn that call a role by another word and speak.
+
+    Examples are `Tutor:`, `The student:` and `Die Lehrerin:`. So no speaker's words become part of another's.
+    `Maestro: is a teacher` explains a word. The text after the turns is not cut.
+    """
 
     def role_of(name: str, body: str) -> str | None:
         return None if body.lstrip(_MARKS)[:1].islower() else roles.called(name)

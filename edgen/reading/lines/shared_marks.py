@@ -3,8 +3,8 @@
     Teacher              ; Teacher         | Teacher || …       [turn1]            Teacher — *…*
     > Good morning!      : Good morning!   |-                   speaker = …        Student — *…*
 
-A mark counts only if all turns have it (the last one may lack the marks behind a turn), so that a
-quotation, a list or an emphasis in some turns stays as it is.
+A mark counts only if all turns have it (the last one may lack the marks after a turn), so that a quotation, a
+list or an emphasis in some turns stays as it is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from edgen.reading.lines.role_lines import decode_text
 _LEAST = 4  # turns: fewer may well agree by chance
 _LEADING = "|>:=~»→-–—"  # what no speech begins with
 _DASHES = (
-    "|>»—–"  # nor one behind a bare name and a colon, where the other marks may be a list's or a text's own
+    "|>»—–"  # nor one after a bare name and a colon, where the other marks may be a list's or a text's own
 )
 _QUOTES = (">", "|", ":")  # what begins each line of a text
 _EMPHASIS = ("**", "__", "*", "_")
@@ -61,7 +61,7 @@ def drop_shared_marks(found: Lines) -> bool:
 
 
 def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:
-    """The marks with which all texts begin."""
+    """Remove the marks with which all texts begin."""
     texts = [line.body.lstrip() for line in lines]
     marks = texts[0][: len(texts[0]) - len(texts[0].lstrip(f"{leading} "))]
     while not all(text.startswith(marks) for text in texts):
@@ -77,7 +77,7 @@ def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:
 
 
 def _drop_first_lines(lines: Sequence[RoleLine]) -> None:
-    """The lines with which all texts begin, numbers and roles apart: `Today at 9:30`, `To: Student`."""
+    """Remove the lines with which all texts begin, apart from numbers and roles: `Today at 9:30`."""
     roles = {line.role.lower() for line in lines}
     for _ in range(_MOST_BETWEEN):
         texts = [line.body.strip().partition("\n") for line in lines]
@@ -103,8 +103,10 @@ def _are_alike(lines: list[str], roles: Collection[str] = ()) -> bool:
 
 
 def _drop_ends(lines: Sequence[RoleLine]) -> None:
-    """The marks with which all texts end: `),`, `"/>`. The last text may lack what separates it from the
-    next."""
+    """Remove the marks with which all texts end: `),`, `"/>`.
+
+    The last text may lack the part that separates a text from the next.
+    """
     bodies = [line.body.rstrip() for line in lines[:-1]]
     shared = bodies[0][-_MOST_ENDS:]
     while not all(body.endswith(shared) for body in bodies):
@@ -125,9 +127,10 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
 
 
 def _drop_between(lines: Sequence[RoleLine]) -> None:
-    """The lines with which all bodies end in front of the next turn, numbers apart. Behind the last turn a
-    line that begins
-    like the first of them says something else, as in `[result]`."""
+    """Remove the lines with which all bodies end in front of the next turn, apart from numbers.
+
+    After the last turn, a line that begins like the first of them says something else, as in `[result]`.
+    """
     bodies = [line.body.rstrip().split("\n")[-_MOST_BETWEEN - 1 :] for line in lines[:-1]]
     shared = 0
     most = min(map(len, bodies)) - 1
@@ -145,8 +148,10 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
 
 
 def _drop_headings(lines: Sequence[RoleLine]) -> bool:
-    """The headings of parts in front of the next turn: numbered ones, and others that stand there more than
-    once."""
+    """Remove the headings of parts in front of the next turn; return whether there were any.
+
+    They are numbered ones, and others that stand there more than once.
+    """
     headings = []
     for line in lines[:-1]:
         said, _, last = line.body.rstrip().rpartition("\n")
@@ -161,7 +166,7 @@ def _drop_headings(lines: Sequence[RoleLine]) -> bool:
 
 
 def _drop_columns(lines: Sequence[RoleLine]) -> None:
-    """The columns of a table behind the longest, which has what is said."""
+    """Remove the columns of a table except the longest, which has the speech."""
     rows = [line.body.partition("\n")[0].strip(" |").split("|") for line in lines]
     if len({len(row) for row in rows}) > 1:
         return
@@ -172,7 +177,7 @@ def _drop_columns(lines: Sequence[RoleLine]) -> None:
 
 
 def _drop_emphasis(lines: Sequence[RoleLine], mark: str) -> None:
-    """The marks between which all texts stand."""
+    """Remove the marks between which all texts stand."""
     texts = [line.body.strip() for line in lines]
     # Lines below the last turn are no part of it.
     texts[-1] = texts[-1].partition("\n")[0].rstrip()

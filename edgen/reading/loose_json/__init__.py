@@ -1,1 +1,1 @@
-"""Conversations in JSON as models write it, mended where a strict parser refuses it."""
+"""Conversations in JSON as models write it, fixed where a strict parser refuses it."""

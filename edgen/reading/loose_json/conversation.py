@@ -32,7 +32,7 @@ _VALUES = frozenset({"value", "probability", "estimate", "score"})
 
 @dataclass(slots=True)
 class JsonConversation:
-    """What a reply holds before it is cleaned. `texts` may hold a conversation in lines."""
+    """The contents of a reply before it is cleaned. `texts` may hold a conversation in lines."""
 
     entries: list[tuple[str, str]] = field(default_factory=list)
     probabilities: list[Any] = field(default_factory=list)
@@ -133,7 +133,7 @@ def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> 
 
 
 def _note(said: Key, child: str, result: JsonConversation, keys: Keys) -> None:
-    """Note a text that is no turn: who ended it, somebody's name, or what may be a conversation in lines."""
+    """Note a text that is no turn: who ended it, a person's name, or what may be a conversation in lines."""
     if said.ended:
         result.ended_by = keys.roles.named_in(child)
     elif "\n" in child and keys.named in child:
@@ -143,7 +143,7 @@ def _note(said: Key, child: str, result: JsonConversation, keys: Keys) -> None:
 
 
 def _worth(found: list[tuple[str, str]], *, titled: bool, given: list[Any]) -> tuple[int, int]:
-    """How likely the turns of a container are the conversation: where it stands, and how many they are."""
+    """Return the rank of a container's turns as the conversation: by its place, then by their number."""
     named = _named(found)
     if titled and named > 1:
         return (_COMPLETE, 0) if given else (_TITLED, named)

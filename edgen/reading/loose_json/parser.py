@@ -1,7 +1,7 @@
-"""JSON as models write it: a strict parser first, and one that mends what the strict one refuses.
+"""JSON as models write it: a strict parser first, and one that fixes what the strict one refuses.
 
-Objects become Pairs, so that a key given twice is not lost. `parse` never raises and is linear in the text's length,
-however deep it is nested.
+Objects become Pairs, so that a key given twice is not lost. `parse` never raises and is linear in the text's
+length, at any depth of nesting.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _decode(text: str, at: int) -> tuple[Any, int]:
 
 
 def _count_keys(value: Any) -> int:
-    """How many members the objects of a value have."""
+    """Return the number of members in all objects of a value."""
     count, stack = 0, [value]
     while stack:
         value = stack.pop()
@@ -193,7 +193,7 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
             if len(stack) == MAX_DEPTH:
                 break
             if stack and tries < _TRIES:
-                # Most of what has to be mended is sound inside.
+                # Most JSON that needs a fix is valid inside.
                 try:
                     done, at = _STRICT.raw_decode(text, at - 1)
                     stack[-1].add(done)

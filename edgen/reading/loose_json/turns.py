@@ -20,7 +20,7 @@ _WHAT = (
 )  # fmt: skip
 WHOLES = frozenset({"conversation", "dialogue", "dialog", "transcript", "chat"})
 PROBABILITY = re.compile(r"(?i)probab|likelihood|chance|^p(?:_(?:underst|learn|succ|solv|help)\w{0,20})?$")
-# A key that is somebody's name, not a fact about him (`student_emotion`).
+# A key that is a person's name, not a fact about him (`student_emotion`).
 _SPEAKER = RolePattern(
     r"(?i)(?:[\W_]|\d){0,16}(?:ROLE)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:_(?:says|said|text|message|line|turn|response|reply|utterance|speech))?(?:[\W_]{0,16}|\s?[(\[].{1,80}[)\]][\W_]{0,8})\Z"
     r"|[^\n]{1,80}[(\[]\s?(?:ROLE)\s?[)\]]\W{0,8}\Z"
@@ -34,9 +34,11 @@ CONTAINERS = (dict, list)
 
 
 class Key(msgspec.Struct, frozen=True):
-    """What a key says: that a probability follows, or its contrary, who spoke the end marker, somebody's
-    name, or that
-    somebody speaks."""
+    """The meaning of a key.
+
+    `probable`: a probability follows, and if `negated`, its complement. `ended`: the value is who spoke the
+    end marker. `person`: the role whose name follows. `speaks`: the key is a speaker, whose words follow.
+    """
 
     probable: bool
     negated: bool
@@ -51,7 +53,7 @@ _NO_PLACE = 99
 
 
 class Keys(dict[str, Key]):
-    """What the keys of one reply say, each looked at once."""
+    """The meaning of the keys of one reply, each analysed once."""
 
     def __init__(self, roles: RoleWords) -> None:
         super().__init__()
@@ -76,9 +78,11 @@ class Keys(dict[str, Key]):
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What dictionaries with the same keys hold: the keys of who speaks and of what is said, the likeliest
-    first; whether
-    a key is a speaker's; and whether no key says anything else that counts."""
+    """The meaning of dictionaries with the same keys.
+
+    `who`, `what`: the keys of the speaker and of the text, the likeliest first. `speaks`: a key is a
+    speaker's. `quiet`: no key says anything else that counts.
+    """
 
     who: tuple[str, ...]
     what: tuple[str, ...]

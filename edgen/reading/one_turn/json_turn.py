@@ -23,14 +23,14 @@ _WHAT = (
     "turn", "statement", "words",
 )  # fmt: skip
 _ENDED = frozenset({"ended", "end", "end_of_conversation", "end_conversation", "is_end", "done", "finished"})
-# What else models put beside a turn; any other key makes the object a matter of the lesson.
+# Other keys that models put next to a turn; any further key makes the object a matter of the lesson.
 _BESIDE = frozenset(
     {
         *(_WHO - {"name"}), *_ENDED, "ended_by", "emotion", "tone", "mood", "action", "thought", "thoughts", "thinking", "reasoning",
         "turn", "turn_number", "number", "id", "step", "type", "probability", "language",
     }
 )  # fmt: skip
-# What makes JSON behind other words a matter of who says what.
+# A mark that JSON after other words is about who says what.
 _EMBEDDED = RolePattern(r"(?im)[\"'](?:role|speaker)[\"']\s{0,9}:|^[^\S\n]{0,20}[\"“](?:ROLE)[^\n:\"]{0,20}:")
 # What a model says before it does what was asked.
 ASIDE = re.compile(
@@ -48,8 +48,10 @@ class UnreadableError(Exception):
 
 
 def read_json_turn(text: str, own: str, roles: RoleWords) -> tuple[str, bool, list[str]] | None:
-    """(text, whether it ends the conversation, repairs) of the turn that a reply holds as JSON; None if there is none.
-    Raises UnreadableError if it holds the other side's words, several turns, or breaks off."""
+    """Return (text, whether it ends the conversation, repairs) of a turn in JSON in a reply; or None.
+
+    Raises UnreadableError if the JSON holds the other side's words or several turns, or breaks off.
+    """
     if not text.startswith(("{", "[")) and (":" not in text or not _EMBEDDED.of(roles).search(text)):
         return None
     marked = find_marker(text)
@@ -64,7 +66,7 @@ def read_json_turn(text: str, own: str, roles: RoleWords) -> tuple[str, bool, li
     said = _of_entries(spoken, own) if spoken.entries else _bare(values)
     if said is None and not spoken.entries:
         said = next(iter(spoken.texts), None)
-    # Words behind an object that names no speaker belong to the turn, and the object with them.
+    # Words after an object that names no speaker belong to the turn, and the object with them.
     if said is None or (not spoken.entries and (preamble or surroundings.has_words(parsed.after))):
         return None
     if preamble and not ASIDE.match(parsed.before.rstrip("`json \r\n")):
@@ -123,7 +125,10 @@ def _as_own(value: Any, own: str, roles: RoleWords) -> Any:
 
 
 def _of_entries(spoken: JsonConversation, own: str) -> str:
-    """What its own only turn says, with an end marker that stands as a turn of its own behind it."""
+    """Return the text of its own only turn, followed by an end marker that stands as a turn of its own.
+
+    Raises UnreadableError if the other side speaks, or if there are several turns.
+    """
     if any(role != own for role, _ in spoken.entries):
         raise UnreadableError(
             RejectionReason.SPEAKS_FOR_OTHER, f"the {own.lower()} also speaks for the other, in JSON"
@@ -141,8 +146,7 @@ def _only_marker(text: str) -> bool:
 
 
 def _bare(values: tuple[Any, ...]) -> str | None:
-    """Return the text of an object that holds nothing but what is said and what is known to stand beside
-    it."""
+    """Return the text of an object that holds only a turn and the keys known next to one; None otherwise."""
     if len(values) != 1:
         return None
     value = values[0][0] if len(values[0]) == 1 and not isinstance(values[0], Pairs) else values[0]

@@ -1,9 +1,9 @@
-"""Labels in one turn of self-play: the lines that name a speaker, told from lines that only mention one.
+"""Labels in one turn of self-play: the lines that name a speaker, not those that only mention one.
 
-A label stands at the beginning of a line, or behind a sentence if a sentence follows. Rarer manners (a role in another
-language, `You:`, people's names) count where both sides speak so. A role is no label inside a quotation, a table, a
-JSON object, a list of words, where it is spoken to (`Teacher, one thing: …`), or where a sentence was broken into
-lines. Linear in the text's length.
+A label stands at the beginning of a line, or after a sentence if a sentence follows. Rarer manners (a role in
+another language, `You:`, people's names) count where both sides speak so. A role is no label inside a
+quotation, a table, a JSON object, a list of words, where it is spoken to (`Teacher, one thing: …`), or where
+a sentence was broken into lines. Linear in the text's length.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ALIAS = RolePattern(
     r"[\])*_]{0,3}[^\S\n]{0,3}[:：][*_]{0,3}(?=\s|[\"“])"
 )
 _INITIAL = compile_later(r"(?i)(?:[*_]{0,2})(?P<name>[TS])[*_]{0,2}:[*_]{0,2}[^\S\n]{1,4}")
-# Any letter as a key: `M:` beside `S:` and `T:` makes them an acrostic.
+# Any letter as a key: `M:` next to `S:` and `T:` makes them an acrostic.
 _LETTER = compile_later(r"(?m)^[^\w\n]{0,9}(?P<name>[A-Z])[*_]{0,3}:[*_]{0,3}(?=\s)")
 _LOOSE = CHAT_SELF | CHAT_OTHER
 _PAST = compile_later(r"(?i)\b(?:said|asked)\b")
@@ -89,7 +89,7 @@ _ENDS = (".", "!", "?", "…", "。", "！", "？")
 
 
 def find_labels(text: str, own: str, roles: RoleWords) -> list[tuple[RoleLine, bool]]:
-    """Return the labels of a reply by `own` in their order, and whether anything is said behind each."""
+    """Return the labels of a reply by `own` in their order, each with whether words follow it."""
     folded = text.casefold()
     if ":" not in text and "：" not in text and not any(name in folded for name in roles.by_name):
         return []  # in every manner but those of the roles' names a label has a colon
@@ -132,7 +132,7 @@ class _Page:
         ]
 
     def may_label(self, line: RoleLine, says: bool) -> bool:
-        """Return whether a line has the looks of a label, whoever it names."""
+        """Return whether a line has the looks of a label, regardless of the speaker."""
         name = self.text[line.start : line.text]
         if line.form and not (line.form == "comma" and line.start <= self.begin):
             return False
@@ -212,7 +212,7 @@ class _Page:
         return [line] if self._talks(line) else []
 
     def rare(self) -> list[RoleLine]:
-        """Return the labels in rarer manners, and those behind a sentence on the same line."""
+        """Return the labels in rarer manners, and those after a sentence on the same line."""
         if not _MARK.search(self.text):
             return []
         found = [
@@ -256,7 +256,7 @@ class _Page:
         return lines if speaking and (both or enough) else []
 
     def _behind_sentence(self, at: int, *, bold: bool) -> bool:
-        """Return whether the place is inside a line, behind the end of a sentence unless the label there is
+        """Return whether the place is inside a line, after the end of a sentence unless the label there is
         bold."""
         before = self.text[max(0, at - 60) : at].rpartition("\n")[2].rstrip()
         if not before:
@@ -287,8 +287,7 @@ class _Page:
         return lines if any(_speaks(self._said(line)) for line in lines) else []
 
     def _answers(self, line: RoleLine, *, alone: bool) -> bool:
-        """Return whether the words behind a chat's label begin as an answer does (`ok`), and do not belong to
-        a list."""
+        """Return whether a chat's label stands before an answer (`ok`) and belongs to no list."""
         before = self.text[max(0, line.start - 60) : line.start].rstrip()
         first = _SENTENCE.match(self._said(line))
         answers = first is not None and _BRIEF.fullmatch(first["word"]) is not None
@@ -311,12 +310,11 @@ class _Page:
         return not (whole and fills and self.text[self.begin] in '"“')
 
     def _ends_line(self, at: int) -> bool:
-        """Return whether nothing but the comma of a list stands behind a place on its line."""
+        """Return whether nothing but the comma of a list follows a place on its line."""
         return not self._line(at + 1).strip(" \t,;]")
 
     def _broken(self, line: RoleLine) -> bool:
-        """Return whether the line goes on with the sentence of the line before: `… what your⏎teacher:
-        practise`."""
+        """Return whether a line continues the sentence before it: `… what your⏎teacher: practise`."""
         name = self.text[line.start : line.text].lstrip()
         if line.prefix.strip() or not name[:1].islower() or line.start == 0:
             return False
@@ -324,7 +322,7 @@ class _Page:
         return before[-1:].isalnum() or before[-1:] == ","
 
     def _talks(self, line: RoleLine) -> bool:
-        """Return whether three words or more stand behind the label, the first of them no number."""
+        """Return whether three words or more follow the label, the first of them no number."""
         return _WORDS.match(self._line(line.text).lstrip()) is not None
 
     def _after_blank(self, line: RoleLine) -> bool:
@@ -332,7 +330,7 @@ class _Page:
         return line.start > 0 and before[-1:] in ("", "\n")
 
     def _line(self, at: int) -> str:
-        """What is left of a line from `at` on, 300 characters at most."""
+        """Return the rest of a line from `at` on, 300 characters at most."""
         return self.text[at : at + 300].partition("\n")[0]
 
 

@@ -1,8 +1,9 @@
 """One turn of self-play: a raw reply to what one side says next, or to the reason why it is no turn.
 
-What models put around a turn goes: thinking, fences, JSON, a label, quotation marks, notes to their user, the end
-marker and what stands behind it; each is named in `repairs`. What is in the turn stays to the letter. A reply that
-speaks for the other side, or twice for its own, is none. Nothing raises, and work is linear.
+Everything that models put around a turn is removed: thinking, fences, JSON, a label, quotation marks, notes
+to their user, the end marker and the text after it. Each is named in `repairs`. The text of the turn stays
+exactly as it is. A reply that speaks for the other side, or twice for its own, is rejected. Nothing raises,
+and work is linear.
 """
 
 from __future__ import annotations
@@ -54,8 +55,11 @@ MAX_ROUNDS = 8  # how many wrappers a turn may have, one in the other
 
 
 class TurnReply(msgspec.Struct, frozen=True):
-    """What a side said: text without label, end marker and debris. `text` is "" only if the reply is the end marker
-    alone. `repairs` names what was taken away, in the order of first use."""
+    """A side's turn, without label, end marker and debris.
+
+    `text` is "" only if the reply is the end marker alone. `repairs` names what was taken away, in the order
+    of first use.
+    """
 
     text: str
     ended: bool = False
@@ -71,7 +75,7 @@ def read_turn(
     roles: RoleWords = TEACHER_STUDENT,
     words: OwnWords = (),
 ) -> TurnReply | Rejection:
-    """What `role` says in a reply, or why it is no turn. Arguments as for `read`. Never raises."""
+    """Return the turn of `role` in a reply, or a Rejection. Arguments as for `read`. Never raises."""
     if (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused
     roles = roles.with_own(words) if words else roles
@@ -94,7 +98,7 @@ class _Reader:
         self._repairs: list[str] = []
         self._ended = False
         self._labelled = False
-        self._behind = ""  # what stood behind the end marker
+        self._behind = ""  # text after the end marker
 
     def read(self, text: str) -> TurnReply | Rejection:
         text = trim(replace_surrogates(text, self._repairs))
@@ -166,7 +170,7 @@ class _Reader:
         return inner
 
     def _unfenced(self, text: str) -> str | None:
-        """What a fence or a tag around the whole reply holds; None if there is none."""
+        """Return the contents of a fence or a tag around the whole reply; None if there is none."""
         if (tag := _XML.match(text)) is not None and text.lower().endswith(f"</{tag[1].lower()}>"):
             return text[tag.end() : -len(tag[1]) - 3]
         if (line := _FENCED.match(text)) is not None:
@@ -211,7 +215,7 @@ class _Reader:
             return text
         mark = self._behind.lstrip(" \t")[:1]
         if mark and mark in CLOSERS.get(text[:1], ""):
-            # The mark that closes the turn may stand behind the end marker.
+            # The mark that closes the turn may stand after the end marker.
             whole = unquote(text + mark, self._repairs, labelled=self._labelled)
             if whole != text + mark:
                 return whole

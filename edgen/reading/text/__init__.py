@@ -1,1 +1,1 @@
-"""What stands in a text whatever its layout: quotation marks, the end marker, thinking, what surrounds the turns."""
+"""The parts of a text in any layout: quotation marks, the end marker, thinking, the text around the turns."""

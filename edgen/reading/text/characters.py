@@ -1,4 +1,4 @@
-"""Characters that cannot be stored (lone surrogates, which JSON escapes can leave), and a text's beginning."""
+"""Characters that cannot be stored (lone surrogates, which JSON escapes can leave), and excerpts."""
 
 from __future__ import annotations
 
@@ -44,6 +44,9 @@ def excerpt(text: str) -> str:
 
 
 def are_spoken(texts: Sequence[str]) -> bool:
-    """Return whether most of the texts are sentences, as turns are: they end like one or have more than a few words."""
+    """Return whether most of the texts are sentences, as turns are.
+
+    Such a text ends as a sentence does or has more than a few words.
+    """
     said = [text.rstrip("\"'”’»」)]*_ \n") for text in texts]
     return sum(text[-1:] in _ENDS or text.count(" ") >= _WORDS for text in said) * 2 > len(said)

@@ -35,8 +35,11 @@ _SHORT = re.compile(
 
 
 class MarkedText(msgspec.Struct, frozen=True, gc=False):
-    """A text split at its first marker: what is `said` before it, where the marker's `end` is, and whether it has its
-    `standard` form."""
+    """A text split at its first marker.
+
+    `said` is the text before it, `end` the place where the marker ends, `standard` whether it has its
+    standard form.
+    """
 
     said: str
     end: int
@@ -44,7 +47,7 @@ class MarkedText(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def repairs(self) -> list[str]:
-        """What reading it mends."""
+        """The repairs that reading it makes."""
         return [] if self.standard else [Repair.MARKER_FORM]
 
 

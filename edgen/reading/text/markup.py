@@ -2,10 +2,11 @@
 
     <teacher>…</teacher>      <turn role="teacher">…</turn>      <b>Teacher:</b> …<br>
     <tr><td>Teacher</td><td>…</td></tr>      [b]Teacher:[/b] …      [TEACHER]…[/TEACHER]
-    \\textbf{Teacher:} …      \\item[Teacher] …      00:01,000 --> 00:04,000 over `Teacher: …` or `<v Teacher>…`
+    \\textbf{Teacher:} …      \\item[Teacher] …
+    00:01,000 --> 00:04,000 over `Teacher: …` or `<v Teacher>…`
 
-A text is rewritten only where markup names two speakers and no line does by itself, so that tags inside of what
-somebody says stay as they are. Linear in the text's length.
+A text is rewritten only where markup names two speakers and no line does by itself, so that tags inside of
+what somebody says stay as they are. Linear in the text's length.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ _LATEX_BLOCK = compile_later(
     r"\n[ \t]*\\(?:begin|end)\{[^{}\n]{1,40}\}(?:\[[^\[\]\n]{0,80}\])?[ \t]*(?=\n|\Z)"
 )
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[.,]\d{1,3}"
-# When a subtitle is shown, with its number in front of it and the name of its voice behind.
+# The times of a subtitle, with its number before them and the name of its voice after them.
 _FEW = 2  # subtitles that may be spoken about
 _CUE = compile_later(
     rf"\n(?:\d{{1,5}}[ \t]*\n)?[ \t]*{_TIME} --> {_TIME}[^\n]{{0,80}}\n(?:<v ([^<>\n:]{{1,60}})>)?"

@@ -1,6 +1,6 @@
 """A turn's quotation marks: which belong to the layout and go, which were written and stay.
 
-Everything here is linear in the text's length and keeps what is between the ends to the letter.
+Everything here is linear in the text's length and keeps the text between the ends exactly as it is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ INVISIBLE = "\u200b\u2060\ufeff"
 BLANK = frozenset([c for c in map(chr, range(0x3001)) if c.isspace()]) | {*INVISIBLE}
 # What says nothing by itself: a text that begins otherwise says something.
 SILENCE = frozenset(" \t\r\n\x0b\x0c\xa0\"'“”‘’«»`*_.…,;\\" + INVISIBLE) | {""}
-# A stage direction before a turn in quotation marks, and one behind a mark at its end.
+# A stage direction before a turn in quotation marks, and one after a mark at its end.
 _LEADING_TAG = re.compile(r"(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|\*[^*\n]{1,80}\*)\s*(?=[\"“])")
 _TRAILING_TAG = re.compile(r"[\"”]\s*\([^()\n]{1,80}\)\s*,?\Z")
 _TOKENS = re.compile(r"(?i)(?:\s*(?:<br\s?/?>|<\|[^|\n]{1,40}\|>|</s>))+\Z")
@@ -73,7 +73,7 @@ def find_layout_openers(firsts: Sequence[str]) -> frozenset[str]:
 
 
 def unwrap_plain(text: str, first: str) -> str | None:
-    """What stands between the quotation marks around a turn; None where `unwrap` has to look closer."""
+    """Return the text between the quotation marks around a turn; None if `unwrap` has to look closer."""
     closers = CLOSERS[first]
     inner = (
         text[1:-1] if text[-1] in closers else text[1:-2] if text[-1] == "," and text[-2] in closers else ""
@@ -88,8 +88,11 @@ def unwrap_plain(text: str, first: str) -> str | None:
 
 
 def find_closing(body: str, closers: str, start: int, stop: int, *, escaped: bool = False) -> int:
-    """Where the quotation mark stands that closes body[start:stop], -1 if none does at its end. Only commas, white
-    space and a stage tag may stand behind it. One behind a backslash counts only if it may be `escaped`."""
+    """Return the place of the quotation mark that closes body[start:stop]; -1 if none does at its end.
+
+    Only commas, white space, closing brackets and a stage tag may follow it. One after a backslash counts
+    only if it may be `escaped`.
+    """
     at = max([body.rfind(closer, start, stop) for closer in closers])
     if at < 0 or (not escaped and _is_escaped(body, at)):
         return -1
@@ -106,7 +109,7 @@ def _is_escaped(body: str, at: int) -> bool:
 
 
 def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
-    """What the body says without the quotation marks of the layout, whose kinds are `openers`."""
+    """Return the body without the quotation marks of the layout, whose kinds are `openers`."""
     body = trim(body)
     if body[-1:] == ">" and (tokens := _TOKENS.search(body, max(0, len(body) - 200))):
         body = body[: tokens.start()]
@@ -164,7 +167,7 @@ def _two_quotations(inner: str, closer: str) -> bool:
 
 
 def note_words_behind(behind: str, repairs: list[str]) -> None:
-    """Name what stands behind an end marker: nothing, leftovers, a stage tag, or words."""
+    """Note the repair for words or a stage tag after an end marker; none for leftovers."""
     rest = behind.strip(" \t\r\n.,;!\"'“”‘’«»`*_)]}|>\\")
     if not rest:
         return
@@ -181,8 +184,10 @@ def is_open(text: str) -> bool:
 
 
 def drop_tag(text: str, repairs: list[str], *, ends: tuple[str, ...] = ("",)) -> str:
-    """Return the text without `" (Direct instruction)` at its end: a tag behind a quotation mark that closes
-    nothing. What is left has one of these `ends`."""
+    """Return the text without `" (Direct instruction)` at its end: a tag after a mark that closes nothing.
+
+    The rest has one of these `ends`; otherwise the text is unchanged.
+    """
     tag = _TRAILING_TAG.search(text, max(0, len(text) - 200)) if text.endswith((")", "),")) else None
     if tag is None:
         return text
@@ -215,7 +220,7 @@ def strip_debris(text: str, repairs: list[str]) -> str:
 
 
 def _tail(text: str) -> tuple[int, int]:
-    """Where the closing quotation marks at the end of the text begin, commas among them, and how many there are."""
+    """Return where the closing quotation marks (and commas) at the end of a text begin, and their number."""
     at = first = len(text)
     marks = 0
     while at > 0:
@@ -235,8 +240,10 @@ def _tail(text: str) -> tuple[int, int]:
 
 def unquote(text: str, repairs: list[str], *, labelled: bool) -> str:
     """Return the turn without quotation marks that enclose it as a whole, or that open it and close nothing.
-    `labelled`: a label stood before it, so that the marks belong to the layout, and a stage direction behind
-    them too."""
+
+    `labelled`: a label stood before it, so that the marks belong to the layout, and a stage direction after
+    them too.
+    """
     stage = _LEADING_TAG.match(text)
     spoken = text[stage.end() :] if stage is not None else text
     names: list[str] = []
@@ -249,7 +256,7 @@ def unquote(text: str, repairs: list[str], *, labelled: bool) -> str:
 
 
 def _inside(text: str, names: list[str], *, labelled: bool) -> str | None:
-    """What the marks around a text enclose; None where none enclose it."""
+    """Return the text that the marks around a text enclose; None if none enclose it."""
     first = text[:1]
     if first == '"':
         return _straight(text, names, labelled=labelled)
@@ -311,8 +318,10 @@ def _paired(text: str, names: list[str], *, labelled: bool) -> str | None:
 
 
 def _whole(inner: str, behind: str, labelled: bool) -> bool:
-    """Return whether closing marks with this behind them enclose a whole turn: `"La casa" (the house)` and
-    `"Energy".` only begin with a quotation."""
+    """Return whether closing marks followed by `behind` enclose a whole turn.
+
+    `"La casa" (the house)` and `"Energy".` only begin with a quotation.
+    """
     behind = behind.strip(" \t\r\n,;]}")
     if not behind:
         return bool(inner.strip())
@@ -320,8 +329,10 @@ def _whole(inner: str, behind: str, labelled: bool) -> bool:
 
 
 def strip_turn_debris(text: str, repairs: list[str]) -> str:
-    """Return the turn without loose marks at its end, and without a stage direction behind one of them. The
-    mark of inches and one that closes a quotation stay."""
+    """Return the turn without loose marks at its end, and without a stage direction after one of them.
+
+    The mark of inches and one that closes a quotation stay.
+    """
     if (untagged := drop_tag(text, repairs, ends=_ENDS)) is not text:
         return untagged
     bare = text.rstrip(' \t,"”')
@@ -331,10 +342,10 @@ def strip_turn_debris(text: str, repairs: list[str]) -> str:
 
 
 def find_quotations(text: str) -> list[tuple[int, int]]:
-    """Where the quotations of a text begin and end (both are quotation marks), in their order.
+    """Return the (begin, end) places of a text's quotations in their order; both are quotation marks.
 
-    A mark opens where a word could begin, and closes where one could end. One that opens again before it was closed, or
-    that its paragraph does not close, is none.
+    A mark opens where a word could begin, and closes where one could end. A mark is ignored if another opens
+    before it is closed, or if its paragraph does not close it.
     """
     spans: list[tuple[int, int]] = []
     opened = -1

@@ -1,6 +1,6 @@
-"""What stands around the turns of a reply: fences, headings, brackets, the probability, chatter.
+"""The text around the turns of a reply: fences, headings, brackets, the probability, chatter.
 
-Each function looks for one thing; all are linear in the length of what they are given.
+Each function looks for one thing; all are linear in the length of their arguments.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _INSIDE = compile_later(
     r"|(?P<likely>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|per\s?cent))\slikely\s(?:that|to)\b"
     r"|\b(?:at|as|about|around|roughly)\s(?P<at>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof|in)\s\d{1,3}\b))?)"
 )
-# The last line behind the turns: a number alone, or under a label about what was understood.
+# The last line after the turns: a number alone, or under a label about what was understood.
 _VALUE = compile_later(r"\d[.,]\d|%")
 _LAST_VALUE = compile_later(
     r"(?i)(?:\A|\n)[^\w\n]{0,12}(?:boxed\{)?(?:(?:final|estimated|overall|answer|understanding|comprehension|learning|success|confidence|score|level|rate|estimate"
@@ -74,7 +74,7 @@ _EDGES = _DECORATION + "\u200b\u2060\ufeff"
 
 
 def rules_start(text: str) -> int:
-    """Where the rules and blank lines at the end of a text begin, at a line break."""
+    """Return the place where the rules and blank lines at the end of a text begin, at a line break."""
     end = len(text)
     while (line := text.rfind("\n", 0, end)) >= 0 and _RULE_LINE.fullmatch(text, line, end) is not None:
         end = line
@@ -181,7 +181,7 @@ def split_probabilities(text: str) -> tuple[list[Any], str]:
 
 
 def find_last_value(text: str) -> list[Any]:
-    """Return the probability that the last line of a text gives without that word, in a list; empty if it gives none."""
+    """Return the probability in a text's last line without that word, in a list; empty without one."""
     found = _LAST_VALUE.search(text.rstrip())
     return [] if found is None or _VALUE.search(text, 0, found.start()) else [found["value"]]
 

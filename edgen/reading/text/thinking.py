@@ -1,8 +1,9 @@
 """Reasoning blocks that should not have been sent, taken out of a reply.
 
-A block counts if its tag starts a line. One that is never closed runs to the end if its tag has angle brackets and
-stands before the first line that a role speaks: `[Plan]` alone is a heading. One without an opening tag starts at the
-beginning, as some chat templates have it. Tags within a reply that is JSON as a whole belong to its texts.
+A block counts if its tag starts a line. One that is never closed runs to the end if its tag has angle
+brackets and stands before the first line that a role speaks: `[Plan]` alone is a heading. One without an
+opening tag starts at the beginning, as some chat templates have it. Tags within a reply that is JSON as a
+whole belong to its texts.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def _json(text: str) -> bool:
 
 
 def _unclosed(text: str, start: int, roles: RoleWords) -> re.Match[str] | None:
-    """Return the first tag at or behind `start` that opens a block which runs to the end of the text."""
+    """Return the first tag at or after `start` that opens a block which runs to the end of the text."""
     spoken = _SPOKEN.of(roles).search(text, start)
     stop = len(text) if spoken is None else spoken.start()
     return next((m for m in _OPEN.finditer(text, start, stop) if "<" in m.group()), None)
