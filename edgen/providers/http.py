@@ -13,7 +13,9 @@ import contextlib
 import ipaddress
 import ssl
 import time
+from asyncio import get_running_loop
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
@@ -27,6 +29,10 @@ from edgen.core.values import MAX_ANSWER, Reply
 from edgen.providers.base import KeyRequest, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import Classify, Secrets, call_error, clean_message, without_secrets
+
+send_until: ContextVar[float | None] = ContextVar("send_until", default=None)
+"""The moment, by the loop's clock, after which no request is written: the end of a permit of a worker of a
+cluster, which may have been frozen in between."""
 
 if TYPE_CHECKING:  # 0.2 s of CPU, for those that call: commands that read a run need its settings alone
     import aiohttp
@@ -269,6 +275,7 @@ class Http:
             connector=aiohttp.TCPConnector(limit=self._link.connections),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=self._link.timeout or None),
+            trace_configs=None if send_until.get() is None else [_trace_late_requests()],
         )
         return self._session
 
@@ -277,6 +284,20 @@ class Http:
         if self._session is not None:
             with contextlib.suppress(Exception):
                 await self._session.close()
+
+
+def _trace_late_requests() -> aiohttp.TraceConfig:
+    """Return a trace that refuses to write a request after `send_until`."""
+    import aiohttp
+
+    async def refuse(*_: Any) -> None:
+        until = send_until.get()
+        if until is not None and get_running_loop().time() > until:
+            raise aiohttp.ClientConnectionError("the permit for this request has expired")
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_chunk_sent.append(refuse)  # called before the chunk is written
+    return trace
 
 
 class HttpBackend:

@@ -24,6 +24,7 @@ from edgen.providers.http import (
     explain_failure,
     is_local,
     proxy_for,
+    send_until,
 )
 from edgen.providers.keys import find_key
 from tests.providers.fakes import Answer, FakeServer, answer, raw_serving
@@ -223,6 +224,19 @@ async def test_a_redirect_is_not_followed(fake: FakeServer) -> None:
     assert error.kind is FailureKind.NOT_FOUND
     assert "moved to http://127.0.0.1:1" in error.message
     assert len(fake.seen) == 1
+
+
+@pytest.mark.parametrize("connected", [True, False])
+async def test_a_request_is_not_written_after_its_permit(fake: FakeServer, connected: bool) -> None:
+    """A worker of a cluster that was frozen between its permit and the request sends nothing."""
+    fake.says(Answer(b"{}"))
+    http, now = make(fake.url), asyncio.get_running_loop().time()
+    if connected:
+        send_until.set(now + 60)
+        assert await http.post(URL(fake.url), b"{}")
+    send_until.set(now - 1)
+    await refused(http, fake.url)
+    assert len(fake.seen) == connected
 
 
 async def test_nothing_listens() -> None:

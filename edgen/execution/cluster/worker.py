@@ -45,6 +45,7 @@ from edgen.protocols.task import Tasks
 from edgen.providers import Backend, make
 from edgen.providers.base import CountsLoad, CountsSlots, servers_of
 from edgen.providers.fleet import name_of_node_server
+from edgen.providers.http import send_until
 from edgen.providers.trust import Consents
 
 _PATIENCE = 10.0  # seconds for the connection to the head, or to a server
@@ -221,6 +222,7 @@ class Worker:
         try:
             if asyncio.get_running_loop().time() - permit.heard > LEASE:
                 raise CallError(FailureKind.SERVER_ERROR, "the worker lost touch with the head", unsent=True)
+            send_until.set(permit.heard + LEASE)  # the request may wait for a connection
             reply = await complete_once(server, kind, request)
         except CallError as failure:
             self._wire.send(Called(permit.number, None, Failure.of(failure)))
