@@ -2,7 +2,7 @@
 
 `direct instruction/lecture-based learning` is of the family `lecture`, `and gets rude otherwise` of the kind
 `rude`. Unmatched phrases are `other`. Matching is on lower-case text and uses only these tables, which the
-simulator shares, so measures based on them are too good on simulated data. `cues` has the kinds' signs in
+simulator shares, so measures based on them are too good on simulated data. A domain has the kinds' signs in
 conversations.
 """
 

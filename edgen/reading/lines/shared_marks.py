@@ -150,7 +150,7 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
 def _drop_headings(lines: Sequence[RoleLine]) -> bool:
     """Remove the headings of parts in front of the next turn; return whether there were any.
 
-    They are numbered ones, and others that stand there more than once.
+    They are numbered ones, and others that occur there more than once.
     """
     headings = []
     for line in lines[:-1]:

@@ -1,6 +1,6 @@
 """Adherence: whether conversations keep to what their scenarios state, by keywords.
 
-Five shares, each over the conversations that can be decided; `cues` defines how. On nineteen released
+Five shares, each over the conversations that can be decided; `keywords` defines how. On nineteen released
 records of Education Dialogue one reading by hand agrees in 69 of 74 answers; the words were chosen by that
 reader, who knew these records, so elsewhere expect less. Intervals are those of `stats.intervals`,
 clustered by scenario: they cover the draw of scenarios, not the keywords' errors. Memory: some bytes
