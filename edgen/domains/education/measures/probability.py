@@ -1,8 +1,8 @@
 """The probability that the student understood, where both sides prefer the same way and where they do not.
 
-`match`: the student's and the teacher's preference share a family of ways (`keywords.stated`), or are the same
-words; `mismatch`: both are of known families and share none; `untold`: anything else. A scenario is of one
-kind, so the two means are independent. Memory: 17 bytes a conversation.
+`match`: the student's and the teacher's preference share a family of ways (`keywords.stated`), or are the
+same words; `mismatch`: both are of known families and share none; `untold`: anything else. A scenario is of
+one kind, so the two means are independent. Memory: 17 bytes a conversation.
 """
 
 from __future__ import annotations
