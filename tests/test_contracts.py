@@ -96,3 +96,22 @@ def test_the_engine_names_no_domain() -> None:
             found[name] = named
     # In a copy of the tree without some domains, words of these are not looked for.
     assert found.keys() - OTHER_THINGS == set(), found
+
+
+def test_tests_import_no_other_domains_tests() -> None:
+    """A domain's tests go with its folder: without it, all other tests are still collected and run."""
+    found: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        if path.is_relative_to(
+            ROOT / "tests" / "rl" / "apart"
+        ):  # the sources' own code, which needs all domains
+            continue
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        for node in imports_of(path):
+            named = (
+                [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
+            )
+            for _, domains, domain, *_ in (name.split(".") for name in named if name.count(".") >= 2):
+                if domains == "domains" and domain != "education" and parts[:3] != ("tests", domains, domain):
+                    found.setdefault("/".join(parts), set()).add(domain)
+    assert found == {}
