@@ -30,7 +30,7 @@ from bench.cluster_memory import make_many
 from bench.measure import ROOT
 from tests.cluster.conftest import free_port
 
-SHORT, LONG, IN_FLIGHT = 500, 2_500, 256
+SHORT, LONG, IN_FLIGHT = 1_000, 9_000, 256
 _JOB = str(ROOT / "jobs" / "quickstart.yaml")
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -268,7 +268,7 @@ def cluster(folder: Path, rounds: int) -> None:
             f"  2 partitions: {parts:.0f} µs a reply by all processes, {rate_p:.0f}/s ({rate_p / rate:.2f} of one process)",
             flush=True,
         )
-        data = _ray_data_llm(address, urls[0.1], 400, 4)
+        data = _ray_data_llm(address, urls[0.1], LONG, 4)
         print(f"  ray.data.llm, 4 actors, 0.1 s a call: {data:.1f}/s ({data / rate:.3f} of one process)")
 
 

@@ -126,8 +126,8 @@ def test_pages_say_the_same_without_scripts(chrome: Browser, served: Served) -> 
         page = context.new_page()
         trouble: list[str] = []
         page.on("pageerror", functools.partial(_note, trouble))
-        page.goto(served.link)
-        page.goto(f"{served.base}/")
+        open_ready(page, served.link)
+        open_ready(page, f"{served.base}/")
         runs = {one.inner_text(): one.get_attribute("href") for one in page.query_selector_all("h2 a")}
         said = [page.inner_text("#runs article h2")]
         open_ready(page, f"{served.base}{runs['experiment']}?order=-words")
