@@ -57,7 +57,7 @@ class _Prompt:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.known = frozenset((text if text.isascii() else fold(text)).encode().translate(_RUNS).split())
+        self.known: frozenset[bytes] = frozenset().union(*map(_runs, text.split("\n")))
 
     @functools.cached_property
     def examples(self) -> frozenset[str]:
@@ -281,6 +281,12 @@ def _prompt(text: str) -> _Prompt:
     return _Prompt(text)
 
 
+@functools.lru_cache(maxsize=1024)  # the prompts of one template share most lines
+def _runs(line: str) -> frozenset[bytes]:
+    """Return the runs of letters and digits of a line."""
+    return frozenset((line if line.isascii() else fold(line)).encode().translate(_RUNS).split())
+
+
 class _Line(NamedTuple):
     """A prompt's line: its sentences, and those without the fact that it may state."""
 
@@ -288,7 +294,7 @@ class _Line(NamedTuple):
     instructs: Sequence[str] = ()
 
 
-@functools.lru_cache(maxsize=4096)  # the prompts of one template share most lines
+@functools.lru_cache(maxsize=4096)  # as above
 def _instruction(line: str) -> _Line:
     """Return a line of a prompt, without sentences if it lists something."""
     if _LISTED.match(line):

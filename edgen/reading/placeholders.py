@@ -106,10 +106,18 @@ _MARKS = ("..", "__", ". .", "<", "[", "{", "(")
 def any_placeholder(texts: Sequence[str]) -> bool:
     """Return whether any of the texts only holds the place of one."""
     whole = " ".join(texts)
-    if whole.isascii() and whole.isprintable() and not any(map(whole.__contains__, _MARKS)):  # most
-        first = [(text, _WORD.match(text)) for text in texts]
-        texts = [text for text, word in first if word is None or word[0].lower() in _FIRST]
+    if whole.isascii() and whole.isprintable():  # most
+        marks = [mark for mark in _MARKS if mark in whole]
+        texts = [text for text in texts if _begins_as_one(text) or any(mark in text for mark in marks)]
     return any(map(is_placeholder, texts))
+
+
+def _begins_as_one(text: str) -> bool:
+    """Return whether a text of ASCII without marks may be a placeholder, by its first word and its length."""
+    word = text.partition(" ")[0].rstrip(",.!?").lower()
+    if word.isalpha() and word not in _FIRST and word[:1] * 3 != word[:3]:
+        return False
+    return len(text) <= _LONGEST or "lorem ipsum" in text.lower()
 
 
 def is_placeholder(text: str) -> bool:

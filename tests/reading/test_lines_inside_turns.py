@@ -102,3 +102,62 @@ def test_marks_of_some_turns_alone_are_said() -> None:
     result = read("\n".join(f"{turn.role}: {turn.text}" for turn in turns) + "\n\nProbability: 0.8")
     assert isinstance(result, Conversation)
     assert result.turns == turns
+
+
+# What people type at the end of all that they say, and at its beginning.
+ENDS = [
+    ":)",
+    ";-)",
+    ":]",
+    ":-}",
+    "=)",
+    ">:)",
+    "x)",
+    "8)",
+    "xD :)",
+    "(^_^)",
+    "(*^_^*)",
+    "\\o/",
+    "o/",
+    ":/",
+    "^^",
+    "<3",
+    "(smiles) :)",
+    "c)",
+]
+FORMS = ["{}: {}", "**{}:** {}", "- {}: {}", "### {}\n{}\n", "{}:\n{}\n", "[{}] {}"]
+SAID = [
+    "Good morning",
+    "Hello there",
+    "What is a prime",
+    "It has two divisors",
+    "Right, name one",
+    "Seven, I think",
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("end", ENDS)
+def test_what_every_turn_ends_with_is_said(form: str, end: str) -> None:
+    said = [f"{text} {end}" for text in SAID]
+    result = read("\n".join(form.format(("Teacher", "Student")[i % 2], text) for i, text in enumerate(said)))
+    assert isinstance(result, Conversation)
+    assert [turn.text for turn in result.turns] == said
+
+
+@pytest.mark.parametrize("form", FORMS[:5])
+def test_a_smiley_with_which_every_turn_begins_is_said(form: str) -> None:
+    said = [f":) {text}" for text in SAID]
+    result = read("\n".join(form.format(("Teacher", "Student")[i % 2], text) for i, text in enumerate(said)))
+    assert isinstance(result, Conversation)
+    assert [turn.text for turn in result.turns] == said
+
+
+@pytest.mark.parametrize("text", [")", "]", ":\\:", "\\o"])
+def test_turns_of_the_same_marks_are_said(text: str) -> None:
+    """All that a turn says is no mark of the layout."""
+    for form in ("{}: {}", '   {}:  "{}",'):
+        turns = [*[("Teacher", text)] * 4, ("Student", "Yes.")]
+        result = read("\n".join(form.format(*turn) for turn in turns))
+        assert isinstance(result, Conversation)
+        assert [(turn.role, turn.text) for turn in result.turns] == turns

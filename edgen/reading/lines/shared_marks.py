@@ -23,12 +23,20 @@ _DASHES = (
     "|>»—–"  # nor one after a bare name and a colon, where the other marks may be a list's or a text's own
 )
 _QUOTES = (">", "|", ":")  # what begins each line of a text
+_QUOTATION = tuple("\"'”’")
 _EMPHASIS = ("**", "__", "*", "_")
 _MOST_BETWEEN = 4  # lines between two turns that no one says
 _MOST_ENDS = 9  # characters
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
 _CLOSERS = frozenset([*_OPENING, "/"])
+_ENDING = frozenset(")]}><|/\\")  # with which the end of a turn begins
 _SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
+# What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
+_SMILEY = re.compile(
+    r"(?:[:;=8xX^>][-'^o_~*]{0,2}[()\[\]{}DPp/\\|3<>*]{1,3}|\([^\w\s()]{1,3}[_.o~][^\w\s()]{1,3}\)|\\?o/)\Z"
+)
+_SMILEY_FIRST = re.compile(r"[:;=][-'^o~]?[()\[\]DP]{1,3}(?=\s|\Z)")
+_COMMAND = re.compile(r"\\(?:\\|[a-z]{2})")  # of LaTeX: `\\`, `\par`
 _LONGEST = 80  # characters of a line that is no speech
 # A heading of a part: the whole line.
 _HEADING = re.compile(
@@ -63,6 +71,8 @@ def drop_shared_marks(found: Lines) -> bool:
 def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:
     """Remove the marks with which all texts begin."""
     texts = [line.body.lstrip() for line in lines]
+    if all(map(_SMILEY_FIRST.match, texts)):
+        return
     marks = texts[0][: len(texts[0]) - len(texts[0].lstrip(f"{leading} "))]
     while not all(text.startswith(marks) for text in texts):
         marks = marks[:-1]
@@ -120,10 +130,25 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
     opening = _OPENING.get(shared[0])
     if opening is not None and any(body.count(opening) >= body.count(shared[0]) for body in bodies):
         return
+    if any(body.strip() == shared for body in bodies) or all(map(_SMILEY.search, bodies)):
+        return
+    if shared[0] not in _ENDING or ("\\" in shared and not _COMMAND.search(shared)):
+        return
+    if shared.rstrip(" ,;")[-1:] == ")" and not all(map(_is_enclosed, lines[:-1])):
+        return
     for line, body in zip(lines, bodies, strict=False):
         line.body = body[: -len(shared)]
     mark = re.escape(shared.rstrip(" ,;"))
     lines[-1].body = re.sub(rf"{mark}[,;]?[^\S\n]*(?=\n|\Z)", "", lines[-1].body, count=1)
+
+
+def _is_enclosed(line: RoleLine) -> bool:
+    """Return whether a text ends with a parenthesis that its label opened, or that follows a quotation:
+    `(Teacher: Hi)`, `(Teacher "Hi")`."""
+    if line.label.count("(") > line.label.count(")"):
+        return True
+    text = line.body.strip(" \n,;")
+    return text[:1] in _QUOTATION and text[-2:-1] in _QUOTATION
 
 
 def _drop_between(lines: Sequence[RoleLine]) -> None:
