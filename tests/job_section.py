@@ -8,10 +8,11 @@ import msgspec
 
 
 class Section(NamedTuple):
-    """A struct on the page: its heading, what is said of it, and where in a job its example belongs."""
+    """A struct on the page: its heading, what is said of it, an example that has all its keys, and whether the page
+    shows the example."""
 
     struct: type[msgspec.Struct]
     title: str
     about: str
     example: str
-    under: tuple[str, ...] = ()
+    shown: bool = False
