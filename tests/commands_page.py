@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "commands.md"
 INTRODUCTION = """\
 # Commands
 
-This page has the texts of `edgen COMMAND --help`. `{{X}}` is required, `[X]` optional. Commands print results to stdout,
+This page has the texts of `edgen COMMAND --help`, which has more examples. `{{X}}` is required, `[X]` optional. Commands print results to stdout,
 progress and remarks to stderr. Exit codes are under [Scheduling](scheduling.md#exit-codes).
 
 {groups}
@@ -160,7 +160,9 @@ def _read(text: str) -> Help:
         if re.fullmatch(r"\w[\w ]*:", line):
             title, block = line[:-1], None
         elif not title:
-            about += wrap(re.sub(r"^Example: ", "$ ", line[2:])) or [""]
+            example = line.startswith("  Example: ")
+            if not (example and any(one.startswith("$ ") for one in about)):  # the first example alone
+                about += wrap(re.sub(r"^Example: ", "$ ", line[2:])) or [""]
         elif block is not None and line.startswith("   "):
             block.append(line)
         elif _ROW.match(line):
