@@ -169,7 +169,7 @@ labels:
 labels:
   tone:
     set: {name: tone, source: my own, several: false, roles: [Teacher], other: Neutral, labels: [{name: Warm, definition: praises}]}
-"""),
+""", elsewhere="labels.md"),
     Section(Label, "labels of a set", "The key `labels` of a label set.", """\
 labels:
   tone:
@@ -178,7 +178,7 @@ labels:
       labels:
         - {name: Warm, definition: praises or encourages, examples: [Well done!]}
         - {name: Strict, definition: blames or warns}
-""", shown=True),
+""", elsewhere="labels.md"),
     Section(Branch, "branch", "For `protocol: selfplay` with two or more replicates. Without it, replicates share no turns.", """\
 branch: {at: 3, role: teacher}
 """),
@@ -202,7 +202,7 @@ shards: {train: 5, test: 1}
 )  # fmt: skip
 # edgen writes the key `resolved` into a run's copy of its job; nobody writes it by hand.
 STRUCTS = (*(section.struct for section in SECTIONS), Resolved)
-_LINKS = {section.struct: section.title for section in SECTIONS}
+_LINKS = {section.struct: section for section in SECTIONS}
 
 ARMS = """\
 ## arms
@@ -223,6 +223,8 @@ def page(sentences: Sentences) -> str:
     """The whole page."""
     parts = [HEAD]
     for section in SECTIONS:
+        if section.elsewhere:
+            continue
         if section.struct is Pairs:
             parts.append(ARMS.format(keys=", ".join(f"`{key}`" for key in IN_ARMS)))
         parts.append("\n".join(_section(section, sentences)))
@@ -353,9 +355,9 @@ def values(kind: Any) -> str:
         case types.StructType(cls=cls) if cls is Resolved:
             return "mapping"
         case types.StructType(cls=cls):
-            title = _LINKS[cls]
-            anchor = "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c == "-")
-            return f"[mapping](#{anchor})"
+            section = _LINKS[cls]
+            anchor = "".join(c for c in section.title.lower().replace(" ", "-") if c.isalnum() or c == "-")
+            return f"[mapping]({section.elsewhere or f'#{anchor}'})"
     raise TypeError(f"{kind}: how is it worded?")
 
 
