@@ -7,6 +7,7 @@ nested. The example is the one thing that is written here, and a domain's in tes
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -52,7 +53,8 @@ HEAD = """\
 # Job file
 
 A job is one YAML file of at most 4 MiB. Unknown keys are refused. `--set limits.in_flight=8` overrides a key on the command
-line. Paths are relative to the job's file. Parentheses hold a key's default; without them it is `null` or empty.
+line. Paths are relative to the job's file. Parentheses hold a key's default; without them it is `null` or empty: none, or
+the service's default.
 
 Editors with a YAML language server complete and check jobs and spaces by their JSON Schemas
 ([job](../validators/job.schema.json), [space](../validators/space.schema.json)); shipped files and those of `edgen init` name
@@ -237,12 +239,12 @@ def _section(section: Section, sentences: Sentences) -> list[str]:
     if taken := [f"`{field.encode_name}`{_default(field)}" for field in _taken(struct, sentences)]:
         lines += [f"Shared keys: {', '.join(taken)}.", ""]
     rows = [
-        f"| `{field.encode_name}` | {_values(field)}{_default(field)} | {sentences(struct)[field.name]} |"
+        f"| `{field.encode_name}` | {_values(field)}{_default(field)} | {meaning(sentences(struct)[field.name])} |"
         for field in own_fields(struct, sentences)
     ]
     if struct is ServedConfig:
         rows += [
-            f"| `{field.encode_name}` | {_values(field).removesuffix(' or null')} | {text} |"
+            f"| `{field.encode_name}` | {_values(field).removesuffix(' or null')} | {meaning(text)} |"
             for field, text in _shared(sentences).values()
         ]
     if struct is Job:
@@ -250,6 +252,11 @@ def _section(section: Section, sentences: Sentences) -> list[str]:
         rows.append(f"| {', '.join(several)} | mapping | Settings of the protocol of this name. |")
     lines += ["| key | value | meaning |", "|---|---|---|", *rows, ""] if rows else []
     return [*lines, *(["```yaml", section.example.rstrip(), "```", ""] if section.shown else [])]
+
+
+def meaning(sentence: str) -> str:
+    """A sentence without the sense of null that the head of the page states."""
+    return re.sub(r"; null: (none|the service's default)\.$", ".", sentence)
 
 
 def own_fields(struct: type[msgspec.Struct], sentences: Sentences) -> list[msgspec.structs.FieldInfo]:
