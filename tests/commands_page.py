@@ -16,6 +16,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from edgen.cli.app import app
+from edgen.core.registry import names
 from tests import ROOT
 
 PAGE = ROOT / "docs" / "commands.md"
@@ -37,6 +38,9 @@ option of this table if it says more of it; its last line names the others.
 {common}
 """
 _WIDTH = 100
+# An option that only some formats of exports have.
+_FORMAT = "|".join(map(re.escape, names("format")))
+_FORMATS = re.compile(rf"((?:{_FORMAT})(?:(?:, | and )(?:{_FORMAT}))*) only: ")
 _PARTS = ("Arguments", "Options")
 _EVERYWHERE = ("--help", "--json")
 _ROW = re.compile(r"^  (\S.*?)(?:  +(\S.*))?$")
@@ -116,11 +120,15 @@ def _common(rows: list[Row]) -> dict[tuple[str, str], Common]:
 def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
     """A command's help, in which common options are named below, or have only what this command says of them."""
     lines, named = [text.usage, "", *text.about], []
+    of_formats: dict[str, list[str]] = {}
+    further = ""
     for title in _PARTS:
         shown: list[tuple[str, str]] = []
         for row in text.parts.get(title, ()):
             known = common.get((row.name, row.first))
-            if known is None:
+            if only := _FORMATS.match(row.first):
+                of_formats.setdefault(only[1], []).append(f"`{row.name}`")
+            elif known is None:
                 shown.append((row.flags, f"{row.first} {row.rest}".strip()))
             elif known.rest != row.rest:
                 shown.append((row.flags, row.rest or row.first))
@@ -128,8 +136,12 @@ def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
                 named.append(f"`{row.name}`")
         if shown:
             lines += ["", f"{title}:", *_columns(shown)]
+    if of_formats:
+        several = (f"{formats}: {', '.join(options)}" for formats, options in of_formats.items())
+        further = f"\nOptions of [single formats](exports.md): {'; '.join(several)}.\n"
     body = "\n".join(lines).strip()
-    return f"```text\n{body}\n```\n" + (f"\nCommon options: {', '.join(named)}.\n" if named else "")
+    line = f"\nCommon options: {', '.join(named)}.\n" if named else ""
+    return f"```text\n{body}\n```\n{line}{further}"
 
 
 def _columns(rows: list[tuple[str, str]]) -> Iterator[str]:
