@@ -23,8 +23,8 @@ PAGE = ROOT / "docs" / "commands.md"
 INTRODUCTION = """\
 # Commands
 
-This page has the texts of `edgen COMMAND --help`, which has more examples. `{{X}}` is required, `[X]` optional. Commands print results to stdout,
-progress and remarks to stderr. Exit codes are under [Scheduling](scheduling.md#exit-codes).
+This page has the texts of `edgen COMMAND --help`, which has more examples. `{{X}}` is required, `[X]` optional. Commands
+print results to stdout, progress and remarks to stderr. Exit codes are under [Scheduling](scheduling.md#exit-codes).
 
 {groups}
 
@@ -38,7 +38,7 @@ option of this table if it says more of it; its last line names the others.
 {common}
 """
 _WIDTH = 100
-# An option that only some formats of exports have.
+# The help of an option that only some formats of exports have begins with their names.
 _FORMAT = "|".join(map(re.escape, names("format")))
 _FORMATS = re.compile(rf"((?:{_FORMAT})(?:(?:, | and )(?:{_FORMAT}))*) only: ")
 _PARTS = ("Arguments", "Options")
@@ -97,8 +97,8 @@ def _cell(text: str) -> str:
 def _groups(paths: list[tuple[str, ...]], root: Help) -> Iterator[str]:
     """The commands as `edgen --help` groups them, with links."""
     for title, rows in root.parts.items():
-        names = {row.flags for row in rows}
-        links = [f"[{' '.join(path[1:])}](#{'-'.join(path)})" for path in paths if {*path[1:2]} & names]
+        panel = {row.flags for row in rows}
+        links = [f"[{' '.join(path[1:])}](#{'-'.join(path)})" for path in paths if {*path[1:2]} & panel]
         if links:
             yield f"- {title}: {', '.join(links)}"
 
