@@ -6,107 +6,209 @@ python -m tests.commands_page     writes it anew (make docs)
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from edgen.cli.app import app
+from edgen.core.registry import names
 from tests import ROOT
 
 PAGE = ROOT / "docs" / "commands.md"
 INTRODUCTION = """\
 # Commands
 
-`edgen COMMAND --help` prints these texts. Commands print results to stdout, progress and remarks to stderr. With `--json`, a
-command prints one JSON object and nothing else. [Scheduling](scheduling.md#exit-codes) lists the exit codes.
+This page has the texts of `edgen COMMAND --help`, which has more examples. `{{X}}` is required, `[X]` optional. Commands
+print results to stdout, progress and remarks to stderr. Exit codes are under [Scheduling](scheduling.md#exit-codes).
+
+{groups}
 
 ## Common options
 
-Every command has `--help`, and all but `play` have `--json`. The last line of each command names its other ones.
+Every command has `--help`, and all but `play` have `--json`, which prints one JSON object and nothing else. A command lists an
+option of this table if it says more of it; its last line names the others.
 
 | option | meaning |
 |---|---|
+{common}
 """
-# An option is listed once, above all commands, if it has the same help text in so many commands.
-_SHARED = 3
-_OPTION = re.compile(r"^  (-\S.*?)(?:  +(\S.*))?$")
+_WIDTH = 100
+# The help of an option that only some formats of exports have begins with their names.
+_FORMAT = "|".join(map(re.escape, names("format")))
+_FORMATS = re.compile(rf"((?:{_FORMAT})(?:(?:, | and )(?:{_FORMAT}))*) only: ")
+_PARTS = ("Arguments", "Options")
+_EVERYWHERE = ("--help", "--json")
+_ROW = re.compile(r"^  (\S.*?)(?:  +(\S.*))?$")
+
+
+class Row(NamedTuple):
+    """An option or an argument in a help text: its flags, the first sentence of its meaning, and the rest."""
+
+    flags: str
+    first: str
+    rest: str
+
+    @property
+    def name(self) -> str:
+        """The long name of an option; an argument as it is."""
+        return (re.findall(r"--[\w-]+", self.flags) or [self.flags])[0]
+
+
+class Help(NamedTuple):
+    """The parts of a help text."""
+
+    usage: str
+    about: list[str]
+    parts: dict[str, list[Row]]
+
+
+class Common(NamedTuple):
+    """A row that several commands have, with the rest that most of them have."""
+
+    flags: list[str]
+    first: str
+    rest: str
 
 
 def page() -> str:
     """The text of the page."""
-    helps = {path: _help(path[1:]) for path in _commands(get_command(app))}
-    counts = Counter(option for text in helps.values() for option in {*_options(text)})
-    shared = {option: None for option, count in counts.items() if count >= _SHARED}
-    listed = sorted(((flags.replace("|", "\\|"), meaning) for flags, meaning in shared), key=_name)
-    rows = [f"| `{flags}` | {meaning} |" for flags, meaning in listed]
-    sections = [f"## {' '.join(path)}\n\n{_section(text, shared)}" for path, text in helps.items()]
-    return INTRODUCTION + "\n".join([*rows, "", *sections])
+    root = get_command(app)
+    helps = {path: _help(path[1:]) for path in _commands(root)}
+    common = _common([row for one in helps.values() for title in _PARTS for row in one.parts.get(title, ())])
+    rows = [
+        f"| `{'`, `'.join(one.flags)}` | {_cell(f'{one.first} {one.rest}'.strip())} |"
+        for (name, _), one in sorted(common.items(), key=lambda item: item[0][0].strip("-").lower())
+        if name not in _EVERYWHERE
+    ]
+    groups = "\n".join(_groups([*helps], helps["edgen",]))
+    sections = [f"## {' '.join(path)}\n\n{_section(text, common)}" for path, text in helps.items()]
+    return "\n".join([INTRODUCTION.format(groups=groups, common="\n".join(rows)), *sections])
 
 
-def _name(option: tuple[str, str]) -> str:
-    """The long name of an option, to sort by."""
-    return re.findall(r"--[\w-]+", option[0])[0]
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
-def _section(text: str, shared: dict[tuple[str, str], None]) -> str:
-    """A command's help, in which the shared options are named below instead of described."""
-    lines, before = [], []
-    for line, option in _marked(text):
-        if option is None or option not in shared:
-            lines.append(line)
-        elif option not in before:
-            before.append(option)
-    kept = "\n".join(lines).removesuffix("\n\nOptions:").strip()
-    kept = kept.replace("Options:\n\nCommands:", "Commands:")
-    named = ", ".join(f"`{name}`" for name in map(_name, before) if name not in ("--help", "--json"))
-    return f"```text\n{kept}\n```\n" + (f"\nCommon options: {named}.\n" if named else "")
+def _groups(paths: list[tuple[str, ...]], root: Help) -> Iterator[str]:
+    """The commands as `edgen --help` groups them, with links."""
+    for title, rows in root.parts.items():
+        panel = {row.flags for row in rows}
+        links = [f"[{' '.join(path[1:])}](#{'-'.join(path)})" for path in paths if {*path[1:2]} & panel]
+        if links:
+            yield f"- {title}: {', '.join(links)}"
 
 
-def _options(text: str) -> Iterator[tuple[str, str]]:
-    """The options of a help text: flags and meaning."""
-    yield from dict.fromkeys(option for _, option in _marked(text) if option is not None)
+def _common(rows: list[Row]) -> dict[tuple[str, str], Common]:
+    """The rows whose name and first sentence several commands have."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.name, row.first), []).append(row)
+    common = {}
+    for key, several in found.items():
+        rest, count = Counter(row.rest for row in several).most_common(1)[0]
+        if len(several) > 1:
+            flags = [_cell(flags) for flags in dict.fromkeys(row.flags for row in several)]
+            common[key] = Common(flags, several[0].first, rest if 2 * count > len(several) else "")
+    return common
 
 
-def _marked(text: str) -> list[tuple[str, tuple[str, str] | None]]:
-    """The lines of a help text, each with the option that it belongs to."""
-    marked: list[tuple[str, tuple[str, str] | None]] = []
-    block: list[str] = []
+def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
+    """A command's help, in which common options are named below, or have only what this command says of them."""
+    lines, named = [text.usage, "", *text.about], []
+    of_formats: dict[str, list[str]] = {}
+    further = ""
+    for title in _PARTS:
+        shown: list[tuple[str, str]] = []
+        for row in text.parts.get(title, ()):
+            known = common.get((row.name, row.first))
+            if only := _FORMATS.match(row.first):
+                of_formats.setdefault(only[1], []).append(f"`{row.name}`")
+            elif known is None:
+                shown.append((row.flags, f"{row.first} {row.rest}".strip()))
+            elif known.rest != row.rest:
+                shown.append((row.flags, row.rest or row.first))
+            elif title == "Options" and row.name not in _EVERYWHERE:
+                named.append(f"`{row.name}`")
+        if shown:
+            lines += ["", f"{title}:", *_columns(shown)]
+    if of_formats:
+        several = (f"{formats}: {', '.join(options)}" for formats, options in of_formats.items())
+        further = f"\nOptions of [single formats](exports.md): {'; '.join(several)}.\n"
+    body = "\n".join(lines).strip()
+    line = f"\nCommon options: {', '.join(named)}.\n" if named else ""
+    return f"```text\n{body}\n```\n{line}{further}"
 
-    def end() -> None:
-        flags, *_ = _OPTION.match(block[0]).groups() if block else ("",)  # type: ignore[union-attr]
-        first = (_OPTION.match(block[0])[2] or "") if block else ""  # type: ignore[index]
-        meaning = " ".join([first, *(line.strip() for line in block[1:])]).strip()
-        marked.extend((line, (flags, " ".join(meaning.split()))) for line in block)
-        block.clear()
 
-    inside = False
-    for line in text.splitlines():
-        if inside and line.startswith("   ") and block:
-            block.append(line)
-            continue
-        end()
-        inside = line == "Options:" or (inside and line.startswith("  "))
-        if inside and _OPTION.match(line):
-            block.append(line)
+def _columns(rows: list[tuple[str, str]]) -> Iterator[str]:
+    """Flags and meanings in two columns."""
+    width = min(max(len(flags) for flags, _ in rows), 28) + 2
+    for flags, meaning in rows:
+        first, *further = textwrap.wrap(
+            meaning, _WIDTH - 2 - width, break_on_hyphens=False, break_long_words=False
+        ) or [""]
+        if len(flags) > width - 2:
+            yield f"  {flags}"
+            further, first = [first, *further], ""
         else:
-            marked.append((line, None))
-    end()
-    return marked
+            yield f"  {flags:<{width}}{first}".rstrip()
+        yield from (" " * (width + 2) + line for line in further)
+
+
+def _read(text: str) -> Help:
+    """The parts of a help text."""
+    usage, *lines = text.splitlines()
+    about: list[str] = []
+    wrap = partial(textwrap.wrap, width=_WIDTH, break_on_hyphens=False, break_long_words=False)
+    parts: dict[str, list[Row]] = {}
+    block: list[str] | None = None
+    blocks: list[tuple[str, list[str]]] = []
+    title = ""
+    for line in lines:
+        if re.fullmatch(r"\w[\w ]*:", line):
+            title, block = line[:-1], None
+        elif not title:
+            example = line.startswith("  Example: ")
+            if not (example and any(one.startswith("$ ") for one in about)):  # the first example alone
+                about += wrap(re.sub(r"^Example: ", "$ ", line[2:])) or [""]
+        elif block is not None and line.startswith("   "):
+            block.append(line)
+        elif _ROW.match(line):
+            block = [line]
+            blocks.append((title, block))
+    for part, rows in blocks:
+        parts.setdefault(part, []).append(_row(rows))
+    return Help(
+        re.sub(r"^Usage: | \[OPTIONS\]| COMMAND \[ARGS\]\.\.\.", "", usage),
+        "\n".join(about).strip().splitlines(),
+        parts,
+    )
+
+
+def _row(lines: list[str]) -> Row:
+    found = _ROW.match(lines[0])
+    assert found
+    meaning = " ".join(" ".join([found[2] or "", *lines[1:]]).split())
+    first, _, rest = meaning.partition(". ") if not meaning.startswith("[") else ("", "", meaning)
+    return Row(found[1], first + "." if rest and first else first, rest)
 
 
 def _commands(command: Any, path: tuple[str, ...] = ("edgen",)) -> Iterator[tuple[str, ...]]:
-    """Every command and group with its path, in the order of the help."""
-    yield path
-    for name, child in getattr(command, "commands", {}).items():
+    """edgen itself and every command with its path, in the order of the help; of a group, its commands."""
+    children = getattr(command, "commands", {})
+    if not children or len(path) == 1:
+        yield path
+    for name, child in children.items():
         yield from _commands(child, (*path, name))
 
 
-def _help(arguments: tuple[str, ...]) -> str:
-    ended = CliRunner().invoke(app, [*arguments, "--help"], prog_name="edgen", terminal_width=100)
-    return "\n".join(line.rstrip() for line in ended.stdout.strip().splitlines())
+def _help(arguments: tuple[str, ...]) -> Help:
+    ended = CliRunner().invoke(app, [*arguments, "--help"], prog_name="edgen", terminal_width=1000)
+    return _read("\n".join(line.rstrip() for line in ended.stdout.strip().splitlines()))
 
 
 if __name__ == "__main__":

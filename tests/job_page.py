@@ -1,11 +1,14 @@
 """docs/job.md: every key of a job file, out of the types that it is read into.
 
-A section is a struct: a table of its keys and an example that has all of them. The example is the one thing that is
-written here, and a domain's in tests/domains/X/job_sections.py; `python -m tests.schemas` puts the page together.
+A section is a struct: a table of its keys and an example that has all of them, which the page shows where values are
+nested. The example is the one thing that is written here, and a domain's in tests/domains/X/job_sections.py;
+`python -m tests.schemas` puts the page together.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -49,13 +52,13 @@ IN_ARMS = tuple(key for key in (*KEYS, *PROTOCOLS) if key not in NOT_IN_ARMS and
 HEAD = """\
 # Job file
 
-A job is one YAML file of at most 4 MiB. `make docs` generates this page from the types in `edgen/config`. edgen refuses an
-unknown key, with its path and the nearest known key. `--set limits.in_flight=8` overrides a key on the command line. Paths
-are relative to the job's file. A key with the default `null` also takes null.
+A job is one YAML file of at most 4 MiB. Unknown keys are refused. `--set limits.in_flight=8` overrides a key on the command
+line. Paths are relative to the job's file. Parentheses hold a key's default; without them it is `null` or empty: none, or
+the service's default.
 
 Editors with a YAML language server complete and check jobs and spaces by their JSON Schemas
 ([job](../validators/job.schema.json), [space](../validators/space.schema.json)); shipped files and those of `edgen init` name
-them in the first line. A schema cannot see which keys exclude each other; `edgen preview JOB` can, and makes no call.
+them in the first line. Only `edgen preview JOB` sees which keys exclude each other.
 """
 
 SECTIONS = (
@@ -93,13 +96,13 @@ workers: 8
 partitions: 4
 split: {test: 0.1, by: topic}
 shards: {train: 5, test: 1}
-"""),
-    Section(BackendConfig, "backends: what every kind takes", "Backends are named after roles: `default`, `judge`, `annotator` and the roles of the space, such as `teacher`. `type` selects the kind; a kind's own section lists its other keys.", """\
+""", shown=True),
+    Section(BackendConfig, "backends: what every kind takes", "Backends are named after roles: `default`, `judge`, `annotator` and the roles of the space, such as `teacher`. `type` selects the kind. [Model providers](providers.md) has examples of each.", """\
 backends:
   default: {type: simulator, model: edgen-simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, retry_max_tokens: 4096, stop: ["[end of conversation]"], seed: auto,
             reasoning_effort: null, verbosity: null, service_tier: null, choices: null, forms: auto, price: {prompt: 0, completion: 0}}
 """),
-    Section(ServedConfig, "backends: servers", "Kinds with an address take several servers of one model, or the server of each node; see [Scale](scale.md).", """\
+    Section(ServedConfig, "backends: shared keys", "Each kind below lists which of these it takes, with its defaults. A kind with `base_url` takes the next two keys, too; see [Scale](scale.md).", """\
 backends:
   default: {type: openai, model: my-model, base_url: node-local, more_base_urls: [], known_as: "http://fleet/v1"}
 """),
@@ -109,7 +112,7 @@ backends:
             auth: bearer, key_command: [], headers: {X-Title: lessons}, query: {api-version: "2024-10-21"}, max_tokens_field: auto,
             frequency_penalty: 0.2, presence_penalty: 0, extra_body: {min_p: 0.05}}
 """),
-    Section(OpenAIResponsesConfig, "backends: openai-responses", "OpenAI's Responses API, which takes no `seed` and no `stop`. Its other keys are those of `openai` up to `extra_body`.", """\
+    Section(OpenAIResponsesConfig, "backends: openai-responses", "OpenAI's Responses API, which takes no `seed` and no `stop`.", """\
 backends:
   default: {type: openai-responses, model: my-model, api_key_env: OPENAI_API_KEY, extra_body: {metadata: {run: nightly}}, store: false}
 """),
@@ -123,11 +126,11 @@ backends:
   default: {type: gemini, model: my-model, base_url: "https://generativelanguage.googleapis.com", api_key_env: GOOGLE_API_KEY, top_k: 40,
             safety_settings: {HARM_CATEGORY_HARASSMENT: BLOCK_NONE}, extra_body: {}}
 """),
-    Section(GoogleGenerativeAIConfig, "backends: google-generativeai", "The same service through its older SDK, which is past its end of life. `api_key_env`, `top_k` and `safety_settings` are those of `gemini`.", """\
+    Section(GoogleGenerativeAIConfig, "backends: google-generativeai", "The same service through its older SDK, which is past its end of life.", """\
 backends:
-  default: {type: google-generativeai, model: my-model, endpoint: generativelanguage.googleapis.com}
+  default: {type: google-generativeai, model: my-model, endpoint: generativelanguage.googleapis.com, api_key_env: MY_KEY}
 """),
-    Section(VertexConfig, "backends: vertex", "The same models on Google Cloud's Vertex AI; `top_k`, `safety_settings` and `extra_body` are those of `gemini`.", """\
+    Section(VertexConfig, "backends: vertex", "The same models on Google Cloud's Vertex AI.", """\
 backends:
   default: {type: vertex, model: my-model, project: my-project, location: europe-west4, base_url: null}
 """),
@@ -154,21 +157,21 @@ backends:
 """),
     Section(Price, "price, of a backend", "If the shipped list has no price for the model, or this host charges another.", """\
 price: {prompt: 0.15, completion: 0.60, cache_read: 0.075, cache_write: 0.19, batch: 0.5, batch_cache: 0.5, date: 2027-01-31, source: "the provider's list"}
-""", ("backends", "default")),
+"""),
     Section(Selfplay, "selfplay", "For `protocol: selfplay`.", """\
 selfplay: {first: teacher, order: [teacher, student], max_turns: 20, closing: student, leaked_secret: reject, loop: flag}
 """),
     *(section for module in modules_of("job_sections") for section in module.SECTIONS),
-    Section(LabelsAsked, "labels", "Each key is a layer; see [selecting.md](selecting.md#gates-on-labels).", """\
+    Section(LabelsAsked, "labels", "Each key is a layer; see [gates on labels](selecting.md#gates-on-labels).", """\
 labels:
   quality: {unit: conversation, annotators: 3}
   moves: {set: teacher_moves, unit: turn, together: true}
-"""),
+""", shown=True),
     Section(LabelSet, "set", "The key `set` of a layer as a mapping: a run's own copy of its job holds the label set itself.", """\
 labels:
   tone:
     set: {name: tone, source: my own, several: false, roles: [Teacher], other: Neutral, labels: [{name: Warm, definition: praises}]}
-"""),
+""", elsewhere="labels.md"),
     Section(Label, "labels of a set", "The key `labels` of a label set.", """\
 labels:
   tone:
@@ -177,11 +180,11 @@ labels:
       labels:
         - {name: Warm, definition: praises or encourages, examples: [Well done!]}
         - {name: Strict, definition: blames or warns}
-"""),
+""", elsewhere="labels.md"),
     Section(Branch, "branch", "For `protocol: selfplay` with two or more replicates. Without it, replicates share no turns.", """\
 branch: {at: 3, role: teacher}
 """),
-    Section(Pairs, "pairs", "See [pairs.md](pairs.md).", """\
+    Section(Pairs, "pairs", "See [Preference pairs](pairs.md).", """\
 pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_scenario: 3, min_turns_left: 2, rollouts: 4,
         logprobs: 5, judge_directed: unlabelled}
 """),
@@ -189,7 +192,7 @@ pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_sc
 limits: {in_flight: 256, requests_per_minute: 600, tokens_per_minute: 200000, attempts: 6, give_up_after: 600, timeout: 120,
          stop_after_failures: 25, max_tokens: 5000000, max_cost: 10, budget: budget.yaml, arms_at_once: 2}
 """),
-    Section(Batch, "batch", "For `--via batch`; see [scheduling.md](scheduling.md). Spans are written like `6h`, `1h 30m` or `45s`.", """\
+    Section(Batch, "batch", "For `--via batch`; see [Scheduling](scheduling.md). Spans are written like `6h`, `1h 30m` or `45s`.", """\
 batch: {online_after: 6h, poll: 60s, max_requests: 10000}
 """),
     Section(Split, "split", "Groups stay whole, so the test side's share is approximate.", """\
@@ -201,7 +204,7 @@ shards: {train: 5, test: 1}
 )  # fmt: skip
 # edgen writes the key `resolved` into a run's copy of its job; nobody writes it by hand.
 STRUCTS = (*(section.struct for section in SECTIONS), Resolved)
-_LINKS = {section.struct: section.title for section in SECTIONS}
+_LINKS = {section.struct: section for section in SECTIONS}
 
 ARMS = """\
 ## arms
@@ -222,73 +225,95 @@ def page(sentences: Sentences) -> str:
     """The whole page."""
     parts = [HEAD]
     for section in SECTIONS:
+        if section.elsewhere:
+            continue
         if section.struct is Pairs:
             parts.append(ARMS.format(keys=", ".join(f"`{key}`" for key in IN_ARMS)))
-        parts.append("\n".join(_section(section, sentences(section.struct))))
+        parts.append("\n".join(_section(section, sentences)))
     return "\n".join(parts)
 
 
-def _section(section: Section, sentences: Mapping[str, str]) -> list[str]:
-    lines = [
-        f"## {section.title}",
-        "",
-        section.about,
-        "",
-        "| key | type | default | meaning |",
-        "|---|---|---|---|",
+def _section(section: Section, sentences: Sentences) -> list[str]:
+    struct = section.struct
+    lines = [f"## {section.title}", "", section.about, ""]
+    if taken := [f"`{field.encode_name}`{_default(field)}" for field in _taken(struct, sentences)]:
+        lines += [f"Shared keys: {', '.join(taken)}.", ""]
+    rows = [
+        f"| `{field.encode_name}` | {_values(field)}{_default(field)} | {meaning(sentences(struct)[field.name])} |"
+        for field in own_fields(struct, sentences)
     ]
-    lines += [
-        f"| `{field.encode_name}` | {_values(field)} | {_default(field)} | {sentences.get(field.name, '')} |"
-        for field in own_fields(section.struct)
-    ]
-    if section.struct is Job:
-        lines += [
-            f"| `{name}` | [mapping](#{name}) | see below | Settings of `protocol: {name}`. |"
-            for name, own in PROTOCOLS.items()
-            if own.__struct_fields__
+    if struct is ServedConfig:
+        rows += [
+            f"| `{field.encode_name}` | {_values(field).removesuffix(' or null')} | {meaning(text)} |"
+            for field, text in _shared(sentences).values()
         ]
-    return [*lines, "", *(["```yaml", section.example.rstrip(), "```", ""] if section.example else [])]
+    if struct is Job:
+        several = [f"[`{name}`](#{name})" for name, own in PROTOCOLS.items() if own.__struct_fields__]
+        rows.append(f"| {', '.join(several)} | mapping | Settings of the protocol of this name. |")
+    lines += ["| key | value | meaning |", "|---|---|---|", *rows, ""] if rows else []
+    return [*lines, *(["```yaml", section.example.rstrip(), "```", ""] if section.shown else [])]
 
 
-# Kinds that share keys with another one, whose section lists them.
-_KEYS_OF = {
-    OpenAIResponsesConfig: OpenAIConfig,
-    GoogleGenerativeAIConfig: GeminiConfig,
-    VertexConfig: GeminiConfig,
-}
+def meaning(sentence: str) -> str:
+    """A sentence without the sense of null that the head of the page states."""
+    return re.sub(r"; null: (none|the service's default)\.$", ".", sentence)
 
 
-def own_fields(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
-    """The fields that a section lists: without those of all backends, and those of the kind in _KEYS_OF."""
+def own_fields(struct: type[msgspec.Struct], sentences: Sentences) -> list[msgspec.structs.FieldInfo]:
+    """The fields that a section lists: a kind of backend has neither those of all nor those of several kinds."""
+    shared = {field.name for field in _taken(struct, sentences)}
+    fields = [field for field in _declared(struct) if field.name not in shared]
+    return sorted(fields, key=lambda field: issubclass(struct, BackendConfig) and field.name != "model")
+
+
+def _is_kind(struct: type[msgspec.Struct]) -> bool:
+    return issubclass(struct, BackendConfig) and struct not in (BackendConfig, ServedConfig)
+
+
+def _declared(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
+    """The fields of a struct; of a backend, without those of all backends that it does not declare anew."""
     left_out = {"protocol_settings", "speakers"}
     if issubclass(struct, BackendConfig) and struct is not BackendConfig:
-        shared = (
-            ServedConfig if issubclass(struct, ServedConfig) and struct is not ServedConfig else BackendConfig
-        )
-        left_out |= {*shared.__struct_fields__} - {*vars(struct).get("__annotations__", {}), "base_url"}
-    fields = {field.name: field for field in msgspec.structs.fields(struct) if field.name not in left_out}
-    for field in msgspec.structs.fields(_KEYS_OF[struct]) if struct in _KEYS_OF else ():
-        if field.name in fields and (field.default, _values(field)) == (
-            fields[field.name].default,
-            _values(fields[field.name]),
-        ):
-            del fields[field.name]
-    return sorted(
-        fields.values(), key=lambda field: issubclass(struct, BackendConfig) and field.name != "model"
-    )
+        base = ServedConfig if _is_kind(struct) and issubclass(struct, ServedConfig) else BackendConfig
+        left_out |= {*base.__struct_fields__} - {*vars(struct).get("__annotations__", {}), "base_url"}
+    return [field for field in msgspec.structs.fields(struct) if field.name not in left_out]
+
+
+def _shared(sentences: Sentences) -> dict[str, tuple[msgspec.structs.FieldInfo, str]]:
+    """The keys that several kinds of backends have with one type and one sentence, each with that sentence."""
+    kinds = [section.struct for section in SECTIONS if _is_kind(section.struct)]
+    fields = [(field, sentences(kind)[field.name]) for kind in kinds for field in _declared(kind)]
+    counts = Counter((field.name, _values(field), text) for field, text in fields)
+    found: dict[str, tuple[msgspec.structs.FieldInfo, str]] = {}
+    for field, text in fields:
+        if counts[field.name, _values(field), text] > 1 and field.name != "base_url":
+            found.setdefault(field.name, (field, text))
+    return found
+
+
+def _taken(struct: type[msgspec.Struct], sentences: Sentences) -> list[msgspec.structs.FieldInfo]:
+    """The keys of several kinds that a kind of backend takes."""
+    shared = {(field.name, _values(field), text) for field, text in _shared(sentences).values()}
+    return [
+        field
+        for field in (_declared(struct) if _is_kind(struct) else ())
+        if (field.name, _values(field), sentences(struct)[field.name]) in shared
+        or (
+            field.name == "base_url" and field.default is not None
+        )  # without a default, it says what null means
+    ]
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
+    """A default in parentheses; empty where it is null or empty."""
     if field.required:
-        return "required"
+        return " (required)"
     default = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()  # type: ignore[misc]
-    if isinstance(default, msgspec.Struct):
-        return "see below"
+    if isinstance(default, msgspec.Struct) or default is None or default in ("", (), {}):
+        return ""
     if isinstance(default, float) and default.is_integer():
         default = int(default)
-    if default == "":
-        return "none"
-    return f"`{msgspec.json.encode(default).decode()}`".replace('"', "")
+    return f" (`{msgspec.json.encode(default).decode()}`)".replace('"', "")
 
 
 _PATTERNS = {
@@ -337,9 +362,9 @@ def values(kind: Any) -> str:
         case types.StructType(cls=cls) if cls is Resolved:
             return "mapping"
         case types.StructType(cls=cls):
-            title = _LINKS[cls]
-            anchor = "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c == "-")
-            return f"[mapping](#{anchor})"
+            section = _LINKS[cls]
+            anchor = "".join(c for c in section.title.lower().replace(" ", "-") if c.isalnum() or c == "-")
+            return f"[mapping]({section.elsewhere or f'#{anchor}'})"
     raise TypeError(f"{kind}: how is it worded?")
 
 

@@ -8,10 +8,12 @@ import msgspec
 
 
 class Section(NamedTuple):
-    """A struct on the page: its heading, what is said of it, and where in a job its example belongs."""
+    """A struct on the page: its heading, what is said of it, an example that has all its keys, whether the page
+    shows the example, and another page of docs/ that has the keys in place of this one."""
 
     struct: type[msgspec.Struct]
     title: str
     about: str
     example: str
-    under: tuple[str, ...] = ()
+    shown: bool = False
+    elsewhere: str = ""

@@ -20,14 +20,16 @@ def measures_page() -> str:
 
 def _definitions() -> Iterator[str]:
     yield "Intervals are at 95%, with scenarios as clusters. *In expressions* lists the values of one conversation."
-    families = measures_of_other_families("")
-    for measure in measures():
-        family = families.get(measure.name)
-        only = f" {family.capitalize()} family only." if family else ""
-        told = ", ".join(f"`{_figure(measure.name, figure)}`" for figure in measure.figures)
-        named = f" In expressions: {told}." if told else ""
-        text = f"**{measure.name}**: {measure.definition}{only}{named}"
-        yield textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+    families = measures_of_other_families(None)
+    for family in ("", *dict.fromkeys(families.values())):
+        if family:
+            yield f"### {family.capitalize()} family only"
+        for measure in measures():
+            if families.get(measure.name, "") == family:
+                told = ", ".join(f"`{_figure(measure.name, figure)}`" for figure in measure.figures)
+                named = f" In expressions: {told}." if told else ""
+                text = f"**{measure.name}**: {measure.definition}{named}"
+                yield textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def _figure(measure: str, figure: str) -> str:

@@ -56,8 +56,6 @@ def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
             match field, below:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                     found[name] = " ".join(text.split())
-    if struct is Job:
-        found["protocol"] += "".join(f" `{name}`: {summary}" for name, summary in job_page.SUMMARIES.items())
     return found
 
 
@@ -89,6 +87,9 @@ def job_schema() -> _Schema:
         keys[name] = {"description": f"What goes with `protocol: {name}`.", **_alone(_ref(struct.__name__))}
     keys["protocol"] = {key: value for key, value in keys["protocol"].items() if key != "minLength"}
     keys["protocol"]["enum"] = [*job_page.PROTOCOLS]
+    keys["protocol"]["description"] += "".join(
+        f" `{name}`: {text}" for name, text in job_page.SUMMARIES.items()
+    )
     # Before it is read, a name may hold the day.
     keys["name"]["pattern"] = r"^([A-Za-z0-9]|\{date\})([A-Za-z0-9._-]|\{date\})*$"
     # The names of roles are the space's: an editor takes any.

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+from edgen.cli.app import app
 from tests.readme import DOCUMENTS, README, ROOT, RUN_BY_BLOCK, blocks, run, sandbox
 
 pytestmark = pytest.mark.integration
@@ -29,11 +31,11 @@ def test_every_command_prints_what_the_document_shows(tmp_path: Path, document: 
 
 def test_every_command_has_its_help_in_the_documents() -> None:
     text = (ROOT / "docs" / "commands.md").read_text()
-    listed = text.split("Make conversations:\n", 1)[1].split("```", 1)[0]
-    names = re.findall(r"^  (\w+)", listed, re.MULTILINE)
+    names = get_command(app).commands  # type: ignore[attr-defined]
     assert len(names) >= 20
     for name in names:
         assert re.search(rf"^## edgen {name}\b", text, re.MULTILINE), name
+        assert re.search(rf"\]\(#edgen-{name}\b", text), name
 
 
 def test_the_readme_is_short() -> None:

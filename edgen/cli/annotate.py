@@ -66,12 +66,10 @@ def command(
 ) -> None:
     """Have models or people label a run's turns or conversations.
 
-    Labels of each annotator and of the majority go to layers/NAME/labels.jsonl in the run. --people reads
-    labels by people from a CSV or JSON Lines file with id, turn, labels and annotator; then no model is asked
-    unless --backend names one. --layer alone reports on an existing layer. --write makes texts in place of
-    labels, in candidates/ of the run.
-
-    A second start requests no label or text twice.
+    Labels go to layers/NAME/labels.jsonl in the run. --people reads labels by people from a CSV or JSON Lines
+    file with id, turn, labels and annotator; then no model is asked unless --backend names one. --layer alone
+    reports on an existing layer. --write puts texts into candidates/ of the run. A second start requests no
+    label or text twice.
 
     Example: edgen annotate outputs/quickstart --labels teacher_moves --annotators 3 --sample 50
 

@@ -66,8 +66,8 @@ def cancel(
 ) -> None:
     """Cancel the open batches of a run at the provider.
 
-    It waits until the provider has ended them, and reads their answers. The next start of the run sends the
-    other requests again. Unsent request files and lost batches are given up.
+    It waits for their end and reads their answers. The next start of the run sends the other requests again.
+    Unsent request files and lost batches are given up.
 
     Example: edgen batch cancel outputs/nightly
     """

@@ -52,9 +52,9 @@ def command(
 ) -> None:
     """Estimate the calls, tokens, money and time that a job will take.
 
-    Each figure has an interval and its basis. The command calls nothing, needs no key and writes nothing.
-    Stored answers of the job's run are not counted. Earlier runs of the same templates make the interval
-    narrow; without any, lengths of answers are assumed.
+    Each figure has an interval and its basis. The command calls and writes nothing and needs no key. Stored
+    answers of the job's run are not counted. Earlier runs of the same templates narrow the intervals; without
+    any, lengths of answers are assumed.
 
     Example: edgen estimate jobs/quickstart.yaml -n 5000 --via batch
     """

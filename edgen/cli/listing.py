@@ -39,8 +39,8 @@ def command(
     Shipped ones come first, then those in this folder.
 
     KIND is prompts, jobs, spaces, label-sets, machines, formats, measures, providers, protocols, families or
-    plugins. `prompts` says what each template expects and uses; `plugins` says which package brings each
-    object, and which packages are skipped because they are not installed.
+    plugins. `prompts` says what each template expects and uses; `plugins` names the package of each object,
+    and skipped packages.
 
     Example: edgen list formats
 

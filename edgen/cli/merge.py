@@ -29,9 +29,9 @@ def command(
 ) -> None:
     """Merge several runs of the same job into one new run.
 
-    The runs are pieces made by `edgen generate --range`, and stay unchanged. A conversation in several runs
-    is taken from the first; the others go to merged/duplicates.jsonl. The complete result equals one
-    undivided run. `edgen generate JOB -o NEW_RUN` makes missing conversations.
+    The runs, made by `edgen generate --range`, stay unchanged. A conversation in several runs is taken from
+    the first; the others go to merged/duplicates.jsonl. The complete result equals an undivided run. `edgen
+    generate JOB -o NEW_RUN` makes missing conversations.
 
     Example: edgen merge outputs/piece-1 outputs/piece-2 -o outputs/whole
     """

@@ -79,11 +79,10 @@ def command(
     """Make preference pairs: two replies, and which of them is better.
 
     Pairs are replies to one turn, or whole conversations of one scenario. A judge sees every pair in both
-    orders; ties and abstentions never become labels. People's votes come from --people (one JSON object a
-    line, or the sheet of --sheet) and from `edgen web RUN --vote`; they make a set of pairs of their own. A
-    second start requests no verdict twice. --report without --signal reports on existing pairs. Several runs
-    are compared on their common scenarios, by judges and people; the pairs go to pairs/against in the first
-    run's folder.
+    orders; ties and abstentions never become labels. People's votes, from --people and `edgen web RUN
+    --vote`, make a set of pairs of their own. A second start requests no verdict twice. --report without
+    --signal reports on existing pairs. Pairs between several runs go to pairs/against in the first run's
+    folder.
 
     Example: edgen pairs outputs/selfplay --signal oracle --min-margin 0.5 --max-per-scenario 2
 

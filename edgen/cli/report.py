@@ -18,8 +18,8 @@ def command(
 ) -> None:
     """Write an HTML page about a run, with charts and examples.
 
-    The file opens in a browser without a network. An earlier report is replaced. Measures of the run's own
-    job are included if you agree to run their files.
+    The file needs no network. An earlier report is replaced. Measures of the run's own job are included if
+    you agree to run their files.
 
     Example: edgen report outputs/quickstart
     """

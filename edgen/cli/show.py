@@ -27,9 +27,9 @@ def command(
 ) -> None:
     """Show one conversation of a run, with its outcome and labels.
 
-    It prints the scenario, turns, preference pairs, and all evidence of their labels; a star marks the
-    decisive one. A scenario's number shows all its conversations, those of arms side by side. A rejected or
-    failed one comes with the reason and the last reply.
+    It prints the scenario, turns, preference pairs, and the evidence of their labels; a star marks the
+    decisive one. A scenario's number shows all its conversations, arms side by side. A rejected or failed one
+    comes with the reason and the last reply.
 
     Example: edgen show outputs/quickstart 137
 

@@ -58,13 +58,12 @@ def command(
 ) -> None:
     """Run a local stand-in for the services of model providers.
 
-    It answers in OpenAI's, Gemini's and Anthropic's formats, batches included, with made-up conversations. It
-    takes any key, and nothing leaves the machine. It answers only requests for localhost, --host and
-    --allow-host, so that no web page can reach it.
+    It answers in OpenAI's, Gemini's and Anthropic's formats, batches included, and takes any key. Nothing
+    leaves the machine. It answers only requests for localhost, --host and --allow-host, so that no web page
+    can reach it.
 
-    Faults are, for example, refusal, truncated, garbage, empty, defects (a broken layout), judge_first (a
-    judge's bias), 429, 500, hang, reset and quota; 429=0.1:2 asks the client to retry after 2 seconds. In a
-    batch, an HTTP fault fails one request. --list-faults prints all faults.
+    Faults are, for example, refusal, defects (a broken layout), judge_first (a judge's bias), 429 and hang;
+    429=0.1:2 asks the client to retry after 2 seconds. In a batch, an HTTP fault fails one request.
 
     Example: edgen simulator --latency-ms 100 --faults "429=0.1,defects=0.2"
     """

@@ -100,8 +100,8 @@ def expand(
 ) -> None:
     """Ask a model for more values of one dimension of a space.
 
-    A new space file gets the old and the new values, without near-duplicates; no file is overwritten. Answers
-    are stored in FILE.db next to the new file, so a second start requests none twice.
+    A new space file gets the old and the new values, without near-duplicates; no file is overwritten. A
+    second start requests no answer twice (FILE.db).
 
     Example: edgen space expand education_dialogue --dimension topics --count 200 --backend job.yaml
     """

@@ -43,8 +43,7 @@ def command(
 ) -> None:
     """Show how a run stands, or list the runs in a folder.
 
-    For a run: conversations planned, accepted, rejected, failed and pending, and calls, tokens and cost. For
-    a folder: a line for each run, the newest first, with its state and the reason of a stop, and totals.
+    A folder has a line for each run, the newest first, with its state and the reason of a stop, and totals.
     --watch follows a run until no process works on it, and waits for one that has not begun.
 
     Example: edgen status outputs/quickstart

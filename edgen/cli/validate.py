@@ -68,9 +68,9 @@ def command(
     """Check that records of conversations are valid, and repair copies.
 
     In a run, it also checks ledgers, inputs, layers, pairs, votes and finished files; the last lines say how
-    to repair damage. Warnings make nothing invalid. It exits with 0 if all records and files are valid, else
-    with 3, also with --fix. --replies reads raw replies as `edgen generate` does and prints their turns as
-    JSON; it exits with 3 if a reply contains no conversation.
+    to repair damage. It exits with 3 if anything is invalid, also with --fix; warnings make nothing invalid.
+    With --replies, it reads raw replies as `edgen generate` does, and exits with 3 if one contains no
+    conversation.
 
     Example: edgen validate outputs/quickstart
 

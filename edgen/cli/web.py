@@ -53,11 +53,10 @@ def command(
 ) -> None:
     """Look at runs in a browser; have people vote and label.
 
-    Pages are served on this machine alone, to the browser that opens the printed link. They follow runs live,
-    search and filter conversations, and show everything about one: scenario, turns, labels, raw replies,
-    requests, provenance and pairs. Published data sets and chats (JSON, JSON Lines or Parquet) open in the
-    same pages. With --vote or --label, invited people see one pair or unit at a time; --vote on several runs
-    is about the pairs between them. Ctrl-C stops the server.
+    Pages are served on this machine alone, to the browser that opens the printed link. They follow runs live
+    and show everything about a conversation. Published data sets and chats (JSON, JSON Lines or Parquet) open
+    in the same pages. With --vote or --label, invited people see one pair or unit at a time. Ctrl-C stops the
+    server.
 
     Example: edgen web outputs
 

@@ -213,8 +213,8 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
     PATH: ClassVar[str] = ""  # of the API at a server that `node-local` means
 
     base_url: Url | None = None
-    """Address of the service. A list: servers of the same model, which share the calls. `node-local`: the
-    server of the node that makes the call, at port 8000."""
+    """Address of the service, without the path of a call (/chat/completions). A list: servers of the same
+    model, which share the calls. `node-local`: the server of the node that makes the call, at port 8000."""
     more_base_urls: tuple[Url, ...] = ()
     """Further servers, as in a list under `base_url`."""
     known_as: Url | None = None

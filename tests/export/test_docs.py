@@ -1,4 +1,4 @@
-"""The tables of docs/exports.md, of the formats and of what was run on them, are made of the formats themselves.
+"""The table of docs/exports.md, with the libraries that were run on each format, is made of the formats themselves.
 
 `python -m tests.export.test_docs` writes it anew.
 """
@@ -29,37 +29,28 @@ SCENARIO = ", ".join(
 
 
 def formats() -> str:
-    lines = ["| `--to` | holds | needs | columns |", "|---|---|---|---|"]
+    lines = ["| `--to` | holds | columns |", "|---|---|---|"]
     for name, one in FORMATS.items():
         needs = [*one.needs, *([f"records of the family {one.family}"] if one.family else [])]
+        needed = f" Needs {', '.join(needs)}." if needs else ""
+        libraries = [f"{run.library} {run.version}" for run in one.tried]
+        tested = f" Tested with {', '.join(libraries)}." if libraries else ""
         columns = "; ".join(
             (f"{table.name}: " if len(one.tables_of(SPACE)) > 1 else "")
             + ", ".join(f"`{column}`" for column in table.columns)
             for table in one.tables_of(SPACE)
         )
         columns = columns.replace(SCENARIO, "*scenario*")
-        lines.append(f"| `{name}` | {one.summary} | {', '.join(needs)} | {columns} |")
+        lines.append(f"| `{name}` | {one.summary}{needed}{tested} | {columns} |")
     return "\n".join(lines) + "\n"
 
 
-def tried() -> str:
-    lines = ["| `--to` | libraries, with the day of the test |", "|---|---|"]
-    for name, one in FORMATS.items():
-        days: dict[str, list[str]] = {}
-        for run in one.tried:
-            days.setdefault(run.day, []).append(f"{run.library} {run.version}")
-        told = "; ".join(f"{', '.join(several)} ({day})" for day, several in days.items())
-        lines += [f"| `{name}` | {told} |"] if told else []
-    return "\n".join(lines) + "\n"
-
-
-TABLES = {"formats": formats, "tried": tried}
+BEGIN, END = "<!-- formats begin -->\n", "<!-- formats end -->\n"
 
 
 def test_the_page_has_what_the_formats_say() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for name, table in TABLES.items():
-        assert text.split(f"<!-- {name} begin -->\n")[1].split(f"<!-- {name} end -->\n")[0] == table()
+    assert text.split(BEGIN)[1].split(END)[0] == formats()
 
 
 def test_what_make_test_rl_runs_is_what_the_cards_say() -> None:
@@ -77,9 +68,5 @@ def test_what_make_test_rl_runs_is_what_the_cards_say() -> None:
 
 
 if __name__ == "__main__":
-    page = PAGE.read_text(encoding="utf-8")
-    for name, table in TABLES.items():
-        before, rest = page.split(f"<!-- {name} begin -->\n")
-        _, after = rest.split(f"<!-- {name} end -->\n")
-        page = f"{before}<!-- {name} begin -->\n{table()}<!-- {name} end -->\n{after}"
-    PAGE.write_text(page, encoding="utf-8")
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    PAGE.write_text(before + BEGIN + formats() + END + rest.split(END)[1], encoding="utf-8")

@@ -26,5 +26,5 @@ tutoring:
       Try: ["[Hint] Not yet. {point}", "[Hint] Try again. {point}"]
       Ask: ["[Hint] {point}"]
       solved: ["[Praise] Yes, “{answer}” is right."]
-"""),
+""", shown=True),
 )  # fmt: skip
