@@ -133,6 +133,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python -m tests.commands_page
 	$(BIN)/python -m tests.options_table
 	$(BIN)/python -m tests.measures_page
+	$(BIN)/python -m tests.export.test_docs
 	$(BIN)/python -m tests.readme
 	$(BIN)/python -m tests.notebook_page
 	$(BIN)/python docs/picture.py
