@@ -7,10 +7,12 @@ go in stays as it is, and `structured` makes something up that fits.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jsonschema_rs
 import msgspec
 
 from edgen.core.values import END_MARKER, Conversation
@@ -20,6 +22,7 @@ from edgen.reading.roles import words_of
 
 Part = Mapping[str, Any]  # a part of a JSON Schema
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_END = re.compile(r"(?<=[.!?])\s+")  # of a sentence
 _BULLET = re.compile(r"\A\s*(?:[-*•]|\d{1,4}[.)])\s+")
 
 
@@ -27,7 +30,8 @@ def pour(text: str, schema: bytes) -> str:
     """Return an answer's content as JSON of the form, or the answer if its content does not go in."""
     properties = msgspec.json.decode(schema).get("properties", {})
     held = object_in(text)
-    if held is not None and properties.keys() <= held.keys():
+    bounded = "prefixItems" in properties.get("conversation", {})
+    if held is not None and properties.keys() <= held.keys() and not bounded:
         return text
     if held is not None and isinstance(held.get("text"), str) and len(held) == 1:  # as JSON mode has it
         text, held = held["text"], None
@@ -44,20 +48,63 @@ def pour(text: str, schema: bytes) -> str:
 
 
 def _conversation(text: str, properties: Mapping[str, Part]) -> dict[str, Any]:
-    turn = properties["conversation"].get("items", {}).get("properties", {})
-    roles = turn.get("role", {}).get("enum", ())
-    made = read(text, roles=words_of(tuple(roles))) if len(roles) > 1 and "text" in turn else None
+    part = properties["conversation"]
+    places = [place.get("properties", {}) for place in part.get("prefixItems") or [part.get("items") or {}]]
+    roles = tuple(dict.fromkeys(role for place in places for role in _roles_of(place)))
+    known = len(roles) > 1 and all("text" in place for place in places)
+    made = read(text, roles=words_of(roles)) if known else None
     if not isinstance(made, Conversation):
         return {"conversation": None}
     turns = [{"role": turn.role, "text": turn.text} for turn in made.turns]
     if made.ended_by is not None:
         turns[-1]["text"] += f" {END_MARKER}"
-    found: dict[str, Any] = {"conversation": turns}
+    found: dict[str, Any] = {"conversation": _placed(turns, places) if "prefixItems" in part else turns}
     if "probability" in properties:
         said = 0.5 if made.probability is None else made.probability
         steps = properties["probability"].get("enum")
         found["probability"] = _nearest(said, steps) if steps else said
     return found
+
+
+def _roles_of(place: Part) -> Sequence[str]:
+    role = place.get("role", {})
+    return [role["const"]] if "const" in role else role.get("enum", ())
+
+
+def _placed(turns: Sequence[Mapping[str, str]], places: Sequence[Part]) -> list[dict[str, str]] | None:
+    """Return a turn for each place, in order: the next one of its role of which sentences fit, or else one
+    that was passed over; None if there is none."""
+    placed, left = [], [*turns]
+    passed: list[Mapping[str, str]] = []
+    for place in places:
+        for turn in (*left, *passed):
+            if turn["role"] in _roles_of(place) and (said := _fitting(turn["text"], place["text"])):
+                break
+        else:
+            return None
+        placed.append({"role": turn["role"], "text": said})
+        if turn in left:
+            at = left.index(turn)
+            passed, left = [*passed, *left[:at]], left[at + 1 :]
+        else:
+            passed.remove(turn)
+    return placed
+
+
+def _fitting(text: str, part: Part) -> str | None:
+    """Return the most sentences in a row of a text that fit a part; None if none do."""
+    fits = _validator(msgspec.json.encode(part)).is_valid
+    sentences = _END.split(text)
+    for count in range(len(sentences), 0, -1):
+        for first in range(len(sentences) - count + 1):
+            if fits(run := " ".join(sentences[first : first + count])):
+                return run
+    return None
+
+
+@functools.lru_cache(maxsize=64)
+def _validator(part: bytes) -> Any:
+    return jsonschema_rs.validator_for(msgspec.json.decode(part))
 
 
 def _several(text: str, properties: Mapping[str, Part], held: Mapping[str, Any] | None) -> dict[str, Any]:
