@@ -7,18 +7,17 @@ go in stays as it is, and `structured` makes something up that fits.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jsonschema_rs
 import msgspec
 
 from edgen.core.values import END_MARKER, Conversation
 from edgen.reading.answers.body import object_in
 from edgen.reading.conversation import read
 from edgen.reading.roles import words_of
+from edgen.simulator.structured import accepts
 
 Part = Mapping[str, Any]  # a part of a JSON Schema
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -93,18 +92,13 @@ def _placed(turns: Sequence[Mapping[str, str]], places: Sequence[Part]) -> list[
 
 def _fitting(text: str, part: Part) -> str | None:
     """Return the most sentences in a row of a text that fit a part; None if none do."""
-    fits = _validator(msgspec.json.encode(part)).is_valid
+    schema = msgspec.json.encode(part)
     sentences = _END.split(text)
     for count in range(len(sentences), 0, -1):
         for first in range(len(sentences) - count + 1):
-            if fits(run := " ".join(sentences[first : first + count])):
+            if accepts(schema, run := " ".join(sentences[first : first + count])):
                 return run
     return None
-
-
-@functools.lru_cache(maxsize=64)
-def _validator(part: bytes) -> Any:
-    return jsonschema_rs.validator_for(msgspec.json.decode(part))
 
 
 def _several(text: str, properties: Mapping[str, Part], held: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -103,6 +103,11 @@ def fit(text: str, schema: bytes, rng: Random) -> str:
     raise UnfitSchema("no value was found that fits the schema")
 
 
+def accepts(schema: bytes, value: Any) -> bool:
+    """Return whether a value fits a schema. Raises UnfitSchema."""
+    return bool(_compiled(schema)[1].is_valid(value))
+
+
 @functools.lru_cache(maxsize=64)
 def _compiled(schema: bytes) -> tuple[Any, Any]:
     whole = json.loads(schema)

@@ -1,23 +1,45 @@
-"""Helpers for commands about files that people answer: the job that asks people, the command begun, a person invited."""
+"""Helpers for commands about files that people answer: the command begun, with a person who is asked."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 from tests import fork_server
 from tests.web.players import Browser, Player
+from tests.web.serving import serving
 
 JOB = "name: by_hand\nconversations: 1\nspace: education_dialogue\nprompt: education_dialogue\nbackends:\n  default: {type: human}\n"
 
 
-def begin(*command: object) -> subprocess.Popen[str]:
-    """Start `edgen COMMAND`."""
-    return fork_server.popen(*map(str, command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+@contextlib.contextmanager
+def asking(folder: Path, out: Path, *command: object) -> Iterator[tuple[Player, list[str]]]:
+    """Run `edgen COMMAND --backend JOB`, which writes `out`; yield a person whom it asks, and the lines that
+    it has said by the end."""
+    (folder / "job.yaml").write_text(JOB, "utf-8")
+    words = map(str, (*command, "--backend", folder / "job.yaml"))
+    making = fork_server.popen(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    said: list[str] = []
+    try:
+        desk = out.with_name(f"{out.name}.people")
+        while not (desk / "people" / "waiting.db").exists():
+            assert making.poll() is None, making.communicate()
+            time.sleep(0.1)
+        with serving(desk, folder=folder) as link:
+            ann = _invited(link, "ann")
+            assert ann.until("answer") == "answer"
+            yield ann, said
+        assert making.wait(60) == 0, making.communicate()
+    finally:
+        making.terminate()
+        said += making.communicate(timeout=60)
 
 
-def invited(link: str, name: str) -> Player:
+def _invited(link: str, name: str) -> Player:
     """Invite a person as the owner does, from the page of all runs; return the person, who came."""
     port = int(link.partition("/enter")[0].rpartition(":")[2])
     owner = Browser(port)
