@@ -36,6 +36,7 @@ def serving(*paths: Path, folder: Path, cwd: Path = ROOT) -> Iterator[str]:
         lines = ""
         while not lines.rstrip().endswith("}"):
             lines += server.stdout.readline()
+            assert server.poll() is None, f"the server ended: {lines}"
         try:
             yield json.loads(lines)["url"]
         finally:
