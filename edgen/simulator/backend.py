@@ -129,7 +129,8 @@ class Simulator:
 
 def _schema_of(schema: bytes) -> bytes:
     """Return the schema for `respond`. Raises CallError for an unsupported one."""
-    from edgen.simulator.structured import UnfitSchema, read_schema_text
+    from edgen.simulator.schema_patterns import UnfitSchema
+    from edgen.simulator.structured import read_schema_text
 
     try:
         return read_schema_text(schema)

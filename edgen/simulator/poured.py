@@ -7,6 +7,7 @@ go in stays as it is, and `structured` makes something up that fits.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from edgen.core.values import END_MARKER, Conversation
 from edgen.reading.answers.body import object_in
 from edgen.reading.conversation import read
 from edgen.reading.roles import words_of
+from edgen.simulator.schema_patterns import UnfitSchema
 from edgen.simulator.structured import accepts
 
 Part = Mapping[str, Any]  # a part of a JSON Schema
@@ -27,9 +29,9 @@ _BULLET = re.compile(r"\A\s*(?:[-*•]|\d{1,4}[.)])\s+")
 
 def pour(text: str, schema: bytes) -> str:
     """Return an answer's content as JSON of the form, or the answer if its content does not go in."""
-    properties = msgspec.json.decode(schema).get("properties", {})
+    properties = {name: _part(one) for name, one in msgspec.json.decode(schema).get("properties", {}).items()}
     held = object_in(text)
-    bounded = "prefixItems" in properties.get("conversation", {})
+    bounded = bool(_places_of(properties.get("conversation", {})))
     if held is not None and properties.keys() <= held.keys() and not bounded:
         return text
     if held is not None and isinstance(held.get("text"), str) and len(held) == 1:  # as JSON mode has it
@@ -48,7 +50,8 @@ def pour(text: str, schema: bytes) -> str:
 
 def _conversation(text: str, properties: Mapping[str, Part]) -> dict[str, Any]:
     part = properties["conversation"]
-    places = [place.get("properties", {}) for place in part.get("prefixItems") or [part.get("items") or {}]]
+    bounded = _places_of(part)
+    places = bounded or [_properties_of(part.get("items"))]
     roles = tuple(dict.fromkeys(role for place in places for role in _roles_of(place)))
     known = len(roles) > 1 and all("text" in place for place in places)
     made = read(text, roles=words_of(roles)) if known else None
@@ -57,17 +60,33 @@ def _conversation(text: str, properties: Mapping[str, Part]) -> dict[str, Any]:
     turns = [{"role": turn.role, "text": turn.text} for turn in made.turns]
     if made.ended_by is not None:
         turns[-1]["text"] += f" {END_MARKER}"
-    found: dict[str, Any] = {"conversation": _placed(turns, places) if "prefixItems" in part else turns}
+    found: dict[str, Any] = {"conversation": _placed(turns, bounded) if bounded else turns}
     if "probability" in properties:
         said = 0.5 if made.probability is None else made.probability
         steps = properties["probability"].get("enum")
-        found["probability"] = _nearest(said, steps) if steps else said
+        found["probability"] = said if steps is None else _nearest(said, steps)
     return found
 
 
+def _part(part: Any) -> Part:
+    """Return a part of a schema; one that says nothing for true and false."""
+    return part if isinstance(part, Mapping) else {}
+
+
+def _places_of(part: Part) -> Sequence[Part]:
+    """Return the properties of each turn of a list that has a part for each; none if it has not."""
+    return [*map(_properties_of, part.get("prefixItems", ()))]
+
+
+def _properties_of(part: Any) -> Part:
+    properties: Part = _part(part).get("properties", {})
+    return properties
+
+
 def _roles_of(place: Part) -> Sequence[str]:
-    role = place.get("role", {})
-    return [role["const"]] if "const" in role else role.get("enum", ())
+    role = _part(place.get("role"))
+    named = [role["const"]] if "const" in role else role.get("enum", ())
+    return [name for name in named if isinstance(name, str)]
 
 
 def _placed(turns: Sequence[Mapping[str, str]], places: Sequence[Part]) -> list[dict[str, str]] | None:
@@ -91,13 +110,15 @@ def _placed(turns: Sequence[Mapping[str, str]], places: Sequence[Part]) -> list[
 
 
 def _fitting(text: str, part: Part) -> str | None:
-    """Return the most sentences in a row of a text that fit a part; None if none do."""
+    """Return the most sentences in a row of a text that fit a part; None if none do, or if the part does not
+    stand alone."""
     schema = msgspec.json.encode(part)
     sentences = _END.split(text)
     for count in range(len(sentences), 0, -1):
         for first in range(len(sentences) - count + 1):
-            if accepts(schema, run := " ".join(sentences[first : first + count])):
-                return run
+            with contextlib.suppress(UnfitSchema):
+                if accepts(schema, run := " ".join(sentences[first : first + count])):
+                    return run
     return None
 
 
@@ -126,14 +147,14 @@ def _empty(part: Part) -> Any:
         return "" if not part.get("minLength") else None
     if part.get("type") == "integer":
         return part.get("minimum")
-    return part["enum"][0] if "enum" in part else None
+    return next(iter(part.get("enum", ())), None)
 
 
 def _value(text: str, part: Part) -> Any:
     """Return what a text says as a value of a part, None if it says no such thing."""
-    text = text.strip()
+    text, part = text.strip(), _part(part)
     if "anyOf" in part:
-        fitting = (one for one in part["anyOf"] if one.get("type") != "integer" or text.isdecimal())
+        fitting = (one for one in part["anyOf"] if _part(one).get("type") != "integer" or text.isdecimal())
         return next((value for one in fitting if (value := _value(text, one)) is not None), None)
     if "properties" in part:
         found = {name: _value(text, one) for name, one in part["properties"].items()}
@@ -143,7 +164,7 @@ def _value(text: str, part: Part) -> Any:
     if part.get("type") == "integer":
         return next((int(float(found)) for found in _NUMBER.findall(text)), None)
     if part.get("type") == "array":
-        return _list(text, part["items"])
+        return _list(text, _part(part.get("items")))
     return (text or None) if part.get("type") == "string" else None
 
 
@@ -162,5 +183,7 @@ def _list(text: str, part: Part) -> list[Any] | None:
     return None
 
 
-def _nearest(number: float, values: Sequence[float]) -> float:
-    return min(values, key=lambda value: abs(value - number))
+def _nearest(number: float, values: Sequence[Any]) -> float | None:
+    """Return the number among the values that is nearest; None if there is none."""
+    numbers = [value for value in values if isinstance(value, int | float)]
+    return min(numbers, key=lambda value: abs(value - number), default=None)

@@ -39,7 +39,8 @@ class SimulatorProvider(Provider):
 
     def schema_problem(self, config: SimulatorConfig, schema: bytes) -> str | None:  # noqa: ARG002
         """Return the part of the schema that cannot be simulated."""
-        from edgen.simulator.structured import UnfitSchema, read_schema_text
+        from edgen.simulator.schema_patterns import UnfitSchema
+        from edgen.simulator.structured import read_schema_text
 
         try:
             read_schema_text(schema)

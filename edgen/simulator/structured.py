@@ -10,10 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-import re
-import re._parser as regex_parser  # type: ignore[import-not-found]
-import string
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, ClassVar
 
@@ -21,10 +18,10 @@ import jsonschema_rs
 import msgspec
 
 from edgen.simulator.phrases import Phrases
+from edgen.simulator.schema_patterns import MOST_TEXT, UnfitSchema, make_match
 
 MOST_BYTES = 256 * 1024  # of a schema
 _MOST_VALUES = 10_000  # of one answer
-_MOST_TEXT = 10_000  # characters of one text that a schema may require
 _TERSE = 6  # depth from which an answer takes the shortest way to its end
 _DEEPEST = 40
 _TRIES = 8  # answers tried until one fits
@@ -64,10 +61,6 @@ _FORMATS = {
     "uuid": "00000000-0000-4000-8000-00000000000{d}",
     "uri": "https://example.org/{d}",
 }
-
-
-class UnfitSchema(Exception):  # noqa: N818 - an answer to give, not a failure of this program
-    """An unsupported schema. Its text is a sentence for the caller."""
 
 
 def read_schema(schema: Any) -> bytes:
@@ -164,6 +157,8 @@ class _Maker:
         if "const" in schema:
             return schema["const"]
         if "enum" in schema:
+            if not schema["enum"]:
+                raise UnfitSchema("no value is in an enum of the schema")
             return self._rng.choice(schema["enum"])
         return self._KINDS[self._type(schema)](self, schema, depth)
 
@@ -240,10 +235,10 @@ class _Maker:
 
     def _string(self, schema: Mapping[str, Any], _depth: int) -> str:
         least, most = schema.get("minLength", 0), schema.get("maxLength", math.inf)
-        if least > _MOST_TEXT:
+        if least > MOST_TEXT:
             raise UnfitSchema(f"a text of {least} characters is longer than any that is made")
         if "pattern" in schema:
-            return "".join(_match(schema["pattern"], self._rng))
+            return make_match(schema["pattern"], self._rng)
         if (form := schema.get("format")) in _FORMATS:
             return _FORMATS[form].format(d=self._rng.randint(1, 9))
         text = self._phrases.say("plain")
@@ -332,74 +327,3 @@ def _both(one: Any, other: Any) -> dict[str, Any]:
         elif key not in ("type", "format"):
             merged.setdefault("allOf", []).append({key: value})
     return merged
-
-
-# --- patterns ------------------------------------------------------------------------------------
-
-_CLASSES = {
-    "CATEGORY_DIGIT": string.digits,
-    "CATEGORY_SPACE": " ",
-    "CATEGORY_WORD": string.ascii_letters + string.digits + "_",
-    "CATEGORY_NOT_DIGIT": string.ascii_letters,
-    "CATEGORY_NOT_SPACE": string.ascii_letters,
-    "CATEGORY_NOT_WORD": " .,",
-}
-_ANY = string.ascii_lowercase
-
-
-def _match(pattern: str, rng: Random) -> Iterator[str]:
-    """Yield the pieces of a text that matches a regular expression. Raises UnfitSchema."""
-    if len(pattern) > 1000:
-        raise UnfitSchema("a pattern has more than 1,000 characters")
-    try:
-        parsed = regex_parser.parse(pattern)
-    except (re.error, RecursionError, OverflowError):
-        raise UnfitSchema(f"the pattern {pattern[:80]!r} cannot be read") from None
-    yield from _pieces(parsed, rng)
-
-
-def _pieces(parsed: Any, rng: Random) -> Iterator[str]:
-    for kind, value in parsed:
-        match str(kind):
-            case "LITERAL":
-                yield chr(value)
-            case "NOT_LITERAL":
-                yield next(letter for letter in _ANY if ord(letter) != value)
-            case "ANY":
-                yield rng.choice(_ANY)
-            case "IN":
-                yield rng.choice(_members(value))
-            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
-                low, high, part = value
-                if low > _MOST_TEXT:
-                    raise UnfitSchema("a pattern repeats something too often")
-                for _ in range(rng.randint(low, min(high, low + 3))):
-                    yield from _pieces(part, rng)
-            case "SUBPATTERN":
-                yield from _pieces(value[-1], rng)
-            case "BRANCH":
-                yield from _pieces(rng.choice(value[1]), rng)
-            case "AT":
-                pass
-            case other:
-                raise UnfitSchema(f"{other} in a pattern cannot be simulated")
-
-
-def _members(parts: Any) -> str:
-    """Return the characters of a class, as many as needed."""
-    refused, found = False, ""
-    for kind, value in parts:
-        match str(kind):
-            case "NEGATE":
-                refused = True
-            case "LITERAL":
-                found += chr(value)
-            case "RANGE":
-                found += "".join(map(chr, range(value[0], min(value[1], value[0] + 200) + 1)))
-            case "CATEGORY":
-                found += _CLASSES[str(value)]
-    if refused:
-        found = "".join(set(string.ascii_letters + string.digits + " .-") - set(found))
-    if not found:
-        raise UnfitSchema("a pattern has a class without characters")
-    return "".join(sorted(set(found)))

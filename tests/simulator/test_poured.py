@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from random import Random
 from typing import Any
 
+import jsonschema
 import pytest
 
 from edgen.core.values import Message
 from edgen.simulator.poured import pour
+from edgen.simulator.schema_patterns import UnfitSchema
+from edgen.simulator.structured import fit
 from edgen.simulator.text import respond
 from tests import ROOT
 
@@ -66,3 +70,61 @@ def test_a_template_with_a_schema_of_its_own_gets_sentences(topic: str) -> None:
         for turn in ask(topic, seed):
             assert not re.search(r"[a-z][A-Z0-9]|\d[a-zA-Z]", turn["text"]), turn
             assert len(turn["text"].split()) >= 3
+
+
+TEXT = {"type": "object", "properties": {"role": {"const": "Teacher"}, "text": {"$ref": "#/$defs/said"}}}
+
+
+@pytest.mark.parametrize(
+    "conversation",
+    [
+        True,
+        {"type": "array", "items": True},
+        {"type": "array", "items": False, "prefixItems": [True, {}]},
+        {"type": "array", "prefixItems": [{"properties": {"role": True, "text": True}}, TEXT]},
+        {"type": "array", "prefixItems": [{"properties": {"role": {"enum": [1, ["a"]]}, "text": {}}}, TEXT]},
+        {"type": "array", "prefixItems": [TEXT, {"properties": {"role": {"const": "Student"}, "text": {}}}]},
+    ],
+)
+def test_odd_schemas_of_a_conversation_are_met_or_left(conversation: object) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"conversation": conversation},
+        "required": ["conversation"],
+        "$defs": {"said": {"type": "string"}},
+    }
+    text = json.dumps(schema).encode()
+    said = fit(pour(SPOKEN, text), text, Random(1))
+    jsonschema.Draft202012Validator(schema).validate(json.loads(said))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        True,
+        {"type": "array"},
+        {"type": "array", "items": True},
+        {"enum": [1, "a"]},
+        {"enum": [None]},
+        {"anyOf": [True, {"type": "integer"}]},
+        {"type": "object", "properties": {"y": True}},
+        {"type": ["string", "null"]},
+    ],
+)
+@pytest.mark.parametrize("text", [SPOKEN, "3. yes", "", '{"x": 1}'])
+def test_parts_that_say_little_are_met(part: object, text: str) -> None:
+    for properties in (
+        {"x": part},
+        {"x": part, "z": {"type": "string"}},
+        {"conversation": part, "probability": part},
+    ):
+        schema = {"type": "object", "properties": properties, "required": [*properties]}
+        encoded = json.dumps(schema).encode()
+        made = fit(pour(text, encoded), encoded, Random(1))
+        jsonschema.Draft202012Validator(schema).validate(json.loads(made))
+
+
+def test_an_empty_enum_is_refused_in_a_sentence() -> None:
+    schema = b'{"type": "object", "properties": {"x": {"enum": []}}, "required": ["x"]}'
+    with pytest.raises(UnfitSchema, match="enum"):
+        fit(pour(SPOKEN, schema), schema, Random(1))

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.simulator.structured import UnfitSchema, fit, read_schema
+from edgen.simulator.schema_patterns import UnfitSchema
+from edgen.simulator.structured import fit, read_schema
 
 
 def made(schema: Any, seed: int = 0, text: str = "no JSON") -> Any:
