@@ -17,7 +17,7 @@ from edgen.execution.batch.open_batches import open_batches_error
 from edgen.execution.choices import JoinedCalls, Place, Share, share_out
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
-from edgen.execution.client.call import Answer
+from edgen.execution.client.call import Answer, Call
 from edgen.execution.rollout import AnyRollout, OutcomeRecorder, run_task
 from edgen.execution.scheduler import Work
 from edgen.execution.watchdog import Watchdog
@@ -96,8 +96,7 @@ class OnlineScheduler:
             count = min(count * min(sharers, MOST_WAITING), max(count, MOST_WORKERS))
         # Answers hold their calls' places until stored: this many may wait to share a commit.
         self._work.ledger.writer.enough = max(1, in_flight // _SHARE)
-        workers = [asyncio.create_task(self._run_tasks(units)) for _ in range(count)]
-        everybody = asyncio.gather(*workers)
+        everybody = asyncio.create_task(self._run_all(units, count))
         listening = asyncio.create_task(self._listen())
         try:
             await self._until_stopped(everybody)
@@ -108,9 +107,9 @@ class OnlineScheduler:
             await self._let_end(everybody)
             raise
         finally:
-            for task in (*workers, listening):
+            for task in (everybody, listening):
                 task.cancel()
-            await asyncio.gather(*workers, listening, return_exceptions=True)
+            await asyncio.gather(everybody, listening, return_exceptions=True)
         if everybody.done() and not everybody.cancelled():
             everybody.result()  # raises a worker's bug
         self._recorder.end(silent=any(client.begun > 1 for client in self._work.clients.values()))
@@ -137,7 +136,7 @@ class OnlineScheduler:
             for text in watchdog.gone_away():
                 self._work.events.tell("note", text)
 
-    async def _let_end(self, everybody: asyncio.Future[list[None]]) -> None:
+    async def _let_end(self, everybody: asyncio.Future[None]) -> None:
         """Wait for calls in flight until the grace period ends; `hurry` ends it."""
         clock = asyncio.get_running_loop().time
         started = clock()
@@ -151,35 +150,44 @@ class OnlineScheduler:
         short = at_work and not unstored and all(client.unpaid for client in at_work)
         return min(self._grace, UNPAID_GRACE) if short else self._grace
 
+    async def _run_all(self, units: Iterator[tuple[int, TaskId]], at_once: int) -> None:
+        """Run all units, so many at once; begin none once the run is stopped."""
+        workers = [asyncio.create_task(self._run_tasks(units)) for _ in range(at_once)]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for task in workers:
+                task.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+
     async def _run_tasks(self, units: Iterator[tuple[int, TaskId]]) -> None:
         for unit in units:
             if self.stopped is not None:
                 return
             try:
-                await self._run_unit(unit)
-            except AdmissionClosed:
-                return
+                await run_task(self._work, self._recorder, unit, self._asker)
             except asyncio.CancelledError:
                 if self.stopped is None:
                     raise
                 return
-            except BudgetExhausted as error:
-                # Calls in flight are paid for: let them use their full timeout.
-                self.stop(error, self._limits.timeout)
-                return
-            except EdgenError as error:
-                self.stop(error)
-                return
-            except (Exception, SystemExit) as error:
-                if (fault := find_fault(error)) is None:
-                    raise
-                fault.__cause__ = error
-                self.stop(fault)  # calls in flight are paid for and kept
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug is raised again
+                self.stop_for(error)
                 return
 
-    async def _run_unit(self, unit: tuple[int, TaskId]) -> None:
-        """Run one unit to its outcome."""
-        await run_task(self._work, self._recorder, unit, self._asker)
+    def stop_for(self, error: BaseException) -> None:
+        """Stop for an error of a unit. Raises it if it is a bug."""
+        if isinstance(error, AdmissionClosed):
+            return
+        if isinstance(error, BudgetExhausted):
+            # Calls in flight are paid for: let them use their full timeout.
+            self.stop(error, self._limits.timeout)
+        elif isinstance(error, EdgenError):
+            self.stop(error)
+        elif (fault := find_fault(error)) is not None:
+            fault.__cause__ = error
+            self.stop(fault)  # calls in flight are paid for and kept
+        else:
+            raise error
 
     async def _ask_once(self, rollout: AnyRollout, request: Request) -> Reply:
         """Send a request that several tasks share once, and return its answer to all."""
@@ -206,8 +214,15 @@ class OnlineScheduler:
             return self._joined.ask(rollout, request)
         return self._ask_for(rollout, request, (Place(request.address, rollout.key),))
 
-    async def _ask_for(self, rollout: AnyRollout, request: Request, places: Sequence[Place]) -> Reply:
-        """Request an answer for each place, the rollout's own first, and store the results."""
+    async def _ask_for(
+        self,
+        rollout: AnyRollout,
+        request: Request,
+        places: Sequence[Place],
+        failed: tuple[Call, CallError] | None = None,
+    ) -> Reply:
+        """Request an answer for each place, the rollout's own first, and store the results. `failed`: see
+        ModelClient.ask."""
         shares: list[Share] = []
 
         def store(answer: Answer) -> Awaitable[None]:
@@ -215,7 +230,7 @@ class OnlineScheduler:
             stored = [(*one.place, one.reply, one.charged_tokens, one.cost_usd) for one in shares]
             return self._work.ledger.store_several(stored, answer.latency, answer.tries, answer.held)
 
-        await rollout.client.ask(request, self._on_retry, rollout.key, store)
+        await rollout.client.ask(request, self._on_retry, rollout.key, store, failed)
         self._recorder.note_answer()
         for one in shares:
             self._work.counts.add_answer(one.reply.usage, one.cost_usd)

@@ -210,6 +210,11 @@ class OutcomeRecorder:
         self._simulated = False
         self._useless = False
 
+    @property
+    def is_heard(self) -> bool:
+        """True if a backend hears of the ends of tasks."""
+        return bool(self._hearing)
+
     async def end_task(self, unit: tuple[int, TaskId]) -> None:
         """Let backends that hear of it know that a task has its outcome. Call it before the outcome is
         stored: after a kill in between, they hear again."""

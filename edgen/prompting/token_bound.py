@@ -50,7 +50,10 @@ def prompt_token_estimate(
 
 def prompt_token_floor(messages: Iterable[Message]) -> int:
     """Return the minimum tokens of a prompt for any tokenizer."""
-    return sum(text_token_bound(m.content) for m in messages) // _BYTES_AT_MOST
+    size = 0
+    for message in messages:  # for each answer, so without a generator
+        size += text_token_bound(message.content)
+    return size // _BYTES_AT_MOST
 
 
 def text_token_floor(text: str) -> int:
@@ -72,7 +75,9 @@ MAYBE_CHARGED = frozenset(
 def floored(usage: Usage, reply: Reply, prompt: int = 0) -> Usage:
     """Return the usage of a reply, at least the minimum for the bytes of its texts and for a prompt of that
     many tokens."""
-    said = sum(text_token_floor(one.text) for one in (reply, *reply.others))
+    said = text_token_floor(reply.text)
+    for other in reply.others:
+        said += text_token_floor(other.text)
     if usage.prompt_tokens >= prompt and usage.completion_tokens >= said:
         return usage
     return msgspec.structs.replace(

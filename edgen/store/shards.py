@@ -215,6 +215,9 @@ def digest_shards(records: Iterable[tuple[bool, bytes]], counts: Counts, shards:
     return train.finish() + test.finish()
 
 
+_TOGETHER = 1 << 16  # bytes of records that are written and digested at once
+
+
 class _List:
     """A JSON list being written, to the file `part` or nowhere. `bytes` and `sha256` cover the bytes so
     far."""
@@ -222,18 +225,21 @@ class _List:
     def __init__(self, part: Part | None) -> None:
         self.part = part
         self._hash = hashlib.sha256()
+        self._unwritten: list[bytes] = []
+        self._waiting = 0  # bytes of them
         self.records = 0
         self.bytes = 0
 
     def add(self, record: bytes) -> None:
-        # A line feed in valid JSON is never part of a string, so each can be indented.
-        laid_out = msgspec.json.format(record, indent=4).replace(b"\n", b"\n    ")
-        self._put((b",\n    " if self.records else b"[\n    ") + laid_out)
+        # As the only element of a list, it has the list's indentation.
+        laid_out = msgspec.json.format(b"[%b]" % record, indent=4)
+        self._put((b"," if self.records else b"[") + laid_out[1:-2])
         self.records += 1
 
     def close(self) -> None:
         """Write the list's end, and sync the file."""
         self._put(b"\n]" if self.records else b"[]")
+        self._write()
         if self.part is not None:
             self.part.close()
 
@@ -244,9 +250,18 @@ class _List:
 
     @property
     def sha256(self) -> str:
+        """The digest of a closed list."""
         return self._hash.hexdigest()
 
     def _put(self, data: bytes) -> None:
+        self._unwritten.append(data)
+        self._waiting += len(data)
+        if self._waiting > _TOGETHER:
+            self._write()
+
+    def _write(self) -> None:
+        data = b"".join(self._unwritten)
+        self._unwritten, self._waiting = [], 0
         if self.part is not None:
             self.part.write(data)
         self._hash.update(data)

@@ -22,7 +22,7 @@ from itertools import islice
 
 from edgen.config import Limits
 from edgen.execution.client.circuit import State
-from edgen.execution.client.lane import Lane, Ticket, Waiting
+from edgen.execution.client.lane import Lane, Ticket, Waiter, Waiting
 from edgen.execution.client.prefixes import Prefixes
 from edgen.execution.client.token_bucket import Bucket
 from edgen.execution.client.window import Verdict
@@ -148,23 +148,14 @@ class Admission:
 
         Raises AdmissionClosed after `close`, also for waiting callers.
         """
-        if self.closed:
-            raise AdmissionClosed
-        loop, among = self._loop or self._own_loop(), lanes or self._only
-        if len(among) == 1:
-            lane, seen = among[0], frozenset[Lane]()
-            if not lane.queue and self._has_room(lane) and not self._others_wait(lane):
-                now = loop.time()
-                if self._allowed_at(lane, tokens, now) <= now:
-                    return self._grant(lane, tokens, now)
-        else:
+        among = lanes or self._only
+        if (ticket := self._admit_at_once(tokens, among)) is not None:
+            return ticket
+        seen = frozenset[Lane]()
+        if len(among) > 1:
             seen = (self._prefixes.seen_by(marks) if marks else None) or near
-            lane = self._choose(among, seen, loop.time())
-            self._prefixes.note(marks, lane)
-        self._arrived += 1
-        waiter: asyncio.Future[Ticket] = loop.create_future()
-        lane.queue[waiter] = Waiting(self._arrived, tokens, among, seen)
-        self._admit_ready()
+        waiter: asyncio.Future[Ticket] = self._own_loop().create_future()
+        lane = self._queue(waiter, tokens, among, seen, marks)
         try:
             ticket = await waiter
         except asyncio.CancelledError:
@@ -173,6 +164,39 @@ class Admission:
         if marks and ticket.lane is not lane:
             self._prefixes.note(marks, ticket.lane)
         return ticket
+
+    def enter(self, waiter: Waiter[Ticket], tokens: int, lanes: tuple[Lane, ...]) -> Ticket | None:
+        """Admit a call to the only one of the `lanes` at once, or let its `waiter` have the ticket later,
+        within the method that finds a place free. Raises AdmissionClosed."""
+        if (ticket := self._admit_at_once(tokens, lanes)) is None:
+            self._queue(waiter, tokens, lanes, frozenset(), ())
+        return ticket
+
+    def _admit_at_once(self, tokens: int, among: tuple[Lane, ...]) -> Ticket | None:
+        """Return the ticket of a call to the only lane, if none waits there and it has room."""
+        if self.closed:
+            raise AdmissionClosed
+        if len(among) == 1:
+            lane = among[0]
+            if not lane.queue and self._has_room(lane) and not self._others_wait(lane):
+                now = self._own_loop().time()
+                if self._allowed_at(lane, tokens, now) <= now:
+                    return self._grant(lane, tokens, now)
+        return None
+
+    def _queue(
+        self, waiter: Waiter[Ticket], tokens: int, among: tuple[Lane, ...], seen: frozenset[Lane],
+        marks: Sequence[int],
+    ) -> Lane:  # fmt: skip
+        """Queue a call at a lane, and return it."""
+        lane = among[0]
+        if len(among) > 1:
+            lane = self._choose(among, seen, self._own_loop().time())
+            self._prefixes.note(marks, lane)
+        self._arrived += 1
+        lane.queue[waiter] = Waiting(self._arrived, tokens, among, seen)
+        self._admit_ready()
+        return lane
 
     def settle(
         self,
@@ -197,9 +221,9 @@ class Admission:
         self.unstored += keep
         self._admit_ready()
 
-    def stored(self) -> None:
-        """Release the place of an answer that is now stored."""
-        self.unstored -= 1
+    def stored(self, count: int = 1) -> None:
+        """Release the places of so many answers that are now stored."""
+        self.unstored -= count
         self._admit_ready()
 
     def has_others(self, lane: Lane, lanes: Sequence[Lane]) -> bool:
@@ -250,7 +274,7 @@ class Admission:
                 del lane.queue[waiter]
                 self._choose(call.among, call.seen, now).queue[waiter] = call
 
-    def _take_over(self, lane: Lane, now: float) -> tuple[Lane, asyncio.Future[Ticket], Waiting] | None:
+    def _take_over(self, lane: Lane, now: float) -> tuple[Lane, Waiter[Ticket], Waiting] | None:
         """Return the call that a lane without a queue takes from another one's, with that lane; None if
         there is none."""
         usual = self._usual()
@@ -294,15 +318,16 @@ class Admission:
 
     def _admit_first(self, lane: Lane) -> float | None:
         """Admit the calls of the only lane; return when to look again."""
-        loop = self._own_loop()
+        now = self._own_loop().time()
         while lane.queue and self._has_room(lane):
             waiter, call = next(iter(lane.queue.items()))
             if not waiter.done():  # else it was cancelled, and its task has not run yet
-                now = loop.time()
                 if (allowed_at := self._allowed_at(lane, call.tokens, now)) > now:
                     return allowed_at
+                del lane.queue[waiter]
                 waiter.set_result(self._grant(lane, call.tokens, now))
-            del lane.queue[waiter]
+            else:
+                del lane.queue[waiter]
         return None
 
     def _admit_to_several(self) -> float | None:
@@ -326,8 +351,10 @@ class Admission:
             if not waiter.done():
                 if (allowed_at := self._rates_allow_at(call.tokens)) > now:
                     return allowed_at
+                del source.queue[waiter]
                 waiter.set_result(self._grant(lane, call.tokens, now))
-            del source.queue[waiter]
+            else:
+                del source.queue[waiter]
         return None
 
     def _circuit_allows(self, lane: Lane, now: float) -> bool:
@@ -335,7 +362,8 @@ class Admission:
 
     def _allowed_at(self, lane: Lane, tokens: int, now: float) -> float:
         """Return the moment from which pauses, probes and rates allow the next call."""
-        return max(lane.circuit.allowed_at(now, lane.window.size), self._rates_allow_at(tokens))
+        moment = lane.circuit.allowed_at(now, lane.window.size)
+        return moment if self._requests is self._tokens else max(moment, self._rates_allow_at(tokens))
 
     def _rates_allow_at(self, tokens: int) -> float:
         moment = float("-inf")

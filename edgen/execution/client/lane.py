@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -12,7 +13,22 @@ from edgen.core.errors import CallError
 from edgen.execution.client.circuit import Circuit
 from edgen.execution.client.window import Verdict, Window
 
+T_contra = TypeVar("T_contra", contravariant=True)
+
 _MEMORY = 0.1  # share of the newest call in the mean latency
+
+
+class Waiter(Protocol[T_contra]):
+    """A receiver of a value or an error: an asyncio.Future, or an object that acts at once."""
+
+    def done(self) -> bool:
+        """Return whether it has one, or wants none any more."""
+
+    def set_result(self, result: T_contra, /) -> None:
+        """Take the value."""
+
+    def set_exception(self, exception: Exception, /) -> None:
+        """Take the error."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -37,7 +53,7 @@ class Lane:
         self.address = address
         self.window = Window(most)
         self.circuit = Circuit()
-        self.queue: OrderedDict[asyncio.Future[Ticket], Waiting] = OrderedDict()
+        self.queue: OrderedDict[Waiter[Ticket], Waiting] = OrderedDict()
         self.running = self.admitted = self.answers = self.failures = 0
         self.knows_slots = self.asked = False
         self.others = 0  # calls of other programs at the server, as it reported last

@@ -147,31 +147,39 @@ class ModelClient:
         on_retry: Callable[[CallError], None] = lambda _failure: None,
         key: bytes = b"",
         store: Callable[[Answer], Awaitable[None]] | None = None,
+        failed: tuple[Call, CallError] | None = None,
     ) -> Answer:
         """Return the answer, after as many attempts as the policy allows. `key`: the request's, if calls are
-        noted. `store` stores the answer; until then, its place is not given to another call.
+        noted. `store` stores the answer; until then, its place is not given to another call. `failed`: the
+        call whose first attempt was made otherwise, with its failure.
 
         Raises CallError when attempts are used up, AdmissionClosed when the run stops admitting,
         BudgetExhausted when the budget does not cover another call.
         """
         if self._no_pictures is not None:
             refuse_pictures(request.messages, self._no_pictures)
-        call = Call(request=request, key=key, keep=store is not None, tries=1)
-        started = asyncio.get_running_loop().time()
-        try:
-            reply = await self._attempt(call)
-        except CallError as failure:
-            reply = await self._retry(call, failure, started, on_retry)
-        tokens, cost = self.charge(reply, request)
-        answer = Answer(reply, call.latency, call.tries, tokens, cost, call.held)
+        if failed is None:
+            began = asyncio.get_running_loop().time()
+            call = Call(request=request, key=key, keep=store is not None, tries=1, began=began)
+            try:
+                reply = await self._attempt(call)
+            except CallError as failure:
+                failed = call, failure
+        if failed is not None:
+            call, first = failed
+            reply = await self._retry(call, first, on_retry)
+        answer = self.answer(call, reply)
         if store is not None:
             await store(answer)
             self.admission.stored()  # an unstored answer keeps its place: no more requests are sent then
         return answer
 
-    async def _retry(
-        self, call: Call, first: CallError, started: float, on_retry: Callable[[CallError], None]
-    ) -> Reply:
+    def answer(self, call: Call, reply: Reply) -> Answer:
+        """Return the reply to a call with its costs."""
+        tokens, cost = self.charge(reply, call.request)
+        return Answer(reply, call.latency, call.tries, tokens, cost, call.held)
+
+    async def _retry(self, call: Call, first: CallError, on_retry: Callable[[CallError], None]) -> Reply:
         """Return the reply to a further attempt after a first failure. Raises CallError."""
         task = asyncio.current_task()
         assert task is not None, "a call is made in a task"
@@ -188,7 +196,7 @@ class ModelClient:
                 task.cancel()
 
         try:
-            return await retry(attempt, first, self.policy, started, retrying, self._rng, call)
+            return await retry(attempt, first, self.policy, call.began, retrying, self._rng, call)
         finally:
             self._backing_off.discard(task)
 
@@ -246,12 +254,24 @@ class ModelClient:
             more, longer = usage.prompt_tokens - prompt, usage.completion_tokens - room
             self._beyond = (max(self._beyond[0], more), max(self._beyond[1], longer))
 
+    def plain_call(self, request: Request, key: bytes) -> Call | None:
+        """Return a call that waits for nothing but its turn at a server, whose answer keeps its place; None
+        for a request that may wait for more, or be sent in several forms."""
+        support = self.form_support
+        forms = request.other_form or (bool(request.prose) and not support.settled)
+        if forms or self._budget is not None or self._no_pictures is not None or not self.servers.known:
+            return None
+        return Call(request=request, key=key, keep=True, tries=1, began=asyncio.get_running_loop().time())
+
+    def expected_tokens(self, request: Request) -> int:
+        """Return about how many tokens a call will take of its rate; 0 without such a rate."""
+        if not self._meters_tokens:
+            return 0
+        answer = round(self._completion * request.choices)
+        return prompt_token_estimate(request.messages, request.schema, self._counted) + answer
+
     async def _admitted(self, call: Call) -> Reply:
-        tokens = 0
-        if self._meters_tokens:
-            request = call.request
-            answer = round(self._completion * request.choices)
-            tokens = prompt_token_estimate(request.messages, request.schema, self._counted) + answer
+        tokens = self.expected_tokens(call.request)
         clock = asyncio.get_running_loop().time
         came = clock()
         servers = self.servers
@@ -262,50 +282,65 @@ class ModelClient:
         )
         started = clock()
         call.queued += started - came
-        verdict, refused_for = Verdict.OTHER, None
-        used: int | None = 0  # zero until it is sent
         try:
             if not known:
                 await servers.learn_of(ticket.lane)  # which may not have been up when the call began to wait
-            if self._closed:
-                raise AdmissionClosed
             if self._budget is not None and sum(self.most(call.request)) > call.most[0]:
                 raise EstimateTooLowError
-            used = None
-            if self._ledger is not None:
+            if self._ledger is not None and not self._closed:
                 call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
                 started = clock()
-            call.sent = True
-            self._in_flight += 1
-            self.begun += call.tries == 1
+            self.begin_attempt(call)
             reply = await self.form_support.complete(
                 call.request, functools.partial(servers.complete, ticket.lane)
             )
             servers.hear(ticket.lane, reply)
-            verdict, used = Verdict.OK, self._note_answer(reply)
-            call.latency = clock() - started
-            return reply
         except CallError as failure:
-            self.last_failure = failure
-            verdict, refused_for = self._meaning(failure)
-            if failure.kind is FailureKind.TIMEOUT:
-                self._note_timeout(call, ticket, clock() - started)
-                if len(servers.lanes) > 1 and ticket.lane.is_silent_since(started):
-                    refused_for = 0.0  # a frozen server: others take its calls
-            if refused_for is not None and servers.has_others(ticket.lane):
-                failure.retry_after = None
+            self.end_failed(call, ticket, failure, clock() - started)
             raise
-        finally:
-            self._in_flight -= call.sent
-            self.admission.settle(
-                ticket,
-                tokens=used,
-                verdict=verdict,
-                retry_after=refused_for,
-                keep=call.keep and verdict is Verdict.OK,
-            )
-            if refused_for is not None:
-                self._excuse(call, self.last_failure, ticket.lane)
+        except BaseException:
+            self.end_unanswered(call, ticket)
+            raise
+        self.end_answered(call, ticket, reply, clock() - started)
+        return reply
+
+    # The steps of an attempt, also for those that are made without a task (`cluster.units`).
+
+    def begin_attempt(self, call: Call) -> None:
+        """Note that an admitted call is sent now. Raises AdmissionClosed."""
+        if self._closed:
+            raise AdmissionClosed
+        call.sent = True
+        self._in_flight += 1
+        self.begun += call.tries == 1
+
+    def end_answered(self, call: Call, ticket: Ticket, reply: Reply, latency: float) -> None:
+        """Note the reply to an attempt, after so many seconds."""
+        call.latency = latency
+        self._in_flight -= 1
+        used = self._note_answer(reply)
+        self.admission.settle(ticket, tokens=used, verdict=Verdict.OK, keep=call.keep)
+
+    def end_failed(self, call: Call, ticket: Ticket, failure: CallError, seconds: float) -> None:
+        """Note the failure of an attempt. Raises ProviderError if the service refuses for too long."""
+        self.last_failure = failure
+        verdict, refused_for = self._meaning(failure)
+        if failure.kind is FailureKind.TIMEOUT:
+            self._note_timeout(call, ticket, seconds)
+            if len(self.servers.lanes) > 1 and ticket.lane.is_silent_since(ticket.started):
+                refused_for = 0.0  # a frozen server: others take its calls
+        if refused_for is not None and self.servers.has_others(ticket.lane):
+            failure.retry_after = None
+        self._in_flight -= call.sent
+        used = None if call.sent else 0
+        self.admission.settle(ticket, tokens=used, verdict=verdict, retry_after=refused_for)
+        if refused_for is not None:
+            self._excuse(call, failure, ticket.lane)
+
+    def end_unanswered(self, call: Call, ticket: Ticket) -> None:
+        """Return the ticket of an attempt that was not made, or that something else ended."""
+        self._in_flight -= call.sent
+        self.admission.settle(ticket, tokens=None if call.sent else 0, verdict=Verdict.OTHER)
 
     def _note_answer(self, reply: Reply) -> int | None:
         """Count an answer; return the tokens that it used, None if the service does not say."""

@@ -10,7 +10,7 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.pictures import refuse_pictures
 from edgen.core.values import Request
 from edgen.execution.client.admission import AdmissionClosed
-from edgen.execution.client.call import Answer
+from edgen.execution.client.call import Answer, Call
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.retry import complete_once
 
@@ -34,6 +34,9 @@ class PersonClient(ModelClient):
         """Return 0: a person may think for hours, which is no silence of a service."""
         return 0
 
+    def plain_call(self, request: Request, key: bytes) -> None:
+        """Return None: a call waits for a person."""
+
     def close(self, *, shared: bool = False) -> None:
         """Begin no more requests, and stop waiting: what waits for people stays in the mailbox."""
         super().close(shared=shared)
@@ -48,9 +51,11 @@ class PersonClient(ModelClient):
         on_retry: Callable[[CallError], None] = lambda _failure: None,
         key: bytes = b"",
         store: Callable[[Answer], Awaitable[None]] | None = None,
+        failed: tuple[Call, CallError] | None = None,
     ) -> Answer:
         """Return a person's answer: it costs nothing, and takes as long as it takes. A stand-in answers for a
         person who left. Raises CallError if there is none."""
+        assert failed is None, "a person is asked in a task"
         if self._no_pictures is not None:
             refuse_pictures(request.messages, self._no_pictures)
         if self._closed:

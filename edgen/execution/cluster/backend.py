@@ -10,6 +10,7 @@ from typing import Any
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
 from edgen.execution.client.form_support import Way
+from edgen.execution.client.lane import Waiter
 from edgen.execution.cluster.link import RemoteRollout, WorkerLink
 from edgen.execution.cluster.messages import Asking, Permit, Question
 from edgen.execution.cluster.pool import Pool
@@ -36,7 +37,7 @@ class Calls:
         return {name: self._nodes.get(name) or self._wrap(name, one) for name, one in backends.items()}
 
     def _wrap(self, name: str, backend: Backend) -> Backend:
-        each = {url: _RemoteBackend(self, name, url, one) for url, one in servers_of(backend).items()}
+        each = {url: RemoteBackend(self, name, url, one) for url, one in servers_of(backend).items()}
         return Fleet(each) if isinstance(backend, Fleet) else next(iter(each.values()))
 
     def meet(self, link: WorkerLink) -> None:
@@ -67,7 +68,7 @@ class _NodeFleet(Fleet):
     def meet(self, address: str) -> None:
         """Add the server of a node."""
         if address not in self.servers:
-            self.servers[address] = _RemoteBackend(self._calls, self._name, address, self._first)
+            self.servers[address] = RemoteBackend(self._calls, self._name, address, self._first)
 
     def nearest(self) -> str | None:
         """Return the server on the node of the present unit's worker."""
@@ -79,7 +80,7 @@ class _NodeFleet(Fleet):
         await self._first.aclose()
 
 
-class _RemoteBackend:
+class RemoteBackend:
     """A backend whose attempts are made by a worker that reaches the server, that of the present unit if it
     does. So are questions about the server."""
 
@@ -87,7 +88,8 @@ class _RemoteBackend:
         self.identity, self.model = backend.identity, backend.model
         self._calls, self._name, self._server, self._backend = calls, name, server, backend
 
-    def _reached_by(self, link: WorkerLink) -> bool:
+    def reached_by(self, link: WorkerLink) -> bool:
+        """Return whether a worker reaches the server."""
         return (link.local or {}).get(self._name, self._server) == self._server
 
     def _pool(self) -> Pool:
@@ -99,12 +101,12 @@ class _RemoteBackend:
         """Make one attempt. Raises CallError."""
         pool = self._pool()
         home, unit, way = self._calls.home.get(), None, None
-        if home is not None and not home.link.lost and self._reached_by(home.link):
+        if home is not None and not home.link.lost and self.reached_by(home.link):
             link, unit = home.link, home.unit
             assert home.request is not None, "its call is made"
             way = _way_of(request, home.request)
         else:
-            link = await pool.pick(self._reached_by)
+            link = await pool.pick(self.reached_by)
         sent = pickle.dumps(request) if way is None else b""
         number = pool.next_number()
         permit = Permit(number, self._name, self._server, unit, way or "schema", sent, link.beat)
@@ -112,6 +114,13 @@ class _RemoteBackend:
         if home is not None and way is not None:
             home.got = reply
         return reply
+
+    def permit(self, rollout: RemoteRollout, way: Way, waiter: Waiter[Reply]) -> None:
+        """Let a rollout's worker make an attempt with its open request, sent in a way; the `waiter` gets what
+        comes of it, and the worker takes the reply. Raises WorkerLostError."""
+        link = rollout.link
+        number = self._pool().next_number()
+        link.permit(Permit(number, self._name, self._server, rollout.unit, way, heard=link.beat), waiter)
 
     async def models(self) -> list[str] | None:
         """Return the names that the service offers. Raises CallError."""
@@ -134,7 +143,7 @@ class _RemoteBackend:
     async def _ask(self, about: Asking) -> Any:
         """Return what the server says about itself. Raises CallError."""
         pool = self._pool()
-        link = await pool.pick(self._reached_by)
+        link = await pool.pick(self.reached_by)
         return await link.ask(Question(pool.next_number(), self._name, self._server, about))
 
     async def aclose(self) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
+from edgen.execution.client.lane import Waiter
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.cluster.messages import Asked, Ended, Failure, Permit, Question, Unit
 from edgen.execution.cluster.wire import Wire
@@ -29,7 +31,7 @@ class WorkerLink:
     def __init__(self, actor: Any, number: int) -> None:
         self.actor, self.number = actor, number
         self.units: dict[Unit, RemoteRollout] = {}
-        self.calls: dict[int, asyncio.Future[Any]] = {}
+        self.calls: dict[int, Waiter[Any]] = {}
         self.local: dict[str, str] | None = None
         self.lost, self.beat = False, 0.0
         self.wire: Wire | None = None
@@ -64,11 +66,17 @@ class WorkerLink:
     def ask(self, message: Permit | Question) -> asyncio.Future[Any]:
         """Let the worker make one attempt, or ask a server about itself; return the future of what comes of
         it, a reply or a value, or a CallError. Raises CallError if the worker is lost."""
-        if self.lost or self.wire is None:
-            raise CallError(FailureKind.SERVER_ERROR, "the worker was lost", unsent=True)
-        waiting = self.calls[message.number] = asyncio.get_running_loop().create_future()
-        self.wire.send(message)
+        waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        try:
+            self.permit(message, waiting)
+        except WorkerLostError:
+            raise CallError(FailureKind.SERVER_ERROR, "the worker was lost", unsent=True) from None
         return waiting
+
+    def permit(self, message: Permit | Question, waiter: Waiter[Any]) -> None:
+        """Do what `ask` does for a waiter. Raises WorkerLostError."""
+        self.send(message)
+        self.calls[message.number] = waiter
 
     def take(self, number: int, value: Any, failure: Failure | None) -> None:
         """Take what came of an attempt or a question."""
@@ -87,20 +95,22 @@ class WorkerLink:
         self.lost = True
         if self.wire is not None:
             self.wire.close()
-        for rollout in self.units.values():
-            rollout.put(None)
-        for waiting in self.calls.values():
+        calls, self.calls = self.calls, {}
+        for waiting in calls.values():
             if not waiting.done():
                 waiting.set_exception(_LOST.error)
-        self.calls.clear()
+        for rollout in [*self.units.values()]:
+            rollout.lose()
 
 
 class RemoteRollout:
-    """The view of a rollout that calls and the recorder of outcomes need, with the worker that runs it and
-    the worker's messages about it. `got`: the reply that the worker took."""
+    """A unit at a worker, as calls and the recorder of outcomes see a rollout. `message`: the worker's that
+    nobody has taken yet; `lost`: no other follows. `busy`: its present call, or the way of the reply to the
+    disk, has to end before `message` is taken. `got`: the reply that the worker took. `hear` is called when a
+    message came, or the worker was lost."""
 
     __slots__ = (
-        "_message", "_there", "_waiting", "client", "fresh", "got", "group", "key", "last", "link", "refused", "request",
+        "busy", "client", "fresh", "got", "group", "hear", "key", "last", "link", "lost", "message", "refused", "request",
         "settled", "spent", "unit",
     )  # fmt: skip
 
@@ -108,39 +118,37 @@ class RemoteRollout:
     key: bytes
     settled: Settled
 
-    def __init__(self, link: WorkerLink, unit: Unit) -> None:
-        self.link, self.unit = link, unit
+    def __init__(self, link: WorkerLink, unit: Unit, hear: Callable[[RemoteRollout], None]) -> None:
+        self.link, self.unit, self.hear = link, unit, hear
         self.request: Request | None = None
         self.last: tuple[Request, Reply] | None = None
         self.got: Reply | None = None
         self.refused, self.fresh, self.group = "", 0, 0
         self.spent = Spent()
-        self._message: Asked | Ended | None = None
-        self._there = False
-        self._waiting: asyncio.Future[None] | None = None
+        self.message: Asked | Ended | None = None
+        self.lost = self.busy = False
 
-    def put(self, message: Asked | Ended | None) -> None:
-        """Leave a message of the worker; its loss, None, is the last one."""
-        if not (self._there and message is not None):
-            self._message, self._there = message, True
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+    def put(self, message: Asked | Ended) -> None:
+        """Leave a message of the worker."""
+        self.message = message
+        self.hear(self)
 
-    async def next(self) -> Asked | Ended | None:
-        """Return the worker's next message, as soon as there is one, and take what it says; None once the
-        worker is lost."""
-        if not self._there:
-            self._waiting = asyncio.get_running_loop().create_future()
-            await self._waiting
-            self._waiting = None
-        message, self._message = self._message, None
-        self._there = message is None  # a lost worker stays lost
+    def lose(self) -> None:
+        """Note that the worker is lost. What it sent last is not used."""
+        self.message, self.lost = None, True
+        self.hear(self)
+
+    def take(self) -> Asked | Ended:
+        """Return the message, and take what it says."""
+        message, self.message = self.message, None
+        assert message is not None, "a message came"
+        self.refused = message.refused
         if isinstance(message, Asked):
-            self.request, self.key, self.refused = message.request, message.key, message.refused
-        elif message is not None:
-            if message.failure is None:
-                self.request = None
-            self.refused, self.spent, self.group = message.refused, message.spent, message.group
-            if message.settled is not None:
-                self.settled = message.settled
+            self.request, self.key = message.request, message.key
+            return message
+        if message.failure is None:
+            self.request = None
+        self.spent, self.group = message.spent, message.group
+        if message.settled is not None:
+            self.settled = message.settled
         return message

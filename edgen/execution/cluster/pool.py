@@ -221,24 +221,27 @@ class Pool:
         self._hear(link, messages[1:])
 
     def _hear(self, link: WorkerLink, messages: list[Any]) -> None:
+        units, counts = link.units, link.counts
         for message in messages:
-            match message:
-                case Called(number, reply, failure):
-                    link.counts["answers" if failure is None else "failures"] += 1
-                    link.take(number, reply, failure)
-                case Told(number, value, failure):
-                    link.take(number, value, failure)
-                case Beat(at):
-                    link.beat = at
-                case Asked() | Ended():
-                    if isinstance(message, Ended):
-                        self._losses = 0
-                        link.counts["ended"] += 1
-                    if (rollout := link.units.get(message.unit)) is not None:
-                        rollout.put(message)
-                case Broken(said, fault):
-                    if not self.broken.done():
-                        self.broken.set_exception(EdgenError(said) if said else RuntimeError(fault))
+            kind = type(message)  # compared by identity, as most of a head's messages pass here
+            if kind is Asked or kind is Ended:
+                if kind is Ended:
+                    self._losses = 0
+                    counts["ended"] += 1
+                if (rollout := units.get(message.unit)) is not None:
+                    rollout.put(message)
+            elif kind is Called:
+                counts["answers" if message.failure is None else "failures"] += 1
+                link.take(message.number, message.reply, message.failure)
+            elif kind is Told:
+                link.take(message.number, message.value, message.failure)
+            elif kind is Beat:
+                link.beat = message.at
+            elif kind is Broken and not self.broken.done():
+                fault = message.fault
+                self.broken.set_exception(
+                    EdgenError(message.message) if message.message else RuntimeError(fault)
+                )
 
 
 def _require_same(said: dict[str, Any]) -> None:

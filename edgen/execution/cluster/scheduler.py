@@ -8,13 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from edgen.core.errors import CallError, EdgenError
-from edgen.core.values import TaskId
+from edgen.core.values import Reply, TaskId
+from edgen.execution.choices import Place
+from edgen.execution.client.call import Call
 from edgen.execution.cluster.backend import Calls
 from edgen.execution.cluster.connect import Connection, require_ray
-from edgen.execution.cluster.link import RemoteRollout, WorkerLostError
-from edgen.execution.cluster.messages import Answered, Asked, Failure, Take, Unit
+from edgen.execution.cluster.link import RemoteRollout
+from edgen.execution.cluster.messages import Unit
 from edgen.execution.cluster.pool import Pool
 from edgen.execution.cluster.shipping import pack
+from edgen.execution.cluster.units import Units
 from edgen.execution.cluster.worker import Equipment, Known
 from edgen.execution.online_scheduler import OnlineScheduler
 from edgen.execution.scheduler import Work
@@ -97,6 +100,7 @@ class ClusterScheduler(OnlineScheduler):
         super().__init__(work)
         self._cluster = cluster
         self._pool: Pool
+        self._units: Units | None = None
 
     @property
     def workers(self) -> Mapping[str, WorkerCounts]:
@@ -129,55 +133,30 @@ class ClusterScheduler(OnlineScheduler):
         for link in self._pool.links:
             link.end()
 
-    async def _run_unit(self, unit: Unit) -> None:
-        """Let workers run a unit until one brings its outcome."""
-        if self._pool.alone:
-            await super()._run_unit(unit)
-            return
-        while self.stopped is None:
-            rollout = RemoteRollout(await self._pool.pick(), unit)
-            units = rollout.link.units
-            units[unit] = rollout
-            self._cluster.calls.home.set(rollout)
-            try:
-                rollout.link.send(Take(unit, self._work.ledger.replies(*unit)))
-                await self._converse(rollout)
-                return
-            except WorkerLostError:
-                pass
-            finally:
-                del units[unit]
+    def stop(self, reason: EdgenError, grace: float | None = None) -> None:
+        """Stop; see OnlineScheduler."""
+        super().stop(reason, grace)
+        if self._units is not None:
+            self._units.begin_more()
 
-    async def _converse(self, rollout: RemoteRollout) -> None:
-        """Answer a rollout's requests and record its outcome. Raises WorkerLostError."""
-        work, recorder, unit = self._work, self._recorder, rollout.unit
-        while isinstance(message := await rollout.next(), Asked):
-            work.counts.replayed += message.replayed
-            request = message.request
-            rollout.client = work.clients[request.role]
-            if rollout.last is not None:
-                recorder.count_answer(unit, rollout)
-            recorder.usefulness.require_hope()
-            try:
-                reply = await self._asker(rollout, request)
-            except CallError as failure:
-                rollout.last = None
-                rollout.link.send(Answered(unit, None, Failure.of(failure)))
-                continue
-            rollout.last = (request, reply)
-            if rollout.got is not reply:
-                rollout.link.send(Answered(unit, reply))
-            rollout.got = None
-        if message is None:
-            raise WorkerLostError
-        work.counts.replayed += message.replayed
-        if rollout.last is not None and message.failure is None:
-            recorder.count_answer(unit, rollout)
-        await recorder.end_task(unit)
-        if message.failure is not None:
-            recorder.fail(unit, rollout, message.failure.error)
-        else:
-            recorder.settle(unit, rollout)
+    async def _run_all(self, units: Iterator[Unit], at_once: int) -> None:
+        """Run all units at the workers, so many at once."""
+        if self._pool.alone:
+            await super()._run_all(units, at_once)
+            return
+        plain = self._joined is None and self._work.tasks.sharers == 1
+        self._units = Units(self, self._work, self._recorder, self._pool, plain=plain)
+        await self._units.run(units, at_once)
+
+    async def ask(self, rollout: RemoteRollout, failed: tuple[Call, CallError] | None) -> Reply:
+        """Return the stored reply to a rollout's request. `failed`: see ModelClient.ask. Raises CallError and
+        errors that stop the run."""
+        self._cluster.calls.home.set(rollout)
+        request = rollout.request
+        assert request is not None, "there is one"
+        if failed is not None:
+            return await self._ask_for(rollout, request, (Place(request.address, rollout.key),), failed)
+        return await self._asker(rollout, request)
 
 
 def _again(first: Unit, others: Iterator[Unit]) -> Iterator[Unit]:

@@ -198,10 +198,20 @@ class Ledger:
     ) -> asyncio.Future[None]:
         """Store the replies of one call, all or none: (address, key, reply, tokens and US dollars charged).
         Return a future that is done when they are on disk."""
+        return self.writer.put(*self.statements_for(answers, latency, tries, held))
+
+    def statements_for(
+        self,
+        answers: Sequence[tuple[Address, bytes, Reply, int, float | None]],
+        latency: float,
+        tries: int,
+        held: int | None = None,
+    ) -> list[Statement]:
+        """Return the statements by which `store_several` stores the replies of one call."""
         statements = [one for answer in answers for one in self._stored(*answer, latency, tries)]
         if held is not None:
             statements.append((STRIKE, (held,)))
-        return self.writer.put(*statements)
+        return statements
 
     def _stored(
         self, address: Address, key: bytes, reply: Reply, charged_tokens: int, cost_usd: float | None,

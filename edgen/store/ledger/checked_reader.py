@@ -236,7 +236,9 @@ class CheckedReader:
         with self.explain_errors():
             for one in self.connection.execute(sql, values):
                 rows.append(self._take(one, row))
-                held += sum(len(value) for value in one if isinstance(value, (bytes, str)))
+                for value in one:  # a generator would take a third of the time of reading a row
+                    if type(value) is bytes or type(value) is str:
+                        held += len(value)
                 if held > _HELD:
                     return rows, False
         return rows, True

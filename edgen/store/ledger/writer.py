@@ -21,7 +21,7 @@ import queue
 import sqlite3
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -108,7 +108,8 @@ GROUP = 1024  # rows that trigger a commit at once
 _CLOSING = 30.0  # seconds to wait for a held database once the run ends
 
 Statement = tuple[str, tuple[Any, ...]]  # SQL, and the parameters of its row
-Item = tuple[tuple[Statement, ...], asyncio.Future[None] | None]  # statements of one group
+# Statements of one group, the future of those who wait for it, and their number
+Item = tuple[Sequence[Statement], asyncio.Future[None] | None, int]
 
 log = logging.getLogger("edgen")
 
@@ -146,15 +147,19 @@ class Writer:
         writer."""
         if self._error is not None:
             raise self._error
-        self._queue.put((statements, None))
+        self._queue.put((statements, None, 0))
 
     def put(self, *statements: Statement) -> asyncio.Future[None]:
         """Queue statements as `add` does, and return a future that is done when they are on disk."""
+        return self.put_for(1, statements)
+
+    def put_for(self, callers: int, statements: Sequence[Statement]) -> asyncio.Future[None]:
+        """Do what `put` does, for so many callers that wait for the same future."""
         if self._error is not None:
             raise self._error
         future = self._loop.create_future()
-        self._queue.put((statements, future))
-        self._asked += 1
+        self._queue.put((statements, future, callers))
+        self._asked += callers
         if self._asked - self._taken >= self.enough and not self._full.is_set():
             self._full.set()
         return future
@@ -214,7 +219,7 @@ class Writer:
                 group.append(item)
         except queue.Empty:
             pass
-        self._taken += sum(future is not None for _, future in group)
+        self._taken += sum(callers for _, _, callers in group)
         return group, True
 
     def _commit(self, connection: sqlite3.Connection, group: list[Item]) -> None:
@@ -222,7 +227,7 @@ class Writer:
         is queued before its outcome, so no outcome is stored without its reply. Deletions go last: a row may
         be deleted in the group that inserts it."""
         by_sql: dict[str, list[tuple[Any, ...]]] = {}
-        for statements, _ in group:
+        for statements, _, _ in group:
             for sql, row in statements:
                 by_sql.setdefault(sql, []).append(row)
         self._before_commit()
@@ -238,7 +243,7 @@ class Writer:
             raise
 
     def _answer(self, group: list[Item], error: EdgenError | None) -> None:
-        futures = [future for _, future in group if future is not None]
+        futures = [future for _, future, _ in group if future is not None]
         if futures:
             with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits any more
                 self._loop.call_soon_threadsafe(_resolve, futures, error)

@@ -1,0 +1,351 @@
+"""The units of a plan at workers, without a task for each: what comes of a frame of messages is done in turn.
+
+A unit goes from worker to head and back: its worker sends a request or the outcome, the head makes the call
+and stores the reply, and only then takes what the worker sent next. A call that waits for nothing but its
+turn at a service needs no task either: its ticket, its reply and its failure are taken as they come, and the
+replies of one moment are stored together. Any other call is made by a task as in OnlineScheduler; so are the
+retries of a call that failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import Counter
+from collections.abc import Coroutine, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from edgen.core.errors import CallError
+from edgen.core.values import Reply
+from edgen.execution.choices import Place, share_out
+from edgen.execution.client.admission import AdmissionClosed
+from edgen.execution.client.call import Answer, Call
+from edgen.execution.client.lane import Ticket
+from edgen.execution.cluster.backend import RemoteBackend
+from edgen.execution.cluster.link import RemoteRollout, WorkerLostError
+from edgen.execution.cluster.messages import Answered, Asked, Ended, Failure, Take, Unit
+from edgen.execution.cluster.pool import Pool
+from edgen.execution.rollout import OutcomeRecorder
+from edgen.execution.scheduler import Work
+
+if TYPE_CHECKING:
+    from edgen.execution.cluster.scheduler import ClusterScheduler
+
+
+class _PlainCall:
+    """A call without a task: it waits for its ticket, then for what comes of its attempt."""
+
+    __slots__ = ("_units", "answer", "call", "dropped", "rollout", "ticket")
+
+    answer: Answer
+
+    def __init__(self, units: Units, rollout: RemoteRollout, call: Call) -> None:
+        self._units, self.rollout, self.call = units, rollout, call
+        self.ticket: Ticket | None = None
+        self.dropped = False  # nobody waits for it any more
+
+    def done(self) -> bool:
+        """Return whether it takes nothing any more."""
+        return self.dropped
+
+    def set_result(self, result: Any) -> None:
+        """Take the ticket, or the reply."""
+        if self.ticket is None:
+            self._units.send(self, result)
+        else:
+            self._units.take_reply(self, self.ticket, result)
+
+    def set_exception(self, exception: Exception) -> None:
+        """Take the failure of the attempt, or the end of all admissions."""
+        if self.ticket is None:
+            self._units.leave(self.rollout)
+        else:
+            assert isinstance(exception, CallError), "an attempt ends with a reply or a failure"
+            self._units.take_failure(self, self.ticket, exception)
+
+
+class Units:
+    """The units that one scheduler has at the workers of a pool. `plain`: each request has a reply of its
+    own, so its call may need no task."""
+
+    def __init__(
+        self, scheduler: ClusterScheduler, work: Work, recorder: OutcomeRecorder, pool: Pool, *, plain: bool
+    ) -> None:
+        self._scheduler, self._work, self._recorder, self._pool = scheduler, work, recorder, pool
+        self._plain = plain
+        self._planned: Iterator[Unit] = iter(())
+        self._again: list[Unit] = []  # units of workers that were lost
+        self._at_once = 0
+        self._open: dict[RemoteRollout, _PlainCall | None] = {}
+        self._exhausted = self._waiting = self._scheduled = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._answered: list[_PlainCall] = []  # go to the disk at the end of this moment
+
+    async def run(self, planned: Iterator[Unit], at_once: int) -> None:
+        """Run the units, so many at once; begin none once the scheduler is stopped."""
+        self._planned, self._at_once = planned, at_once
+        try:
+            self.begin_more()
+            await self._ended
+        finally:
+            self._ended.cancel()
+            for rollout in [*self._open]:
+                self.leave(rollout)
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # -- units
+
+    def begin_more(self) -> None:
+        """Begin as many units as may be open; end after the last one."""
+        if self._ended.done():
+            return
+        stopped = self._scheduler.stopped is not None
+        if not stopped and len(self._open) < self._at_once:
+            try:
+                self._fill()
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
+                self._fail(error)
+        if (stopped or (self._exhausted and not self._again)) and not self._open and not self._ended.done():
+            self._ended.set_result(None)
+
+    def _fill(self) -> None:
+        """Begin units at the workers that have the fewest."""
+        links = [(len(link.units), link.number, link) for link in self._pool.links if link.ready]
+        heapq.heapify(links)
+        while len(self._open) < self._at_once:
+            if not links:
+                if not self._waiting:
+                    self._waiting = True
+                    self._keep(self._await_worker())
+                return
+            unit = self._again.pop() if self._again else next(self._planned, None)
+            if unit is None:
+                self._exhausted = True
+                return
+            count, number, link = links[0]
+            rollout = link.units[unit] = RemoteRollout(link, unit, self._go_on)
+            self._open[rollout] = None
+            link.send(Take(unit, self._work.ledger.replies(*unit)))
+            heapq.heapreplace(links, (count + 1, number, link))
+
+    async def _await_worker(self) -> None:
+        await self._pool.pick()
+        self._waiting = False
+        self.begin_more()
+
+    def leave(self, rollout: RemoteRollout) -> None:
+        """Forget a unit: it has its outcome, begins again, or the run ends without it."""
+        if rollout not in self._open:
+            return
+        plain = self._open.pop(rollout)
+        rollout.link.units.pop(rollout.unit, None)
+        if plain is not None:
+            plain.dropped = True
+            if plain.ticket is not None and not plain.ticket.settled:
+                rollout.client.end_unanswered(plain.call, plain.ticket)
+        self._soon()
+
+    def _go_on(self, rollout: RemoteRollout) -> None:
+        """Take what a worker said of a unit, once the unit's last call is over."""
+        if rollout.busy or rollout not in self._open:
+            return
+        try:
+            if rollout.lost:
+                self._again.append(rollout.unit)
+                self.leave(rollout)
+            elif rollout.message is not None:
+                self._take(rollout)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
+            self._give_up(rollout, error)
+
+    def _take(self, rollout: RemoteRollout) -> None:
+        message = rollout.take()
+        self._work.counts.replayed += message.replayed
+        if rollout.last is not None and not (isinstance(message, Ended) and message.failure is not None):
+            self._recorder.count_answer(rollout.unit, rollout)
+        if isinstance(message, Ended):
+            if self._recorder.is_heard:
+                rollout.busy = True
+                self._keep(self._end_heard(rollout, message))
+            else:
+                self._record(rollout, message)
+        elif self._scheduler.stopped is not None:
+            self.leave(rollout)
+        else:
+            self._recorder.usefulness.require_hope()
+            self._call(rollout, message)
+
+    async def _end_heard(self, rollout: RemoteRollout, message: Ended) -> None:
+        try:
+            await self._recorder.end_task(rollout.unit)
+            self._record(rollout, message)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
+            self._give_up(rollout, error)
+
+    def _record(self, rollout: RemoteRollout, message: Ended) -> None:
+        if message.failure is not None:
+            self._recorder.fail(rollout.unit, rollout, message.failure.error)
+        else:
+            self._recorder.settle(rollout.unit, rollout)
+        self.leave(rollout)
+
+    # -- calls
+
+    def _call(self, rollout: RemoteRollout, message: Asked) -> None:
+        """Make the call of a unit's request."""
+        request, client = message.request, self._work.clients[message.request.role]
+        rollout.client, rollout.busy = client, True
+        backend, call = client.backend, None
+        if self._plain and isinstance(backend, RemoteBackend) and backend.reached_by(rollout.link):
+            call = client.plain_call(request, message.key)
+        if call is None:
+            self._keep(self._ask(rollout))
+            return
+        plain = self._open[rollout] = _PlainCall(self, rollout, call)
+        ticket = client.admission.enter(plain, client.expected_tokens(request), client.servers.lanes)
+        if ticket is not None:
+            self.send(plain, ticket)
+
+    def send(self, plain: _PlainCall, ticket: Ticket) -> None:
+        """Let the worker make the attempt of an admitted call. Admission is at work, so it gets nothing back
+        here."""
+        plain.ticket = ticket
+        rollout, call = plain.rollout, plain.call
+        call.queued += ticket.started - call.began
+        client = rollout.client
+        try:
+            if not rollout.link.ready:
+                raise WorkerLostError
+            client.begin_attempt(call)
+            way = client.form_support.way if call.request.prose else "schema"
+            client.backend.permit(rollout, way, plain)  # type: ignore[attr-defined]
+        except (AdmissionClosed, WorkerLostError) as error:
+            self._loop.call_soon(self._return_ticket, plain, error)
+
+    def _return_ticket(self, plain: _PlainCall, error: Exception) -> None:
+        rollout = plain.rollout
+        if plain.dropped:
+            return
+        if isinstance(error, WorkerLostError):
+            self._again.append(rollout.unit)
+        self.leave(rollout)
+
+    def take_reply(self, plain: _PlainCall, ticket: Ticket, reply: Reply) -> None:
+        """Take the reply to an attempt."""
+        rollout, call = plain.rollout, plain.call
+        try:
+            rollout.client.end_answered(call, ticket, reply, self._loop.time() - ticket.started)
+            plain.answer = rollout.client.answer(call, reply)
+            self._answered.append(plain)
+            self._soon()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
+            self._give_up(rollout, error)
+
+    def take_failure(self, plain: _PlainCall, ticket: Ticket, failure: CallError) -> None:
+        """Take the failure of an attempt, and let a task make those that follow."""
+        rollout, call = plain.rollout, plain.call
+        try:
+            rollout.client.end_failed(call, ticket, failure, self._loop.time() - ticket.started)
+            self._open[rollout] = None
+            self._keep(self._ask(rollout, (call, failure)))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
+            self._give_up(rollout, error)
+
+    async def _ask(self, rollout: RemoteRollout, failed: tuple[Call, CallError] | None = None) -> None:
+        """Make a call that may wait for more than its turn, and tell the worker what came of it."""
+        unit, request = rollout.unit, rollout.request
+        assert request is not None, "its call is made"
+        try:
+            try:
+                reply = await self._scheduler.ask(rollout, failed)
+            except CallError as failure:
+                rollout.last = None
+                rollout.link.send(Answered(unit, None, Failure.of(failure)))
+            else:
+                rollout.last = (request, reply)
+                if rollout.got is not reply:
+                    rollout.link.send(Answered(unit, reply))
+                rollout.got = None
+        except WorkerLostError:
+            pass  # the unit begins again elsewhere
+        except asyncio.CancelledError:  # as the run was stopped
+            self.leave(rollout)
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
+            self._give_up(rollout, error)
+        rollout.busy = False
+        self._go_on(rollout)
+
+    # -- the end of a moment
+
+    def _soon(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._end_moment)
+
+    def _end_moment(self) -> None:
+        """Store the replies that came, and begin units in the place of those that ended."""
+        self._scheduled = False
+        answered, self._answered = self._answered, []
+        try:
+            if answered:
+                self._store(answered)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
+            self._fail(error)
+        self.begin_more()
+
+    def _store(self, answered: Sequence[_PlainCall]) -> None:
+        ledger, statements = self._work.ledger, []
+        for plain in answered:
+            answer, request = plain.answer, plain.call.request
+            place = Place(request.address, plain.call.key)
+            (share,) = share_out(answer, (place,), plain.rollout.client.price_of)
+            row = (*share.place, share.reply, share.charged_tokens, share.cost_usd)
+            statements += ledger.statements_for([row], answer.latency, answer.tries, answer.held)
+        stored = ledger.writer.put_for(len(answered), statements)
+        stored.add_done_callback(partial(self._take_stored, answered))
+
+    def _take_stored(self, answered: Sequence[_PlainCall], stored: asyncio.Future[None]) -> None:
+        """Count replies that are on the disk, and let their units go on."""
+        if stored.cancelled():
+            return
+        if (error := stored.exception()) is not None:  # the replies keep their places: nothing more is sent
+            for plain in answered:
+                self.leave(plain.rollout)
+            self._fail(error)
+            return
+        for admission, count in Counter(plain.rollout.client.admission for plain in answered).items():
+            admission.stored(count)
+        self._recorder.note_answer()
+        for plain in answered:
+            rollout, answer = plain.rollout, plain.answer
+            self._work.counts.add_answer(answer.reply.usage, answer.cost_usd)
+            if plain.dropped:
+                continue
+            rollout.last, rollout.busy = (plain.call.request, answer.reply), False
+            self._open[rollout] = None
+            self._go_on(rollout)
+
+    # -- errors
+
+    def _give_up(self, rollout: RemoteRollout, error: BaseException) -> None:
+        self.leave(rollout)
+        self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Stop the run for an error; a bug is raised by `run`."""
+        try:
+            self._scheduler.stop_for(error)
+        except (Exception, SystemExit) as bug:  # noqa: BLE001 - raised there
+            if not self._ended.done():
+                self._ended.set_exception(bug)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
