@@ -39,7 +39,7 @@ class OnlineScheduler:
         self.stopped: EdgenError | None = None
         self._work = work
         self._limits = work.tasks.call_settings.limits
-        self._grace = GRACE
+        self._grace, self._share = GRACE, _SHARE
         self._recorder = OutcomeRecorder(work, self.stop)
         self._stopping = asyncio.Event()
         self._asking: dict[bytes, asyncio.Future[Reply]] = {}  # running shared requests
@@ -95,7 +95,7 @@ class OnlineScheduler:
         if sharers > 1:  # most of a scenario's replicates wait for the first one's request
             count = min(count * min(sharers, MOST_WAITING), max(count, MOST_WORKERS))
         # Answers hold their calls' places until stored: this many may wait to share a commit.
-        self._work.ledger.writer.enough = max(1, in_flight // _SHARE)
+        self._work.ledger.writer.enough = max(1, in_flight // self._share)
         everybody = asyncio.create_task(self._run_all(units, count))
         listening = asyncio.create_task(self._listen())
         try:

@@ -25,9 +25,9 @@ from edgen.providers import Backend
 from edgen.providers.trust import Consents
 from edgen.store.ledger.facts import WorkerCounts
 
-# Seconds that a group of rows of the ledger may grow: about as long as frames of replies are apart, since a
-# commit costs the head as much as the rows of ten replies.
-_PAUSE = 0.025
+# Seconds that a group of rows of the ledger may grow, since a commit costs the head as much as the rows of ten
+# replies, and the fraction of the calls in flight whose replies may wait for one. The workers' calls go on meanwhile.
+_PAUSE, _SHARE = 0.05, 4
 
 
 class Cluster:
@@ -98,7 +98,7 @@ class ClusterScheduler(OnlineScheduler):
 
     def __init__(self, work: Work, cluster: Cluster) -> None:
         super().__init__(work)
-        self._cluster = cluster
+        self._cluster, self._share = cluster, _SHARE
         self._pool: Pool
         self._units: Units | None = None
 
