@@ -226,7 +226,7 @@ class OnlineScheduler:
         shares: list[Share] = []
 
         def store(answer: Answer) -> Awaitable[None]:
-            shares.extend(share_out(answer, places, rollout.client.price_of))
+            shares.extend(share_out(answer, places, rollout.client.charges.price_of))
             stored = [(*one.place, one.reply, one.charged_tokens, one.cost_usd) for one in shares]
             return self._work.ledger.store_several(stored, answer.latency, answer.tries, answer.held)
 

@@ -148,7 +148,9 @@ class Session:
 
         def dearest(prompt_tokens: int, completion_tokens: int) -> float:
             """Return the highest possible cost of an answer stored without one, over all backends."""
-            return max(client.price_of(prompt_tokens, completion_tokens) for client in self._clients.values())
+            return max(
+                client.charges.price_of(prompt_tokens, completion_tokens) for client in self._clients.values()
+            )
 
         out = self.ledger.out
         used = [charged(dearest) for charged in (self.ledger.sum_charges, *elsewhere)]

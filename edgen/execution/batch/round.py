@@ -184,8 +184,8 @@ class RequestWriter:
         """Write a request to the present file; return the budget's error if it is not covered. Raises
         CallError if it cannot be written at all."""
         line = self._line(request, key)
-        most = self._client.most(request)
-        tokens, usd = sum(most), self._client.price_of(*most, batch=True)
+        most = self._client.charges.most(request)
+        tokens, usd = sum(most), self._client.charges.price_of(*most, batch=True)
         if self._requests >= self._room or self._bytes + len(line) > self._service.limits.bytes:
             await self.close()
             line = self._line(request, key)

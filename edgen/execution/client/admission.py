@@ -24,10 +24,9 @@ from edgen.config import Limits
 from edgen.execution.client.circuit import State
 from edgen.execution.client.lane import Lane, Ticket, Waiter, Waiting
 from edgen.execution.client.prefixes import Prefixes
-from edgen.execution.client.token_bucket import Bucket
+from edgen.execution.client.token_bucket import Rates
 from edgen.execution.client.window import Verdict
 
-_BURST_SECONDS = 2.0  # capacity of the buckets; see token_bucket.py for the effect over a minute
 _OVERLOADED = 2.0  # times the wait elsewhere, from which a server with the cached prefix is not used
 _LOOKED_AT = 16  # calls of another server's queue that are looked at, oldest first
 _USUAL = 1.0  # seconds of a call before any is answered
@@ -50,8 +49,7 @@ class Admission:
         self.unstored = 0
         self.lanes: dict[str, Lane] = {}
         self._most = limits.in_flight
-        self._requests = _bucket(limits.requests_per_minute, unit=1.0)
-        self._tokens = _bucket(limits.tokens_per_minute)
+        self._rates = Rates.of(limits.requests_per_minute, limits.tokens_per_minute)
         self._arrived = 0
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -215,8 +213,8 @@ class Admission:
         ticket.settled = True
         if ticket.lane.end(ticket, verdict, self._own_loop().time(), retry_after):
             self._move_queue(ticket.lane)
-        if tokens is not None and self._tokens is not None:
-            self._tokens.give_back(ticket.tokens - tokens)
+        if tokens is not None and self._rates is not None:
+            self._rates.give_back(ticket.tokens - tokens)
         self.running -= 1
         self.unstored += keep
         self._admit_ready()
@@ -349,7 +347,7 @@ class Admission:
                     moments = [lane.circuit.allowed_at(now, lane.window.size) for lane in open_lanes]
                     return min((moment for moment in moments if moment > now), default=None)
             if not waiter.done():
-                if (allowed_at := self._rates_allow_at(call.tokens)) > now:
+                if self._rates is not None and (allowed_at := self._rates.ready_at(call.tokens)) > now:
                     return allowed_at
                 del source.queue[waiter]
                 waiter.set_result(self._grant(lane, call.tokens, now))
@@ -363,21 +361,11 @@ class Admission:
     def _allowed_at(self, lane: Lane, tokens: int, now: float) -> float:
         """Return the moment from which pauses, probes and rates allow the next call."""
         moment = lane.circuit.allowed_at(now, lane.window.size)
-        return moment if self._requests is self._tokens else max(moment, self._rates_allow_at(tokens))
-
-    def _rates_allow_at(self, tokens: int) -> float:
-        moment = float("-inf")
-        if self._requests is not None:
-            moment = self._requests.ready_at(1.0)
-        if self._tokens is not None:
-            moment = max(moment, self._tokens.ready_at(tokens))
-        return moment
+        return moment if self._rates is None else max(moment, self._rates.ready_at(tokens))
 
     def _grant(self, lane: Lane, tokens: int, now: float) -> Ticket:
-        if self._requests is not None:
-            self._requests.take(1.0, now)
-        if self._tokens is not None:
-            self._tokens.take(tokens, now)
+        if self._rates is not None:
+            self._rates.take(tokens, now)
         self.running += 1
         return lane.grant(tokens, now)
 
@@ -386,8 +374,8 @@ class Admission:
         for lane in self.lanes.values():
             lane.queue.pop(waiter, None)
         if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-            if self._requests is not None:
-                self._requests.give_back(1.0)
+            if self._rates is not None:
+                self._rates.give_request_back()
             self.settle(waiter.result(), tokens=0, verdict=Verdict.OTHER)
         self._admit_ready()
 
@@ -403,7 +391,3 @@ class Admission:
     def _on_time(self) -> None:
         self._timer = None
         self._admit_ready()
-
-
-def _bucket(per_minute: float | None, unit: float = 0.0) -> Bucket | None:
-    return None if per_minute is None else Bucket(per_minute, burst_seconds=_BURST_SECONDS, unit=unit)

@@ -26,21 +26,14 @@ from edgen.core.values import Reply, Request
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.call import Answer, Call, EstimateTooLowError
+from edgen.execution.client.charges import Charges
 from edgen.execution.client.form_support import FormSupport
 from edgen.execution.client.lane import Lane, Ticket
 from edgen.execution.client.retry import RetryPolicy, retry
 from edgen.execution.client.servers import Servers
 from edgen.execution.client.window import Verdict
 from edgen.prompting.token_bound import (
-    cost_of,
-    floored,
     may_be_charged,
-    prompt_token_bound,
-    prompt_token_estimate,
-    prompt_token_floor,
-    text_token_bound,
-    text_token_floor,
-    to_picodollars,
 )
 from edgen.providers import Backend, provider_of
 from edgen.providers.base import HearsEnds, ShowsProgress
@@ -78,10 +71,8 @@ class ModelClient:
         self.unpaid = provider_of(config).unpaid
         self.admission = admission
         self.policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
-        self._price = config.price
         self._no_pictures = provider_of(config).picture_problem(config)
-        self._counted = functools.partial(provider_of(config).picture_tokens, config.model)
-        self._max_tokens, self._room = config.max_tokens, config.room
+        self.charges = Charges(config)
         self._retry_max_tokens = config.retry_max_tokens
         # Answers per request; 1 if calls are not joined.
         self.most_choices = provider_of(config).most_choices if config.choices == "auto" else 1
@@ -93,8 +84,6 @@ class ModelClient:
         self._backing_off: set[asyncio.Task[Any]] = set()  # tasks whose calls wait for a retry
         self.answers = 0  # so far
         self.begun = 0  # calls since the last answer, counted at their first attempt
-        # Prompt and completion tokens: the most that the service counted beyond the bounds.
-        self._beyond = (0, 0)
         self.last_failure: CallError | None = None  # since the last answer
         self.timeouts = 0  # attempts without an answer in time
         self.hears_ends = backend if isinstance(backend, HearsEnds) else None
@@ -176,7 +165,7 @@ class ModelClient:
 
     def answer(self, call: Call, reply: Reply) -> Answer:
         """Return the reply to a call with its costs."""
-        tokens, cost = self.charge(reply, call.request)
+        tokens, cost = self.charges.charge(reply, call.request)
         return Answer(reply, call.latency, call.tries, tokens, cost, call.held)
 
     async def _retry(self, call: Call, first: CallError, on_retry: Callable[[CallError], None]) -> Reply:
@@ -217,8 +206,8 @@ class ModelClient:
 
     async def _within(self, budget: Budget, call: Call) -> Reply:
         """Make one attempt within a reservation of its maximum use."""
-        most = self.most(call.request)
-        call.most, call.held = (sum(most), self.price_of(*most)), None
+        most = self.charges.most(call.request)
+        call.most, call.held = (sum(most), self.charges.price_of(*most)), None
         reservation = await budget.reserve(*call.most)
         lost = (0, 0.0)
         try:
@@ -231,28 +220,11 @@ class ModelClient:
                 self._ledger.strike(call.held, *lost)
             budget.settle(reservation, *lost)
             raise
-        self._learn(reply, call.request)
+        self.charges.learn(reply, call.request)
         # The caller stores the reply before anything else runs: notes of other calls are queued after it.
-        tokens, cost = self.charge(reply, call.request)
+        tokens, cost = self.charges.charge(reply, call.request)
         budget.settle(reservation, tokens, cost or 0.0)
         return reply
-
-    def most(self, request: Request) -> tuple[int, int]:
-        """Return the maximum prompt and completion tokens of a request, as far as known: a service may again
-        count as far beyond the bounds as before."""
-        prompt, room = self._bounds(request)
-        return prompt + self._beyond[0], room + self._beyond[1]
-
-    def _bounds(self, request: Request) -> tuple[int, int]:
-        prompt = prompt_token_bound(request.messages, request.schema, self._counted)
-        return prompt, (self._room(request.max_tokens_scale) or 0) * request.choices
-
-    def _learn(self, reply: Reply, request: Request) -> None:
-        """Learn from counts beyond the bounds, caused for example by a hidden prompt or thoughts."""
-        if (usage := reply.usage) is not None:
-            prompt, room = self._bounds(request)
-            more, longer = usage.prompt_tokens - prompt, usage.completion_tokens - room
-            self._beyond = (max(self._beyond[0], more), max(self._beyond[1], longer))
 
     def plain_call(self, request: Request, key: bytes) -> Call | None:
         """Return a call that waits for nothing but its turn at a server, whose answer keeps its place; None
@@ -268,7 +240,7 @@ class ModelClient:
         if not self._meters_tokens:
             return 0
         answer = round(self._completion * request.choices)
-        return prompt_token_estimate(request.messages, request.schema, self._counted) + answer
+        return self.charges.estimate(request) + answer
 
     async def _admitted(self, call: Call) -> Reply:
         tokens = self.expected_tokens(call.request)
@@ -285,7 +257,7 @@ class ModelClient:
         try:
             if not known:
                 await servers.learn_of(ticket.lane)  # which may not have been up when the call began to wait
-            if self._budget is not None and sum(self.most(call.request)) > call.most[0]:
+            if self._budget is not None and sum(self.charges.most(call.request)) > call.most[0]:
                 raise EstimateTooLowError
             if self._ledger is not None and not self._closed:
                 call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
@@ -401,23 +373,3 @@ class ModelClient:
             f"The service keeps refusing ({said}) {how}; limits.give_up_after is {patience:g} s. "
             "Run the same command again when the service answers; the run resumes where it stopped."
         )
-
-    def charge(self, reply: Reply, request: Request) -> tuple[int, float | None]:
-        """Return the charges of an answer: tokens, and US dollars if there is a price. Without counts, charge
-        the maximum; for counts below the minimum for the bytes, charge that minimum."""
-        usage = reply.usage
-        if usage is None:
-            prompt, room = self.most(request)
-            least = text_token_floor if self._max_tokens else text_token_bound
-            used = prompt, max(room, sum(least(one.text) for one in (reply, *reply.others)))
-            return sum(used), None if self._price is None else self.price_of(*used)
-        usage = floored(usage, reply, prompt_token_floor(request.messages))
-        tokens = usage.prompt_tokens + usage.completion_tokens
-        return tokens, None if self._price is None else cost_of(self._price, usage)
-
-    def price_of(self, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
-        """Return the maximum cost of these tokens, in US dollars to the picodollar, by the job's price; 0
-        without one."""
-        if self._price is None:
-            return 0.0
-        return to_picodollars(self._price.most(prompt_tokens, completion_tokens, batch=batch))

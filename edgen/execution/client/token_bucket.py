@@ -37,3 +37,50 @@ class Bucket:
     def give_back(self, amount: float) -> None:
         """Return an unused amount; negative: take the excess."""
         self._full_at += -amount / self._rate
+
+
+_BURST_SECONDS = 2.0  # capacity of the buckets of a service's rates
+
+
+class Rates:
+    """The rates of a service: of its requests, and of their tokens; None where there is none."""
+
+    def __init__(self, requests: Bucket | None, tokens: Bucket | None) -> None:
+        self._requests, self._tokens = requests, tokens
+
+    @classmethod
+    def of(cls, requests_per_minute: float | None, tokens_per_minute: float | None) -> Rates | None:
+        """Return the rates that hold over every 60 seconds; None without any."""
+        if requests_per_minute is None and tokens_per_minute is None:
+            return None
+        return cls(_bucket(requests_per_minute, unit=1.0), _bucket(tokens_per_minute))
+
+    def ready_at(self, tokens: int) -> float:
+        """Return the moment from which a request of so many tokens may go; -inf if always."""
+        moment = float("-inf")
+        if self._requests is not None:
+            moment = self._requests.ready_at(1.0)
+        if self._tokens is not None:
+            moment = max(moment, self._tokens.ready_at(tokens))
+        return moment
+
+    def take(self, tokens: int, now: float) -> None:
+        """Take a request of so many tokens."""
+        if self._requests is not None:
+            self._requests.take(1.0, now)
+        if self._tokens is not None:
+            self._tokens.take(tokens, now)
+
+    def give_back(self, tokens: int) -> None:
+        """Return unused tokens; negative: take the excess."""
+        if self._tokens is not None:
+            self._tokens.give_back(tokens)
+
+    def give_request_back(self) -> None:
+        """Return a request that was not sent."""
+        if self._requests is not None:
+            self._requests.give_back(1.0)
+
+
+def _bucket(per_minute: float | None, unit: float = 0.0) -> Bucket | None:
+    return None if per_minute is None else Bucket(per_minute, burst_seconds=_BURST_SECONDS, unit=unit)

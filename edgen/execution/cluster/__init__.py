@@ -4,11 +4,13 @@ The walk of one conversation:
 
 1. The head takes the next unit of the plan and gives it to a worker, with the unit's stored replies.
 2. The worker starts the task's generator, answers from the stored replies, and sends its first open request.
-3. The head reserves budget, waits for its turn at the service (rates, window, circuit), and notes the call.
+3. The head reserves budget, waits for its turn at the service (rates, window, circuit), and notes the call
+   (`units`: without a task, if the call waits for nothing else).
 4. The head permits a worker this one attempt; workers make no call by themselves.
 5. If its sign of life that the permit answers is at most `LEASE` seconds old, it makes the attempt and sends
    the raw reply. So a worker that was frozen makes none, although permits may wait in its connection.
-6. The head settles the call, stores the reply, and waits until it is on its disk. Only now does it count.
+6. The head settles the call, stores the reply with the others of that moment, and waits until they are on
+   its disk. Only now do they count.
 7. Meanwhile the worker's generator continues, and the worker sends the next request, or the outcome with the
    finished record. The head takes it after step 6; steps 3 to 7 repeat.
 8. The head stores the outcome, and takes the next unit.

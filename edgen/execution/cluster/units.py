@@ -304,7 +304,7 @@ class Units:
         for plain in answered:
             answer, request = plain.answer, plain.call.request
             place = Place(request.address, plain.call.key)
-            (share,) = share_out(answer, (place,), plain.rollout.client.price_of)
+            (share,) = share_out(answer, (place,), plain.rollout.client.charges.price_of)
             row = (*share.place, share.reply, share.charged_tokens, share.cost_usd)
             statements += ledger.statements_for([row], answer.latency, answer.tries, answer.held)
         stored = ledger.writer.put_for(len(answered), statements)

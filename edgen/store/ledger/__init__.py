@@ -41,7 +41,7 @@ from edgen.store.ledger.facts import (
 from edgen.store.ledger.given_times import times_of, with_times
 from edgen.store.ledger.logprobs import TABLE, add_table, store_beside, with_beside
 from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedger
-from edgen.store.ledger.opening import check, connect, empty_error
+from edgen.store.ledger.opening import check, connect, empty_error, upgrade
 from edgen.store.ledger.outstanding import OPEN, STRIKE, Batch, OutstandingCall, OutstandingCalls, abandon
 from edgen.store.ledger.reader import (
     BESIDE,
@@ -133,6 +133,8 @@ class Ledger:
                 raise empty_error(path)
             self._stored_replies = self._book.one(COUNT, tuple[Natural])[0]
             last = self._book.one("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
+            with self._book.explain_errors():
+                upgrade(connection, path)
             if logprobs or people:
                 add_table(self._book)
             self._keeps_beside = self._book.has_table(TABLE)

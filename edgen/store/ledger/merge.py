@@ -217,7 +217,6 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
 
     def _copy(self, source: SourceLedger) -> None:
         run = self._connection.execute
-        # No session exists yet, so the trigger counts these for none: each has its own counts.
         if source.logprobs:  # only of the replies copied next
             run(
                 f"INSERT OR REPLACE INTO main.logprobs SELECT * FROM src.logprobs WHERE ({_CALL}) NOT IN "

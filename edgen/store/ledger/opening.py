@@ -1,6 +1,6 @@
 """Opening of ledgers: creation, recognition, refusal.
 
-A ledger may be foreign or damaged. No part of it may be a link. Its tables, indexes and trigger must equal
+A ledger may be foreign or damaged. No part of it may be a link. Its tables and indexes must equal
 edgen's exactly, with no others, so no foreign statement runs. SQLite is set to trust nothing that it reads.
 Long statements react to signals.
 """
@@ -23,7 +23,7 @@ import msgspec
 from edgen.core import system
 from edgen.core.errors import DamagedError, EdgenError, RunError, StoppedError
 from edgen.core.files import DISK_FULL, write_whole
-from edgen.store.ledger.schema import APPLICATION_ID, SCHEMA, VERSION, expected, image
+from edgen.store.ledger.schema import APPLICATION_ID, SCHEMA, UPGRADE, UPGRADED, VERSION, expected, image
 
 T = TypeVar("T")
 
@@ -205,12 +205,12 @@ def _recognise(connection: Connection, path: Path) -> None:
             f"{path}: this is not an edgen ledger. Nothing was changed; "
             "move it away or use another run folder."
         )
-    if version != VERSION:
+    if version not in (UPGRADED, VERSION):
         raise RunError(
             f"{path}: this ledger has layout {version}, and this edgen reads layout {VERSION}. "
             "Nothing was changed; use the edgen that made it, or another run folder."
         )
-    plain, more = expected()
+    plain, more = expected(version)
     found = connection.execute(f"{SCHEMA.format('')} LIMIT ?", (len(more) + 1,)).fetchall()
     if set(found) not in (plain, more):
         strange = sorted(str(row[1])[:40] for row in set(found) - more or plain - set(found))
@@ -219,6 +219,20 @@ def _recognise(connection: Connection, path: Path) -> None:
             f"those that edgen creates ({', '.join(strange[:3])}). Nothing was read or changed; restore it from a copy, "
             "or use another run folder."
         )
+
+
+def upgrade(connection: Connection, path: Path) -> None:
+    """Give a ledger of the layout before this one the present layout, which `edgen` of then does not read."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
+        return
+    when_free(connection, path, lambda: connection.execute("BEGIN IMMEDIATE"))
+    try:
+        for statement in UPGRADE:
+            connection.execute(statement)
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
 
 
 def check(connection: Connection, path: Path) -> None:

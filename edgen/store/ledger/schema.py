@@ -19,11 +19,13 @@ import sqlite3
 import time
 
 APPLICATION_ID = 0x65646765  # "edge"
-VERSION = 5
+VERSION = 6
+UPGRADED = 5  # of ledgers whose replies were counted by a trigger, which their next session removes
 SCENARIOS = 1 << 42  # more than any job can have
 _PAGE = 8192  # bytes: of 4096, a record of 2 to 4 KB takes a page of its own
 PICO = 1e12  # picodollars in a US dollar
 
+_TOKENS = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens")
 _TABLES = """
 CREATE TABLE replies (
     scenario INTEGER NOT NULL, task NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL,
@@ -62,16 +64,6 @@ CREATE TABLE sessions (
     cost_usd REAL, state TEXT NOT NULL DEFAULT 'running', message TEXT,
     lost_tokens INTEGER NOT NULL DEFAULT 0, lost_usd REAL NOT NULL DEFAULT 0  -- calls charged, no answer kept
 );
-CREATE TRIGGER replies_counted AFTER INSERT ON replies BEGIN  -- sums stay at 2**62: from 2**63 on they were floats
-    UPDATE sessions SET
-        made = made + 1,
-        prompt_tokens = MIN(prompt_tokens + IFNULL(NEW.prompt_tokens, 0), 4611686018427387904),
-        completion_tokens = MIN(completion_tokens + IFNULL(NEW.completion_tokens, 0), 4611686018427387904),
-        cache_read_tokens = MIN(cache_read_tokens + IFNULL(NEW.cache_read_tokens, 0), 4611686018427387904),
-        cache_write_tokens = MIN(cache_write_tokens + IFNULL(NEW.cache_write_tokens, 0), 4611686018427387904),
-        cost_usd = CASE WHEN NEW.cost_usd IS NULL THEN cost_usd ELSE IFNULL(cost_usd, 0) + NEW.cost_usd END
-    WHERE id = (SELECT MAX(id) FROM sessions);
-END;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE batches (  -- see ledger/outstanding
     id INTEGER PRIMARY KEY, state TEXT NOT NULL, fingerprint TEXT NOT NULL, backend TEXT NOT NULL,
@@ -93,6 +85,35 @@ CREATE TABLE returned (  -- requests of batches that came back without a reply
 CREATE INDEX outstanding_by_call ON outstanding (scenario, step, attempt);
 CREATE INDEX outstanding_by_batch ON outstanding (batch, id);
 """
+
+# In a ledger of layout 5
+_TRIGGER = """\
+CREATE TRIGGER replies_counted AFTER INSERT ON replies BEGIN  -- sums stay at 2**62: from 2**63 on they were floats
+    UPDATE sessions SET
+        made = made + 1,
+        prompt_tokens = MIN(prompt_tokens + IFNULL(NEW.prompt_tokens, 0), 4611686018427387904),
+        completion_tokens = MIN(completion_tokens + IFNULL(NEW.completion_tokens, 0), 4611686018427387904),
+        cache_read_tokens = MIN(cache_read_tokens + IFNULL(NEW.cache_read_tokens, 0), 4611686018427387904),
+        cache_write_tokens = MIN(cache_write_tokens + IFNULL(NEW.cache_write_tokens, 0), 4611686018427387904),
+        cost_usd = CASE WHEN NEW.cost_usd IS NULL THEN cost_usd ELSE IFNULL(cost_usd, 0) + NEW.cost_usd END
+    WHERE id = (SELECT MAX(id) FROM sessions);
+END"""
+UPGRADE = ("DROP TRIGGER replies_counted", f"PRAGMA user_version = {VERSION}")
+
+# Counts the replies after a row for the last session. Sums stay at 2**62: from 2**63 on they were floats.
+COUNT_REPLIES = """\
+UPDATE sessions SET
+    made = sessions.made + new.made,
+    {sums},
+    cost_usd = CASE WHEN new.priced THEN IFNULL(sessions.cost_usd, 0) + new.cost_usd ELSE sessions.cost_usd END
+FROM (
+    SELECT COUNT(*) AS made, {totals}, COUNT(cost_usd) AS priced, TOTAL(cost_usd) AS cost_usd
+    FROM replies WHERE rowid > ?
+) AS new
+WHERE id = (SELECT MAX(id) FROM sessions)""".format(  # noqa: S608 - ours
+    sums=",\n    ".join(f"{name} = MIN(sessions.{name} + new.{name}, {1 << 62})" for name in _TOKENS),
+    totals=", ".join(f"CAST(MIN(TOTAL({name}), {1 << 62}) AS INTEGER) AS {name}" for name in _TOKENS),
+)
 
 # The tokens of replies with log probabilities, and the times of people's answers: see ledger/logprobs.
 LOGPROBS = """\
@@ -122,10 +143,10 @@ Tables = frozenset[tuple[str, str, str, str | None]]
 
 
 @functools.cache
-def expected() -> tuple[Tables, Tables]:
+def expected(version: int = VERSION) -> tuple[Tables, Tables]:
     """Return the expected contents of sqlite_schema (type, name, table, SQL) without and with log
     probabilities. SQLite keeps the SQL byte for byte."""
-    with contextlib.closing(_made()) as connection:
+    with contextlib.closing(_made(version)) as connection:
         plain = frozenset(connection.execute(SCHEMA.format("")))
         connection.execute(LOGPROBS)
         return plain, frozenset(connection.execute(SCHEMA.format("")))
@@ -144,20 +165,21 @@ def all_columns() -> dict[str, dict[str, str]]:
 
 
 @functools.cache
-def image() -> bytes:
+def image(version: int = VERSION) -> bytes:
     """Return an empty ledger as file content, written whole, so that no process ever sees one without
     tables."""
-    with contextlib.closing(_made()) as connection:
+    with contextlib.closing(_made(version)) as connection:
         data = bytearray(connection.serialize())
     data[18] = data[19] = 2  # of the file format: written through a log (WAL)
     return bytes(data)
 
 
-def _made() -> sqlite3.Connection:
+def _made(version: int = VERSION) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:")
+    trigger = f"{_TRIGGER};" if version == UPGRADED else ""
     connection.executescript(
-        f"PRAGMA page_size = {_PAGE}; {_TABLES}"
-        f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
+        f"PRAGMA page_size = {_PAGE}; {_TABLES} {trigger}"
+        f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {version};"
     )
     return connection
 

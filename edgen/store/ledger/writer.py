@@ -30,6 +30,7 @@ from edgen.core import system
 from edgen.core.errors import EdgenError
 from edgen.core.files import read_regular
 from edgen.store.ledger.opening import Connection, describe_sqlite_error, when_free
+from edgen.store.ledger.schema import COUNT_REPLIES
 
 ACKNOWLEDGED = "-acked"  # suffix of the note next to a ledger
 COUNT = "SELECT IFNULL(MAX(rowid), 0) FROM replies"  # rows are never deleted from replies
@@ -180,16 +181,18 @@ class Writer:
     def _work(self) -> None:
         connection: Connection | None = None
         acknowledged = Acknowledgement(self._path)
+        stored = 0  # replies
         group: list[Item] = []
         more = True
         try:
             connection = self._connect(self._path)
             connection.execute("PRAGMA synchronous = FULL")
+            stored = connection.execute(COUNT).fetchone()[0]
             while more:
                 group, more = self._gather()
                 if group:
-                    self._commit(connection, group)
-                    acknowledged.note(connection.execute(COUNT).fetchone()[0])
+                    stored = self._commit(connection, group, stored)
+                    acknowledged.note(stored)
                 self._answer(group, None)
                 group = []
         except Exception as problem:  # noqa: BLE001 - the loop's thread must get every error
@@ -222,8 +225,8 @@ class Writer:
         self._taken += sum(callers for _, _, callers in group)
         return group, True
 
-    def _commit(self, connection: sqlite3.Connection, group: list[Item]) -> None:
-        """Commit one transaction. Statements are grouped by kind, kinds in order of first appearance: a reply
+    def _commit(self, connection: sqlite3.Connection, group: list[Item], stored: int) -> int:
+        """Commit one transaction; return the number of replies, which was `stored` before. Statements are grouped by kind, kinds in order of first appearance: a reply
         is queued before its outcome, so no outcome is stored without its reply. Deletions go last: a row may
         be deleted in the group that inserts it."""
         by_sql: dict[str, list[tuple[Any, ...]]] = {}
@@ -237,7 +240,11 @@ class Writer:
         try:
             for sql, batch in sorted(by_sql.items(), key=lambda kind: kind[0].startswith("DELETE")):
                 connection.executemany(sql, batch)
+            count: int = connection.execute(COUNT).fetchone()[0]
+            if count > stored:
+                connection.execute(COUNT_REPLIES, (stored,))
             connection.commit()
+            return count
         except BaseException:
             connection.rollback()
             raise

@@ -143,7 +143,6 @@ CHANGES = {
     "an index": "CREATE INDEX i ON replies (model)",
     "an index on an expression": "CREATE INDEX i ON replies (abs(step))",
     "no index": "DROP INDEX replies_by_call",
-    "no trigger": "DROP TRIGGER replies_counted",
     "another name": "ALTER TABLE returned RENAME TO back",
     "a view in place of a table": "DROP TABLE returned; CREATE VIEW returned AS SELECT 1 AS scenario",
     "statistics": "ANALYZE",

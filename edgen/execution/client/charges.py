@@ -1,0 +1,72 @@
+"""The tokens and US dollars of calls to one backend: their maximum before, and the charge after an answer."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from edgen.config import BackendConfig
+from edgen.core.values import Reply, Request
+from edgen.prompting.token_bound import (
+    cost_of,
+    floored,
+    prompt_token_bound,
+    prompt_token_estimate,
+    prompt_token_floor,
+    text_token_bound,
+    text_token_floor,
+    to_picodollars,
+)
+from edgen.providers import provider_of
+
+
+class Charges:
+    """The charges of a backend by its price and limits in the job. It learns how far the service counts beyond
+    the bounds."""
+
+    def __init__(self, config: BackendConfig) -> None:
+        self._price = config.price
+        self._max_tokens, self._room = config.max_tokens, config.room
+        self._counted = partial(provider_of(config).picture_tokens, config.model)
+        # Prompt and completion tokens: the most that the service counted beyond the bounds.
+        self._beyond = (0, 0)
+
+    def estimate(self, request: Request) -> int:
+        """Return about how many tokens the prompt of a request has, for a rate."""
+        return prompt_token_estimate(request.messages, request.schema, self._counted)
+
+    def most(self, request: Request) -> tuple[int, int]:
+        """Return the maximum prompt and completion tokens of a request, as far as known: a service may again
+        count as far beyond the bounds as before."""
+        prompt, room = self._bounds(request)
+        return prompt + self._beyond[0], room + self._beyond[1]
+
+    def _bounds(self, request: Request) -> tuple[int, int]:
+        prompt = prompt_token_bound(request.messages, request.schema, self._counted)
+        return prompt, (self._room(request.max_tokens_scale) or 0) * request.choices
+
+    def learn(self, reply: Reply, request: Request) -> None:
+        """Learn from counts beyond the bounds, caused for example by a hidden prompt or thoughts."""
+        if (usage := reply.usage) is not None:
+            prompt, room = self._bounds(request)
+            more, longer = usage.prompt_tokens - prompt, usage.completion_tokens - room
+            self._beyond = (max(self._beyond[0], more), max(self._beyond[1], longer))
+
+    def charge(self, reply: Reply, request: Request) -> tuple[int, float | None]:
+        """Return the charges of an answer: tokens, and US dollars if there is a price. Without counts, charge
+        the maximum; for counts below the minimum for the bytes, charge that minimum."""
+        usage = reply.usage
+        if usage is None:
+            prompt, room = self.most(request)
+            least = text_token_floor if self._max_tokens else text_token_bound
+            used = prompt, max(room, sum(least(one.text) for one in (reply, *reply.others)))
+            return sum(used), None if self._price is None else self.price_of(*used)
+        usage = floored(usage, reply, prompt_token_floor(request.messages))
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        return tokens, None if self._price is None else cost_of(self._price, usage)
+
+    def price_of(self, prompt_tokens: int, completion_tokens: int, *, batch: bool = False) -> float:
+        """Return the maximum cost of these tokens, in US dollars to the picodollar, by the job's price; 0
+        without one."""
+        if self._price is None:
+            return 0.0
+        return to_picodollars(self._price.most(prompt_tokens, completion_tokens, batch=batch))

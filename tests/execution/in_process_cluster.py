@@ -1,0 +1,99 @@
+"""A cluster without Ray: its workers are objects of this process, and their messages are encoded as on a wire."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from edgen.execution.client.clients import make_clients
+from edgen.execution.cluster.backend import Calls
+from edgen.execution.cluster.link import WorkerLink
+from edgen.execution.cluster.messages import Beat
+from edgen.execution.cluster.pool import Pool
+from edgen.execution.cluster.scheduler import Cluster
+from edgen.execution.cluster.wire import _encode as encode
+from edgen.execution.cluster.wire import decode_to_head, decode_to_worker
+from edgen.execution.cluster.worker import Worker
+from edgen.execution.scheduler import Work
+from edgen.providers import Backend
+
+GATHER = 0.002  # seconds that messages wait for others
+
+
+class End:
+    """One end of a connection: what is sent here is heard there, several messages at once."""
+
+    def __init__(self, decode: Callable[[bytes], list[Any]], hear: Callable[[list[Any]], None]) -> None:
+        self._decode, self._hear = decode, hear
+        self._waiting: list[Any] = []
+        self.closed = False
+        self.heard = 0.0
+
+    def send(self, message: Any) -> None:
+        if not self._waiting:
+            asyncio.get_running_loop().call_later(GATHER, self._flush)
+        self._waiting.append(message)
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if not self.closed:
+            self._hear(self._decode(encode(waiting)))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class InProcessCluster(Cluster):
+    """Workers that call `backends` in this process."""
+
+    def __init__(self, backends: Mapping[str, Backend], workers: int = 2) -> None:
+        self.calls = Calls()
+        self._backends, self._count, self._last = dict(backends), workers, {}
+        self.wrapped = self.calls.wrap(backends, [])
+        self.workers: list[Worker] = []
+
+    async def open(self, work: Work) -> Pool:
+        """Return the workers."""
+        if self.calls.pool is None:
+            self.calls.pool = Pool(self._count, None, 1.0, work.fingerprint)  # type: ignore[arg-type]
+            for _ in range(self._count):
+                self.add(work)
+        return self.calls.pool
+
+    def add(self, work: Work) -> WorkerLink:
+        """Add a worker."""
+        pool = self.calls.pool
+        assert pool is not None, "the cluster is open"
+        pool._workers += 1
+        worker, link = Worker(), WorkerLink(None, pool._workers)
+        to_head = End(decode_to_head, lambda messages: None if link.lost else pool._hear(link, messages))
+        link.wire = End(decode_to_worker, lambda messages: worker._hear(None, messages))  # type: ignore
+        link.local, link.pid, link.node = {}, link.number, "here"
+        settings = work.tasks.call_settings
+        vars(worker).update(
+            _wire=to_head,
+            _tasks=work.tasks,
+            _backends=self._backends,
+            _clients=make_clients(settings, self._backends, tuple(work.clients)),
+        )
+        to_head.send(Beat(asyncio.get_running_loop().time()))
+        pool.links.append(link)
+        pool._ready.set()
+        self.workers.append(worker)
+        return link
+
+    def lose(self, work: Work) -> None:
+        """Lose the first worker, and add another one."""
+        pool = self.calls.pool
+        assert pool is not None, "the cluster is open"
+        link = pool.links.pop(0)
+        link.end()
+        self.add(work)
+
+    async def aclose(self) -> None:
+        """End the workers."""
+        for worker in self.workers:
+            worker._wire.close()
+            for task in worker._running:
+                task.cancel()

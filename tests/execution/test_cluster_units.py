@@ -1,0 +1,266 @@
+"""Units at workers: their calls need no task, and failures, losses and stops end as in a local run."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgen.config import Job, Limits
+from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError, StoppedError
+from edgen.core.resources import find
+from edgen.core.values import Reply, Request
+from edgen.execution.cluster.scheduler import ClusterScheduler
+from edgen.execution.online_scheduler import SLACK, call_by_call
+from edgen.execution.scheduler import Work
+from edgen.planning.plan import Plan
+from edgen.prompting import load_prompt
+from edgen.simulator.config import SimulatorConfig
+from edgen.simulator.text import respond
+from edgen.space import load_space
+from edgen.space.model import DEFAULT_VARIABLES
+from edgen.store.ledger import Ledger, run_status
+from edgen.store.run_folder import RunFolder
+from tests.execution.in_process_cluster import InProcessCluster
+from tests.execution.making import begin
+from tests.execution.making import execute as run_to_its_end
+
+pytestmark = pytest.mark.unit
+
+COUNT, IN_FLIGHT = 60, 16
+
+
+class Server:
+    """A backend that fails a share of its calls, in a fixed order of kinds. `most`: calls at once."""
+
+    def __init__(self, *failing: FailureKind, share: float = 0.0, delay: float = 0.005) -> None:
+        self.failing, self.share, self.delay = failing, share, delay
+        self.calls = self.now = self.most = 0
+        self.tasks: list[int] = []  # of calls, at each call
+        self.hear: Callable[[int], None] = lambda _calls: None
+        self._rng = random.Random(5)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {"type": "scripted"}
+
+    @property
+    def model(self) -> str:
+        return "scripted"
+
+    async def complete(self, request: Request) -> Reply:
+        self.calls += 1
+        self.now += 1
+        self.most = max(self.most, self.now)
+        self.hear(self.calls)
+        names = [getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()]
+        self.tasks.append(names.count("Units._ask"))
+        try:
+            await asyncio.sleep(self.delay)
+        finally:
+            self.now -= 1
+        if self.failing and self._rng.random() < self.share:
+            raise CallError(self._rng.choice(self.failing), "not now", retry_after=0.01)
+        return respond(request.messages, seed=request.seed)
+
+    async def models(self) -> list[str] | None:
+        return None
+
+    async def aclose(self) -> None:
+        return
+
+
+class Made:
+    """A run, and what its parts were at its end."""
+
+    def __init__(self, folder: Path, server: Server, error: BaseException | None, work: Work) -> None:
+        self.folder, self.server, self.error, self.work = folder, server, error, work
+        self.status = run_status(folder / "run.db")
+        self.admission = work.clients["default"].admission
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The shards."""
+        return {path.name: path.read_bytes() for path in (self.folder / "shards").glob("conv*.json")}
+
+
+async def make(
+    folder: Path,
+    server: Server,
+    disturb: Callable[[InProcessCluster, ClusterScheduler], None] = lambda *_: None,
+    *,
+    local: bool = False,
+    **changes: Any,
+) -> Made:
+    """A run by two workers, or by this process."""
+    limits = {"in_flight": IN_FLIGHT, "give_up_after": 5, **changes.pop("limits", {})}
+    values: dict[str, Any] = {
+        "name": "t", "conversations": COUNT, "space": "s", "prompt": "p", "backends": {"default": SimulatorConfig()},
+        "limits": Limits(**limits), "forms": "prose", **changes,
+    }  # fmt: skip
+    plan = Plan(
+        Job(**values),
+        load_space(find("preference_space", "education_dialogue")),
+        {"default": load_prompt(find("prompts", "education_dialogue"), DEFAULT_VARIABLES)},
+    )
+    rundir = RunFolder(folder)
+    rundir.prepare()
+    cluster = InProcessCluster({"default": server})
+    factory = call_by_call if local else partial(ClusterScheduler, cluster=cluster)
+    async with Ledger(rundir.ledger) as ledger:
+        run = begin(plan, {"default": server} if local else cluster.wrapped, rundir, ledger, factory)
+        scheduler: Any = run.session.scheduler
+        server.hear = lambda calls: disturb(cluster, scheduler) if calls == COUNT // 2 else None
+        error: BaseException | None = None
+        try:
+            async with asyncio.timeout(60):
+                await run_to_its_end(run)
+        except (EdgenError, ZeroDivisionError) as problem:
+            error = problem
+        finally:
+            await cluster.aclose()
+    return Made(folder, server, error, scheduler._work)
+
+
+def is_quiet(made: Made) -> bool:
+    """Whether every place of the service is free again."""
+    return (made.admission.running, made.admission.unstored, made.work.clients["default"].in_flight) == (
+        0,
+        0,
+        0,
+    )
+
+
+async def test_the_files_are_those_of_a_local_run_and_no_call_has_a_task(tmp_path: Path) -> None:
+    """The first units, all that are open at once, wait until the server has said how many calls it takes."""
+    local = await make(tmp_path / "local", Server(delay=0.0), local=True, conversations=400)
+    made = await make(tmp_path / "cluster", Server(delay=0.0), conversations=400)
+    assert made.error is None
+    assert made.files == local.files
+    assert made.server.calls == made.status.counts.made == 400
+    assert made.server.most <= IN_FLIGHT
+    assert made.server.tasks[0] == IN_FLIGHT + SLACK
+    assert made.server.tasks[-50:] == [0] * 50
+    assert is_quiet(made)
+
+
+@pytest.mark.parametrize("kind", [FailureKind.SERVER_ERROR, FailureKind.RATE_LIMIT, FailureKind.TIMEOUT])
+async def test_a_call_that_fails_is_made_again(tmp_path: Path, kind: FailureKind) -> None:
+    local = await make(tmp_path / "local", Server(), local=True)
+    made = await make(tmp_path / "cluster", Server(kind, share=0.2), limits={"attempts": 8})
+    assert made.error is None
+    assert made.files == local.files
+    assert made.work.counts.retried == made.server.calls - COUNT > 0
+    assert is_quiet(made)
+
+
+async def test_a_form_that_no_answer_has_shown_yet_is_asked_in_tasks(tmp_path: Path) -> None:
+    made = await make(tmp_path / "cluster", Server(), forms="schema")
+    assert made.error is None
+    assert made.server.tasks[0] == COUNT
+    assert is_quiet(made)
+
+
+@pytest.mark.parametrize("slow", [{}, {"max_tokens": 10_000_000}])
+async def test_a_lost_worker_costs_its_calls_in_flight(tmp_path: Path, slow: dict[str, int]) -> None:
+    """With a budget, each call has a task of its own."""
+    local = await make(tmp_path / "local", Server(), local=True)
+    made = await make(
+        tmp_path / "cluster",
+        Server(),
+        lambda cluster, scheduler: cluster.lose(scheduler._work),
+        limits={"attempts": 3, **slow},
+        backends={"default": SimulatorConfig(max_tokens=2000)},
+    )
+    assert made.error is None
+    assert made.files == local.files
+    assert COUNT < made.server.calls <= COUNT + IN_FLIGHT
+    assert made.status.counts.made == COUNT
+    assert is_quiet(made)
+
+
+async def test_a_budget_holds(tmp_path: Path) -> None:
+    made = await make(
+        tmp_path / "cluster",
+        Server(),
+        limits={"max_tokens": 20_000},
+        backends={"default": SimulatorConfig(max_tokens=2000)},
+    )
+    assert made.error is not None
+    assert "max_tokens" in str(made.error)
+    assert 0 < made.server.calls < COUNT
+    assert made.status.counts.prompt_tokens + made.status.counts.completion_tokens <= 20_000
+    assert is_quiet(made)
+
+
+async def test_a_key_that_is_refused_stops_the_run(tmp_path: Path) -> None:
+    made = await make(tmp_path / "cluster", Server(FailureKind.AUTHENTICATION, share=1.0))
+    assert isinstance(made.error, ProviderError)
+    assert made.server.calls <= 3 * IN_FLIGHT, "until the worker has told the head"
+    assert made.status.accepted == 0
+    assert is_quiet(made)
+
+
+async def test_a_stop_waits_for_calls_in_flight_and_keeps_them(tmp_path: Path) -> None:
+    def stop(_cluster: InProcessCluster, scheduler: ClusterScheduler) -> None:
+        scheduler.stop(StoppedError("Enough."))
+
+    made = await make(tmp_path / "cluster", Server(), stop)
+    assert str(made.error) == "Enough."
+    assert COUNT // 2 <= made.server.calls <= COUNT // 2 + IN_FLIGHT
+    assert made.status.counts.made == made.server.calls
+    assert is_quiet(made)
+    again = await make(tmp_path / "cluster", Server())
+    assert again.error is None
+    assert made.server.calls + again.server.calls == COUNT
+
+
+async def test_answers_that_are_of_no_use_stop_the_run(tmp_path: Path) -> None:
+    class Useless(Server):
+        async def complete(self, request: Request) -> Reply:
+            await super().complete(request)
+            return Reply(text="I would rather not.", finish_reason="stop")
+
+    made = await make(tmp_path / "cluster", Useless())
+    assert made.error is not None
+    assert "usable" in str(made.error)
+    assert is_quiet(made)
+
+
+async def test_a_ledger_that_cannot_be_written_ends_all_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from edgen.store.ledger import writer
+
+    real, commits = writer.Writer._commit, 0
+
+    def fail(self: Any, *args: Any) -> int:
+        nonlocal commits
+        commits += any(
+            sql.startswith("INSERT OR IGNORE INTO replies") for item in args[1] for sql, _ in item[0]
+        )
+        if commits > 2:
+            raise OSError("disk I/O error")
+        return real(self, *args)
+
+    monkeypatch.setattr(writer.Writer, "_commit", fail)
+    server = Server()
+    with pytest.raises(EdgenError, match="cannot be written"):
+        await make(tmp_path / "cluster", server)
+    assert server.calls < COUNT, "an answer that is not stored keeps its place"
+
+
+async def test_a_bug_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from edgen.execution.rollout import OutcomeRecorder
+
+    def fail(*_args: Any) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(OutcomeRecorder, "settle", fail)
+    made = await make(tmp_path / "cluster", Server())
+    assert isinstance(made.error, ZeroDivisionError)
