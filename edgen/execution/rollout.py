@@ -51,6 +51,10 @@ class AnyRollout(Protocol):
     def group(self) -> int:
         """The hash of the task's group for the split."""
 
+    @property
+    def checksums(self) -> tuple[int, int] | None:
+        """The checksums of the outcome and its record in the ledger, if they are known."""
+
 
 class Rollout:
     """A task in progress. `request` is its present request, with its ledger `key` and the `client` of its
@@ -65,6 +69,7 @@ class Rollout:
     request: Request | None
     client: ModelClient
     key: bytes
+    checksums = None  # the ledger computes them
 
     def __init__(self, task: Task, clients: Mapping[str, ModelClient]) -> None:
         self.task = task
@@ -250,7 +255,7 @@ class OutcomeRecorder:
             self._simulated = True
             self._work.ledger.set_fact("simulated", self._work.fingerprint)
         settled = rollout.settled
-        self._record(unit, rollout, settled)
+        self._record(unit, rollout, settled, rollout.checksums)
         if rollout.fresh:
             self.usefulness.count_settled(settled.status, settled.reason)
             if self.usefulness.is_in_doubt:
@@ -293,11 +298,17 @@ class OutcomeRecorder:
             )
         )
 
-    def _record(self, unit: tuple[int, TaskId], rollout: AnyRollout, settled: Settled) -> None:
+    def _record(
+        self,
+        unit: tuple[int, TaskId],
+        rollout: AnyRollout,
+        settled: Settled,
+        checksums: tuple[int, int] | None = None,
+    ) -> None:
         outcome = Outcome(
             *unit, settled.status, settled.reason, settled.detail, rollout.group, rollout.spent.key
         )
-        self._work.ledger.settle(outcome, self._work.fingerprint, settled.record, settled.beside)
+        self._work.ledger.settle(outcome, self._work.fingerprint, settled.record, settled.beside, checksums)
         self._work.counts.settle(settled.status, settled.reason)
 
 

@@ -40,7 +40,7 @@ async def test_a_permit_holds_from_the_sign_of_life_that_it_answers(age: float, 
     worker, server, sent = Worker(), Server(), Sent()
     unit = (3, 0)
     vars(worker).update(_wire=sent, _backends={"default": server})
-    worker._asked[unit] = Request(Address(3, 0, 0, 0), (Message("user", "Say yes."),), 1)
+    worker._asked[unit] = Request(Address(3, 0, 0, 0), (Message("user", "Say yes."),), 1), bytes(32)
     heard = asyncio.get_running_loop().time() - age
     await worker._call(Permit(7, "default", "http://a", unit, heard=heard))
     (called,) = sent.messages

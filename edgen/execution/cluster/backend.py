@@ -12,7 +12,7 @@ from edgen.core.values import Reply, Request
 from edgen.execution.client.form_support import Way
 from edgen.execution.client.lane import Waiter
 from edgen.execution.cluster.link import RemoteRollout, WorkerLink
-from edgen.execution.cluster.messages import Asking, Permit, Question
+from edgen.execution.cluster.messages import Asking, Called, Permit, Question, Told
 from edgen.execution.cluster.pool import Pool
 from edgen.providers import Backend
 from edgen.providers.base import servers_of
@@ -110,12 +110,14 @@ class RemoteBackend:
         sent = pickle.dumps(request) if way is None else b""
         number = pool.next_number()
         permit = Permit(number, self._name, self._server, unit, way or "schema", sent, link.beat)
-        reply: Reply = await link.ask(permit)
+        called: Called = await link.ask(permit)
+        reply = called.reply
+        assert reply is not None, "it did not fail"
         if home is not None and way is not None:
             home.got = reply
         return reply
 
-    def permit(self, rollout: RemoteRollout, way: Way, waiter: Waiter[Reply]) -> None:
+    def permit(self, rollout: RemoteRollout, way: Way, waiter: Waiter[Called]) -> None:
         """Let a rollout's worker make an attempt with its open request, sent in a way; the `waiter` gets what
         comes of it, and the worker takes the reply. Raises WorkerLostError."""
         link = rollout.link
@@ -144,7 +146,8 @@ class RemoteBackend:
         """Return what the server says about itself. Raises CallError."""
         pool = self._pool()
         link = await pool.pick(self.reached_by)
-        return await link.ask(Question(pool.next_number(), self._name, self._server, about))
+        told: Told = await link.ask(Question(pool.next_number(), self._name, self._server, about))
+        return told.value
 
     async def aclose(self) -> None:
         """Close the connections of the head."""

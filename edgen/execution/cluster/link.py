@@ -11,7 +11,7 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
 from edgen.execution.client.lane import Waiter
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.cluster.messages import Asked, Ended, Failure, Permit, Question, Unit
+from edgen.execution.cluster.messages import Asked, Called, Ended, Failure, Permit, Question, Told, Unit
 from edgen.execution.cluster.wire import Wire
 from edgen.protocols.task import Settled, Spent
 from edgen.store.ledger.facts import WorkerCounts
@@ -64,8 +64,8 @@ class WorkerLink:
         self.wire.send(message)
 
     def ask(self, message: Permit | Question) -> asyncio.Future[Any]:
-        """Let the worker make one attempt, or ask a server about itself; return the future of what comes of
-        it, a reply or a value, or a CallError. Raises CallError if the worker is lost."""
+        """Let the worker make one attempt, or ask a server about itself; return the future of the message
+        that says what came of it, or of a CallError. Raises CallError if the worker is lost."""
         waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         try:
             self.permit(message, waiting)
@@ -78,15 +78,15 @@ class WorkerLink:
         self.send(message)
         self.calls[message.number] = waiter
 
-    def take(self, number: int, value: Any, failure: Failure | None) -> None:
+    def take(self, message: Called | Told) -> None:
         """Take what came of an attempt or a question."""
-        waiting = self.calls.pop(number, None)
+        waiting = self.calls.pop(message.number, None)
         if waiting is None or waiting.done():  # its task was cancelled
             return
-        if failure is None:
-            waiting.set_result(value)
+        if message.failure is None:
+            waiting.set_result(message)
         else:
-            waiting.set_exception(failure.error)
+            waiting.set_exception(message.failure.error)
 
     def end(self) -> None:
         """End every wait for the worker, which is lost."""
@@ -110,7 +110,7 @@ class RemoteRollout:
     message came, or the worker was lost."""
 
     __slots__ = (
-        "busy", "client", "fresh", "got", "group", "hear", "key", "last", "link", "lost", "message", "refused", "request",
+        "busy", "checksums", "client", "fresh", "got", "group", "hear", "key", "last", "link", "lost", "message", "refused", "request",
         "settled", "spent", "unit",
     )  # fmt: skip
 
@@ -125,6 +125,7 @@ class RemoteRollout:
         self.got: Reply | None = None
         self.refused, self.fresh, self.group = "", 0, 0
         self.spent = Spent()
+        self.checksums: tuple[int, int] | None = None
         self.message: Asked | Ended | None = None
         self.lost = self.busy = False
 
@@ -148,7 +149,7 @@ class RemoteRollout:
             return message
         if message.failure is None:
             self.request = None
-        self.spent, self.group = message.spent, message.group
+        self.spent, self.group, self.checksums = message.spent, message.group, message.checksums
         if message.settled is not None:
             self.settled = message.settled
         return message

@@ -123,11 +123,13 @@ class Asked(msgspec.Struct, frozen=True, array_like=True, tag="asked"):
 
 
 class Called(msgspec.Struct, frozen=True, array_like=True, tag="called"):
-    """The result of an attempt: one of the two."""
+    """The result of an attempt: a reply, or why there is none. `checksum`: the reply's in the ledger, if it is
+    to the unit's open request."""
 
     number: int
     reply: Reply | None
     failure: Failure | None = None
+    checksum: int | None = None
 
 
 class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
@@ -139,7 +141,8 @@ class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
 
 
 class Ended(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
-    """The outcome of a unit; `settled` None: the service refused its last request."""
+    """The outcome of a unit; `settled` None: the service refused its last request. `checksums`: those of the
+    outcome and its record in the ledger."""
 
     unit: Unit
     settled: Settled | None
@@ -148,6 +151,7 @@ class Ended(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
     spent: Spent
     replayed: int
     refused: str
+    checksums: tuple[int, int] | None = None
 
 
 class Broken(msgspec.Struct, frozen=True, array_like=True, tag="broken"):

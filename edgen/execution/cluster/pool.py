@@ -232,9 +232,9 @@ class Pool:
                     rollout.put(message)
             elif kind is Called:
                 counts["answers" if message.failure is None else "failures"] += 1
-                link.take(message.number, message.reply, message.failure)
+                link.take(message)
             elif kind is Told:
-                link.take(message.number, message.value, message.failure)
+                link.take(message)
             elif kind is Beat:
                 link.beat = message.at
             elif kind is Broken and not self.broken.done():

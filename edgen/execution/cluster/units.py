@@ -17,14 +17,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from edgen.core.errors import CallError
-from edgen.core.values import Reply
 from edgen.execution.choices import Place, share_out
 from edgen.execution.client.admission import AdmissionClosed
 from edgen.execution.client.call import Answer, Call
 from edgen.execution.client.lane import Ticket
 from edgen.execution.cluster.backend import RemoteBackend
 from edgen.execution.cluster.link import RemoteRollout, WorkerLostError
-from edgen.execution.cluster.messages import Answered, Asked, Ended, Failure, Take, Unit
+from edgen.execution.cluster.messages import Answered, Asked, Called, Ended, Failure, Take, Unit
 from edgen.execution.cluster.pool import Pool
 from edgen.execution.rollout import OutcomeRecorder
 from edgen.execution.scheduler import Work
@@ -36,9 +35,10 @@ if TYPE_CHECKING:
 class _PlainCall:
     """A call without a task: it waits for its ticket, then for what comes of its attempt."""
 
-    __slots__ = ("_units", "answer", "call", "dropped", "rollout", "ticket")
+    __slots__ = ("_units", "answer", "call", "checksum", "dropped", "rollout", "ticket")
 
     answer: Answer
+    checksum: int | None  # the reply's in the ledger
 
     def __init__(self, units: Units, rollout: RemoteRollout, call: Call) -> None:
         self._units, self.rollout, self.call = units, rollout, call
@@ -235,12 +235,13 @@ class Units:
             self._again.append(rollout.unit)
         self.leave(rollout)
 
-    def take_reply(self, plain: _PlainCall, ticket: Ticket, reply: Reply) -> None:
+    def take_reply(self, plain: _PlainCall, ticket: Ticket, called: Called) -> None:
         """Take the reply to an attempt."""
-        rollout, call = plain.rollout, plain.call
+        rollout, call, reply = plain.rollout, plain.call, called.reply
+        assert reply is not None, "it did not fail"
         try:
             rollout.client.end_answered(call, ticket, reply, self._loop.time() - ticket.started)
-            plain.answer = rollout.client.answer(call, reply)
+            plain.answer, plain.checksum = rollout.client.answer(call, reply), called.checksum
             self._answered.append(plain)
             self._soon()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
@@ -306,7 +307,9 @@ class Units:
             place = Place(request.address, plain.call.key)
             (share,) = share_out(answer, (place,), plain.rollout.client.charges.price_of)
             row = (*share.place, share.reply, share.charged_tokens, share.cost_usd)
-            statements += ledger.statements_for([row], answer.latency, answer.tries, answer.held)
+            statements += ledger.statements_for(
+                [row], answer.latency, answer.tries, answer.held, plain.checksum
+            )
         stored = ledger.writer.put_for(len(answered), statements)
         stored.add_done_callback(partial(self._take_stored, answered))
 

@@ -47,6 +47,7 @@ from edgen.providers.base import CountsLoad, CountsSlots, servers_of
 from edgen.providers.fleet import name_of_node_server
 from edgen.providers.http import send_until
 from edgen.providers.trust import Consents
+from edgen.store.ledger.checked_reader import outcome_checksums, reply_checksum
 
 _PATIENCE = 10.0  # seconds for the connection to the head, or to a server
 _PORTS = {"http": 80, "https": 443}
@@ -86,7 +87,7 @@ class Worker:
         self._clients: dict[str, ModelClient] = {}
         self._backends: dict[str, Backend] = {}
         self._local: dict[str, str] = {}
-        self._asked: dict[Unit, Request] = {}
+        self._asked: dict[Unit, tuple[Request, bytes]] = {}  # open requests, with their keys
         self._answers: dict[Unit, asyncio.Future[Reply | Failure]] = {}
         self._running: set[asyncio.Task[None]] = set()
 
@@ -210,7 +211,7 @@ class Worker:
     async def _call(self, permit: Permit) -> None:
         """Make one attempt."""
         kind, server = self._server(permit)
-        own = None if permit.unit is None else self._asked.get(permit.unit)
+        own, key = (None, b"") if permit.unit is None else self._asked.get(permit.unit, (None, b""))
         request = own
         if own is not None and permit.way != "schema":
             request = self._clients[own.role].form_support.sent(own, permit.way)  # type: ignore[arg-type]
@@ -227,10 +228,12 @@ class Worker:
         except CallError as failure:
             self._wire.send(Called(permit.number, None, Failure.of(failure)))
             return
-        self._wire.send(Called(permit.number, reply))
+        if permit.unit is None or permit.request or own is None:
+            self._wire.send(Called(permit.number, reply))
+            return
+        self._wire.send(Called(permit.number, reply, None, reply_checksum(own.address, key, reply)))
         # The head takes what follows only after the reply is on its disk.
-        if permit.unit is not None and not permit.request:
-            self._answer(permit.unit, reply)
+        self._answer(permit.unit, reply)
 
     def _server(self, asked: Permit | Question) -> tuple[str, Backend]:
         """Return the type of a backend, and one of its servers."""
@@ -260,7 +263,7 @@ class Worker:
         replayed, failure = rollout.answer_from(take.stored), None
         try:
             while (request := rollout.request) is not None:
-                self._asked[unit] = request
+                self._asked[unit] = request, rollout.key
                 wire.send(Asked(unit, _light(request), rollout.key, replayed, rollout.refused))
                 replayed = 0
                 reply = await self._wait(unit)
@@ -273,8 +276,12 @@ class Worker:
         finally:
             self._asked.pop(unit, None)
             rollout.close()
-        settled = None if failure is not None else rollout.task.settled(rollout.result, rollout.spent)
-        wire.send(Ended(unit, settled, failure, rollout.task.group, rollout.spent, replayed, rollout.refused))
+        settled, sums, group = None, None, rollout.task.group
+        if failure is None:
+            settled = rollout.task.settled(rollout.result, rollout.spent)
+            facts = (settled.status, settled.reason, settled.detail, group, rollout.spent.key)
+            sums = outcome_checksums(unit, facts, settled.record)
+        wire.send(Ended(unit, settled, failure, group, rollout.spent, replayed, rollout.refused, sums))
 
     async def _wait(self, unit: Unit) -> Reply | Failure:
         waiting: asyncio.Future[Reply | Failure] = asyncio.get_running_loop().create_future()

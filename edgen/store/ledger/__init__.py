@@ -22,9 +22,10 @@ from edgen.store.ledger.checked_reader import (
     CheckedReader,
     Natural,
     ReplyRow,
-    checksum_of,
+    columns_of,
     cost_checksum,
-    record_checksum,
+    outcome_checksums,
+    reply_checksum,
 )
 from edgen.store.ledger.checking import find_ledger_damage
 from edgen.store.ledger.facts import (
@@ -208,25 +209,25 @@ class Ledger:
         latency: float,
         tries: int,
         held: int | None = None,
+        checksum: int | None = None,
     ) -> list[Statement]:
-        """Return the statements by which `store_several` stores the replies of one call."""
-        statements = [one for answer in answers for one in self._stored(*answer, latency, tries)]
+        """Return the statements by which `store_several` stores the replies of one call. `checksum`: that of
+        its only reply (`reply_checksum`), if it is known."""
+        statements = [one for answer in answers for one in self._stored(*answer, latency, tries, checksum)]
         if held is not None:
             statements.append((STRIKE, (held,)))
         return statements
 
     def _stored(
         self, address: Address, key: bytes, reply: Reply, charged_tokens: int, cost_usd: float | None,
-        latency: float, tries: int,
+        latency: float, tries: int, checksum: int | None,
     ) -> list[Statement]:  # fmt: skip
         """Return the statements that store a reply, with its tokens if these are kept."""
-        usage = reply.usage
-        tokens = (None,) * 4 if usage is None else msgspec.structs.astuple(usage)
-        facts = (reply.finish_reason, reply.refusal, reply.model, int(reply.simulated), *tokens)
-        said = (*msgspec.structs.astuple(address), key, *facts)
+        if checksum is None:
+            checksum = reply_checksum(address, key, reply)
         at, took = (wall_time(), latency) if reply.given is None else times_of(reply.given)
         spent = (at, took, tries, charged_tokens, cost_usd)
-        row = (*said, *spent, reply.text, checksum_of(*said, reply.text) | cost_checksum(*spent))
+        row = (*columns_of(address, key, reply), *spent, reply.text, checksum | cost_checksum(*spent))
         self._last_answered = max(self._last_answered, address.scenario)
         told = store_beside(address, key, reply) if self._keeps_beside else []
         return [(_REPLY, row), *told]
@@ -267,9 +268,11 @@ class Ledger:
         fingerprint: str,
         record: bytes | None,
         beside: Mapping[str, bytes] | None = None,
+        checksums: tuple[int, int] | None = None,
     ) -> None:
-        """Queue a task's outcome and, if accepted, its record and further JSON values by name."""
-        rows = _settled(outcome, fingerprint, record)
+        """Queue a task's outcome and, if accepted, its record and further JSON values by name. `checksums`:
+        those of outcome and record (`outcome_checksums`), if they are known."""
+        rows = _settled(outcome, fingerprint, record, checksums)
         for name, data in (beside or {}).items():
             one = Outcome(
                 outcome.scenario,
@@ -380,13 +383,15 @@ class Ledger:
         await self.writer.put(*put_fact("flushed", "1"))
 
 
-def _settled(outcome: Outcome, fingerprint: str, record: bytes | None) -> list[Statement]:
+def _settled(
+    outcome: Outcome, fingerprint: str, record: bytes | None, checksums: tuple[int, int] | None = None
+) -> list[Statement]:
     """Return the statements that store an outcome and its record."""
     unit = (outcome.scenario, outcome.task)
     facts = (outcome.status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
-    row = (*unit, fingerprint, *facts, checksum_of(*unit, *facts))
-    kept = [] if record is None else [(_RECORD, (*unit, record, record_checksum(*unit, record)))]
-    return [*kept, (_OUTCOME, row)]
+    of_outcome, of_record = checksums or outcome_checksums(unit, facts, record)
+    kept = [] if record is None else [(_RECORD, (*unit, record, of_record))]
+    return [*kept, (_OUTCOME, (*unit, fingerprint, *facts, of_outcome))]
 
 
 __all__ = [

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from edgen.core.errors import DamagedError
-from edgen.core.values import FinishReason, Reply, Status, TaskId, Usage
+from edgen.core.values import Address, FinishReason, Reply, Status, TaskId, Usage
 from edgen.store.ledger.opening import Connection, connect, damaged_error, find_raised_error, when_free
 from edgen.store.ledger.schema import EARLIEST, LATEST
 
@@ -158,6 +158,27 @@ def checksum_of(*values: Any) -> int:
     """Return the checksum of a reply or an outcome: of its columns in reading order. Raises
     UnicodeEncodeError for a lone surrogate."""
     return crc32(_encode(values))
+
+
+def columns_of(address: Address, key: bytes, reply: Reply) -> tuple[Any, ...]:
+    """Return the first columns of a reply's row, up to its tokens."""
+    usage = reply.usage
+    tokens = (None,) * 4 if usage is None else msgspec.structs.astuple(usage)
+    facts = (reply.finish_reason, reply.refusal, reply.model, int(reply.simulated))
+    return (*msgspec.structs.astuple(address), key, *facts, *tokens)
+
+
+def reply_checksum(address: Address, key: bytes, reply: Reply) -> int:
+    """Return the checksum of a reply without its cost."""
+    return checksum_of(*columns_of(address, key, reply), reply.text)
+
+
+def outcome_checksums(
+    unit: tuple[int, TaskId], facts: Sequence[Any], record: bytes | None
+) -> tuple[int, int]:
+    """Return the checksums of an outcome, with its `facts` in the order of its columns, and of its record, 0
+    without one."""
+    return checksum_of(*unit, *facts), 0 if record is None else record_checksum(*unit, record)
 
 
 def cost_checksum(
