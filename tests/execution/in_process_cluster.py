@@ -14,9 +14,10 @@ from edgen.execution.cluster.pool import Pool
 from edgen.execution.cluster.scheduler import Cluster
 from edgen.execution.cluster.wire import _encode as encode
 from edgen.execution.cluster.wire import decode_to_head, decode_to_worker
-from edgen.execution.cluster.worker import Worker
+from edgen.execution.cluster.worker import Equipment, Worker
 from edgen.execution.scheduler import Work
 from edgen.providers import Backend
+from edgen.providers.trust import Consents
 
 GATHER = 0.002  # seconds that messages wait for others
 
@@ -56,7 +57,8 @@ class InProcessCluster(Cluster):
     async def open(self, work: Work) -> Pool:
         """Return the workers."""
         if self.calls.pool is None:
-            self.calls.pool = Pool(self._count, None, 1.0, work.fingerprint)  # type: ignore[arg-type]
+            nothing = Equipment(work.tasks.call_settings, (), (), {}, Consents(), (), b"")
+            self.calls.pool = Pool(self._count, nothing, 1.0, work.fingerprint)
             for _ in range(self._count):
                 self.add(work)
         return self.calls.pool

@@ -24,7 +24,7 @@ from edgen.execution.cluster.messages import (
     Hello,
     Told,
 )
-from edgen.execution.cluster.wire import Wire, decode_to_head
+from edgen.execution.cluster.wire import Wire, decode_to_head, seconds_between_frames
 from edgen.execution.cluster.worker import Equipment
 from edgen.store.ledger.facts import WorkerCounts
 
@@ -38,7 +38,8 @@ class Pool:
     the tasks here. `drives`: False if a worker could not take the tasks, for the reason `alone`."""
 
     def __init__(self, count: int, equipment: Equipment, share: float, under: str) -> None:
-        self._count, self._equipment, self._share, self._under = count, equipment, share, under
+        self._count, self._share, self._under = count, share, under
+        self._equipment = equipment._replace(apart=seconds_between_frames(count))
         self.links: list[WorkerLink] = []
         self.tell: Callable[[str], None] = lambda _text: None
         self.meet: Callable[[WorkerLink], None] = lambda _link: None  # hears of each new worker
@@ -55,7 +56,15 @@ class Pool:
         fit."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: Wire(decode_to_head, self._hear_first, lambda _wire: None, trusted=False), host, 0
+            lambda: Wire(
+                decode_to_head,
+                self._hear_first,
+                lambda _wire: None,
+                trusted=False,
+                apart=self._equipment.apart,
+            ),
+            host,
+            0,
         )
         port = self._server.sockets[0].getsockname()[1]
         self._equipment = self._equipment._replace(address=(host, port), secret=secrets.token_bytes(32))

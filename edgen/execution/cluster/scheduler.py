@@ -27,7 +27,7 @@ from edgen.store.ledger.facts import WorkerCounts
 
 # Seconds that a group of rows of the ledger may grow, since a commit costs the head as much as the rows of ten
 # replies, and the fraction of the calls in flight whose replies may wait for one. The workers' calls go on meanwhile.
-_PAUSE, _SHARE = 0.05, 4
+_PAUSE, _SHARE = 0.1, 4
 
 
 class Cluster:
@@ -75,8 +75,6 @@ class Cluster:
             consents=self._consents,
             variables=self._variables,
             packed=packed,
-            address=("", 0),
-            secret=b"",
         )
         pool = Pool(self._count or connection.cores, equipment, connection.share, work.fingerprint)
         pool.tell, pool.meet = partial(work.events.tell, "note"), self.calls.meet

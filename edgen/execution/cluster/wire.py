@@ -1,7 +1,8 @@
-"""A connection between head and worker: frames of messages, at most one each `_GATHER` seconds.
+"""A connection between head and worker: frames of messages, with at least some seconds between two.
 
 A message after a pause goes at once, so a few slow calls never wait. Among many calls, those of the same
-moments share a frame, since a frame costs either side as much as several messages.
+moments share a frame, since a frame costs either side as much as several messages. With more workers, each
+has fewer calls, so frames are further apart: `seconds_between_frames`.
 
 Ray starts workers and ends them; messages do not pass through it, since a call of an actor costs
 the caller 0.5 to 0.9 ms.
@@ -17,29 +18,38 @@ import msgspec
 
 from edgen.execution.cluster.messages import BEAT, Beat, ToHead, ToWorker
 
-_GATHER = 0.02  # seconds between two frames
+_APART = (0.02, 0.1)  # seconds between two frames: for each worker, and the most
 _HEAD = 4  # bytes of a frame's length
 _MOST = 2**31  # bytes of a frame
 _FIRST = 1024  # bytes of the first frame, whose sender is unknown
 
+
+def seconds_between_frames(workers: int) -> float:
+    """Return the least seconds between two frames of a connection, for so many workers."""
+    each, most = _APART
+    return min(most, each * workers)
+
+
 _encode = msgspec.msgpack.Encoder().encode
-decode_to_head = msgspec.msgpack.Decoder(list[ToHead]).decode
-decode_to_worker = msgspec.msgpack.Decoder(list[ToWorker]).decode
+decode_to_head: Callable[[bytes | memoryview], list[Any]] = msgspec.msgpack.Decoder(list[ToHead]).decode
+decode_to_worker: Callable[[bytes | memoryview], list[Any]] = msgspec.msgpack.Decoder(list[ToWorker]).decode
 
 
 class Wire(asyncio.Protocol):
     """One end of a connection. `hear` gets the messages of each frame, `lose` hears of the end; `trusted`
-    allows long frames. `heard` is the moment of the last word from the other end."""
+    allows long frames. `apart`: seconds between two frames. `heard` is the moment of the last word from the
+    other end."""
 
     def __init__(
         self,
-        decode: Callable[[bytes], list[Any]],
+        decode: Callable[[memoryview], list[Any]],
         hear: Callable[[Wire, list[Any]], None],
         lose: Callable[[Wire], None],
         *,
         trusted: bool,
+        apart: float,
     ) -> None:
-        self._decode, self._hear, self._lose = decode, hear, lose
+        self._decode, self._hear, self._lose, self._apart = decode, hear, lose, apart
         self._most = _MOST if trusted else _FIRST
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -62,7 +72,7 @@ class Wire(asyncio.Protocol):
         """Queue a message."""
         self._waiting.append(message)
         if self._gathering is None:
-            self._gathering = self._loop.call_at(self._sent + _GATHER, self.flush)
+            self._gathering = self._loop.call_at(self._sent + self._apart, self.flush)
 
     def flush(self) -> None:
         """Send what waits."""
@@ -95,9 +105,8 @@ class Wire(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Decode whole frames."""
         self.heard = self._loop.time()
-        received = self._received
+        received, start = self._received, 0
         received += data
-        start = 0
         while len(received) - start >= _HEAD:
             size = int.from_bytes(received[start : start + _HEAD], "big")
             if size > self._most:
@@ -105,13 +114,14 @@ class Wire(asyncio.Protocol):
                 return
             if len(received) - start - _HEAD < size:
                 break
-            frame = bytes(received[start + _HEAD : start + _HEAD + size])
-            start += _HEAD + size
+            start += _HEAD
             try:
-                messages = self._decode(frame)
+                with memoryview(received) as whole, whole[start : start + size] as frame:
+                    messages = self._decode(frame)
             except msgspec.MsgspecError:
                 self.close()
                 return
+            start += size
             self._hear(self, messages)
         del received[:start]
 

@@ -64,7 +64,7 @@ class Equipment(NamedTuple):
     """The needs of a worker at its start: the settings of calls with the `roles` of the requests, the names
     of the backends that it calls itself, all others, the hosts that keys may go to, and the environment
     `variables` that hold keys at the head. `packed`: the tasks.
-    `address` and `secret`: those of the head's door."""
+    `address` and `secret`: those of the head's door. `apart`: seconds between two frames of messages."""
 
     settings: CallSettings
     roles: tuple[str, ...]
@@ -73,8 +73,9 @@ class Equipment(NamedTuple):
     consents: Consents
     variables: tuple[str, ...]
     packed: bytes
-    address: tuple[str, int]
-    secret: bytes
+    address: tuple[str, int] = ("", 0)
+    secret: bytes = b""
+    apart: float = 0.0
 
 
 class Worker:
@@ -129,7 +130,8 @@ class Worker:
         try:
             async with asyncio.timeout(_PATIENCE):
                 _, wire = await loop.create_connection(
-                    lambda: Wire(decode_to_worker, self._hear, _leave, trusted=True), *equipment.address
+                    lambda: Wire(decode_to_worker, self._hear, _leave, trusted=True, apart=equipment.apart),
+                    *equipment.address,
                 )
         except (OSError, TimeoutError) as error:
             where = ":".join(map(str, equipment.address))
