@@ -57,7 +57,9 @@ class _Prompt:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.known: frozenset[bytes] = frozenset().union(*map(_runs, text.split("\n")))
+        self.known: frozenset[bytes] = (
+            _runs(text) if text.isascii() else frozenset().union(*map(_folded_runs, text.split("\n")))
+        )
 
     @functools.cached_property
     def examples(self) -> frozenset[str]:
@@ -185,8 +187,8 @@ def _is_plain(texts: Sequence[str], asked: _Asked) -> bool:
     letters = whole.encode().translate(_RUNS, _NO_RUNS).split(b"\0")
     if not len({*letters}) == len(letters) == len(texts) or b"" in letters:
         return False
-    marked = _mark_sentences("\n".join(texts))
-    said = [*filter(None, marked.replace(b" ", b"").split(b"\0"))]
+    marked = _mark_sentences(whole)
+    said = [*filter(None, marked.translate(None, b" ").split(b"\0"))]
     return len(said) - len({*said}) < SAME_LINE - 1 and not _find_near(marked, asked.prompts)
 
 
@@ -282,9 +284,14 @@ def _prompt(text: str) -> _Prompt:
 
 
 @functools.lru_cache(maxsize=1024)  # the prompts of one template share most lines
-def _runs(line: str) -> frozenset[bytes]:
-    """Return the runs of letters and digits of a line."""
-    return frozenset((line if line.isascii() else fold(line)).encode().translate(_RUNS).split())
+def _folded_runs(line: str) -> frozenset[bytes]:
+    """Return the runs of letters and digits of a line that holds more than ASCII."""
+    return _runs(fold(line))
+
+
+def _runs(text: str) -> frozenset[bytes]:
+    """Return the runs of letters and digits of a text."""
+    return frozenset(text.encode().translate(_RUNS).split())
 
 
 class _Line(NamedTuple):

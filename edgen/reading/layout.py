@@ -15,7 +15,7 @@ import msgspec
 
 from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
-from edgen.reading.text.characters import fold
+from edgen.reading.text.characters import fold, is_printable
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import HEADING, LAST_STOP, may_give, may_head, value_of_line
 
@@ -194,7 +194,7 @@ class Layout(msgspec.Struct):
             whole = " ".join(said)
         if self.several:
             whole = whole.replace("\n", " ")
-        return whole.isprintable() and not any(map(bare.__contains__, self.unfit))
+        return is_printable(whole) and not any(map(bare.__contains__, self.unfit))
 
     def _is_plain(self, said: Sequence[str], labels: frozenset[str]) -> bool:
         """Return whether every turn begins and ends like words, and none holds what a rule looks for."""

@@ -107,9 +107,11 @@ _LETTER = re.compile(r"(?m)^[^\w\n]{0,6}([^\W\d_])\d?[^\w\n]{0,4}[:：]").findal
 _TOKENS = re.compile(
     r"\n(?:user|assistant|model|human)\n(?=\S)|<\|(?:im_start|start_header_id|user|assistant)\|>|<start_of_turn>|\[/?INST\]"
 )
-_HINT = re.compile(r"[:：\n<{\[(\\*\"“„«—–]").search  # most turns hold none
-_MARK = re.compile(r"[\n<{\[(\\*]").search
-_QUOTE = re.compile(r"[\"“„«]").search
+_COLONS = ":："
+_MARKS = "\n<{[(\\*"
+_QUOTES = '"“„«'
+_DASHES = "—–"
+_HINTS = _COLONS + _MARKS + _QUOTES + _DASHES
 _DASH = re.compile(r"[,.!?…]\s?[—–]\s").search
 # What is said has two words, or ends as a sentence: `Lehrer: teacher` is a vocabulary.
 _SPEECH = re.compile(r"[\W_]{0,40}\w(?:[^\n]{0,60}?(?:[^\S\n]\w|[.!?…。！？؟।\"”’])|[^\x00-\u2fff])").match
@@ -145,25 +147,34 @@ class _Patterns(NamedTuple):
 
 def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords) -> bool:
     """Return whether any turn looks as if another than its role speaks in it."""
-    return any(_HINT(turn.text) and speaks_for_another(turn.text, turn.role, roles) for turn in turns)
+    whole = "".join([turn.text for turn in turns])
+    hints = [mark for mark in _HINTS if mark in whole]
+    if not hints:  # most conversations
+        return False
+    likely = [turn for turn in turns if any(map(turn.text.__contains__, hints))]
+    return any(speaks_for_another(turn.text, turn.role, roles) for turn in likely)
 
 
 def speaks_for_another(text: str, role: str, roles: RoleWords) -> bool:
     """Return whether a turn of a role looks as if another speaks in it."""
     patterns = _patterns(roles)
-    if (":" in text or "：" in text) and _labelled(text, role, roles, patterns):
+    if _holds(text, _COLONS) and _labelled(text, role, roles, patterns):
         return True
-    marked, quoted = _MARK(text), _QUOTE(text)
+    marked = _holds(text, _MARKS)
     if marked and _TOKENS.search(text):
         return True
-    quoted = quoted or _DASH(text)
+    quoted = _holds(text, _QUOTES) or (_holds(text, _DASHES) and _DASH(text) is not None)
     if marked and _lettered(text, role, roles):
         return True
     if not (marked or quoted) or not patterns.names_somebody(text):
         return False
     if marked and (patterns.alone.search(text) or _gestures(text, role, roles, patterns)):
         return True
-    return bool(quoted and patterns.spoken.search(text))
+    return quoted and patterns.spoken.search(text) is not None
+
+
+def _holds(text: str, marks: str) -> bool:
+    return any(map(text.__contains__, marks))
 
 
 def _lettered(text: str, own: str, roles: RoleWords) -> bool:

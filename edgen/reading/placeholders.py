@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from edgen.core.lazy_patterns import compile_later
 from edgen.reading.detect import words
+from edgen.reading.text.characters import is_printable
 
 _LONGEST = 60  # characters
 _DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_\s]{0,80}[\"'“”‘’«»)\]}>,\s]{0,4}"
@@ -100,31 +101,23 @@ _FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
     ]
 )  # fmt: skip
 _WORD = re.compile(r"(?!([A-Za-z])\1\1)[A-Za-z]+")
-_MARKS = ("..", "__", ". .", "<", "[", "{", "(")
+_MARKS = ("..", "_", ". .", "<", "[", "{", "(")
 
 
 def any_placeholder(texts: Sequence[str]) -> bool:
     """Return whether any of the texts only holds the place of one."""
     whole = " ".join(texts)
-    if whole.isascii() and whole.isprintable():  # most
-        marks = [mark for mark in _MARKS if mark in whole]
-        texts = [text for text in texts if _begins_as_one(text) or any(mark in text for mark in marks)]
-    return any(map(is_placeholder, texts))
-
-
-def _begins_as_one(text: str) -> bool:
-    """Return whether a text of ASCII without marks may be a placeholder, by its first word and its length."""
-    word = text.partition(" ")[0].rstrip(",.!?").lower()
-    if word.isalpha() and word not in _FIRST and word[:1] * 3 != word[:3]:
-        return False
-    return len(text) <= _LONGEST or "lorem ipsum" in text.lower()
+    if not _is_plain(whole):
+        return any(map(is_placeholder, texts))
+    if "lorem ipsum" not in whole.lower():  # most
+        texts = [text for text in texts if len(text) <= _LONGEST]
+    return any(map(_holds_place_plainly, texts))
 
 
 def is_placeholder(text: str) -> bool:
     """Return whether a text only holds the place of one."""
-    word = _WORD.match(text) if text.isascii() and text.isprintable() else None
-    if word and word[0].lower() not in _FIRST and not any(map(text.__contains__, _MARKS)):
-        return False
+    if _is_plain(text):
+        return _holds_place_plainly(text)
     if len(text) > _LONGEST and _HOLDS_PLACE.search(text) is None:  # most texts
         return False
     lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
@@ -134,6 +127,21 @@ def is_placeholder(text: str) -> bool:
         return False
     whole = _LABEL.sub("", lines[0]) if lines else ""
     return _holds_place(whole) or _is_bracketed(whole)
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text is one line of ASCII without brackets and dots."""
+    return text.isascii() and is_printable(text) and not any(map(text.__contains__, _MARKS))
+
+
+def _holds_place_plainly(text: str) -> bool:
+    """Return whether a plain line is a placeholder."""
+    word = _WORD.match(text)
+    if word is not None and word[0].lower() not in _FIRST:  # most
+        return False
+    if len(text) > _LONGEST and "lorem ipsum" not in text.lower():
+        return False
+    return not text or text.isspace() or _holds_place(text.strip())
 
 
 def _is_bracketed(whole: str) -> bool:

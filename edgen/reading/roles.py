@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 from edgen.reading.role_words import LANGUAGES
 
@@ -243,6 +243,7 @@ def words_of(names: tuple[str, ...]) -> RoleWords:
     )
 
 
+@lru_cache(maxsize=256)
 def side_of(name: str) -> str | None:
     """Return Teacher or Student if a role's name means one of them in any language, else None."""
     word = name.lower()
