@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from edgen.core.lazy_patterns import compile_later
@@ -15,7 +14,7 @@ _DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_
 _ONLY_DOTS = compile_later(
     rf"\A(?:\d{{1,2}}[.)]\s|[-*•]\s)?(?:[^\n:：]{{1,40}}[:：][*_]{{0,3}}\s{{0,3}})?{_DOTS}\Z"
 )
-_LABEL = re.compile(r"\A[*_]{0,3}[^\W\d][\w ]{0,30}[:：][*_]{0,3}\s{1,3}(?=[<\[{(])")
+_LABEL = compile_later(r"\A[*_]{0,3}[^\W\d][\w ]{0,30}[:：][*_]{0,3}\s{1,3}(?=[<\[{(])")
 _BRACKETED = compile_later(r"\A[\"“«]?\$?[<\[{(«]+\s?([^<>\[\]{}()\"\n]{2,80}?)\s?[>\]})»]+[.\"”»]?\Z")
 _TO_FILL_IN = compile_later(
     r"(?i)\b(?:your|insert|placeholder|text|here|answer|response|reply|turn|message|utterance|content|sentence|says?|goes|asks?"
@@ -31,20 +30,20 @@ _BLANK = frozenset(
 _MISSING = frozenset(
     ["null", "undefined", "NaN", "[object Object]", "nil", "(null)", "(empty)", "<null>", "[end]"]
 )
-_TRAILING = re.compile(
+_TRAILING = compile_later(
     r"(?i)\A(?:your|my|ihre?|deine?|votre|ta|ton|tu|su|(?:il|la|o|a)\s(?:tu[oa]|su[oa]|seu|teu)|sua|seu|ваш|je|uw|jouw)\s"
     r"(?:answer|reply|response|texte?|testo|texto|message|turn|post|antwort|nachricht|réponse|respuesta|mensaje|risposta|messaggio"
     r"|resposta|mensagem|ответ|текст|antwoord)\s?(?:…|\.{2,})\Z"
 )
 # An answer in JSON without a word.
-_EMPTY_JSON = re.compile(
+_EMPTY_JSON = compile_later(
     r"\A\{\s{0,9}(?:\"\w{1,30}\"\s{0,9}:\s{0,9}(?:null|\"\s{0,9}\"|\[\s?\]|\{\s?\})\s{0,9}){0,1}\}\Z"
 )
 # A variable of a template: `{topic}`, `{{ text }}`, `${answer}`, `%s`, but not a set of numbers or letters.
-_VARIABLE = re.compile(
+_VARIABLE = compile_later(
     r"\A(?:\$?\{{1,3}\s?[A-Za-z_]{3,30}\s?\}{1,3}|%s|\$[A-Za-z_]{3,30}|__[a-z_]{3,30}__|[xX]{3,20})\Z"
 )
-_NO_WORD = re.compile(
+_NO_WORD = compile_later(
     r"\A(?:[-–—*#=~_.\s]{1,80}|[!?.,;]{4,80}|(?i:([a-z])\1{5,80}|asdf\w{0,20}|qwerty\w{0,20}))\Z"
 )
 _FIELDS = frozenset(
@@ -100,7 +99,7 @@ _FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
         "deine", "ihre", "die", "dein", "post", "comment", "in", "speaker", "asdf", "qwerty", "asker", "other", "ihr", "tu", "su", "la", "tua", "vostra", "a", "sua", "je", "uw", "jouw",
     ]
 )  # fmt: skip
-_WORD = re.compile(r"(?!([A-Za-z])\1\1)[A-Za-z]+")
+_WORD = compile_later(r"(?!([A-Za-z])\1\1)[A-Za-z]+")
 _MARKS = ("..", "_", ". .", "<", "[", "{", "(")
 
 
@@ -168,4 +167,4 @@ def _holds_place(whole: str) -> bool:
     return said in _FIELDS or any(_PHRASES.fullmatch(one) for one in (said, whole.rstrip(" .。!！")))
 
 
-_HOLDS_PLACE = re.compile(r"(?i)\.\.|…|__|\. \.|[<\[{(]|lorem ipsum")  # what a longer placeholder holds
+_HOLDS_PLACE = compile_later(r"(?i)\.\.|…|__|\. \.|[<\[{(]|lorem ipsum")  # what a longer placeholder holds

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.repairs import Repair
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = compile_later("[\ud800-\udfff]")
 _ENDS = tuple(".!?…。！？।؟")
 _WORDS = 4  # blanks
 _PRINTED = bytes(range(32, 127))
