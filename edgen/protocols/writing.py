@@ -8,13 +8,13 @@ useful text is retried. The conversation up to the turn is fenced as for a judge
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import Any, Literal
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
 from edgen.plugin import (
     Address,
     AnswerKind,
@@ -41,7 +41,7 @@ Kind = Literal["paraphrases", "wrong"]
 TEMPLATES: dict[Kind, str] = {"paraphrases": "paraphrase", "wrong": "wrong_reply"}
 SHOWN = ("guarded",)
 VARIABLES = (*SHOWN, "fence", "role", "count")
-_WORD = compile_later(r"\w+")
+_WORD = re.compile(r"\w+")
 
 
 class Written(msgspec.Struct, frozen=True):

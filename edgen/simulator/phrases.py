@@ -105,8 +105,11 @@ _GRUDGING = ("s.first.doubt", "s.confused", "s.wish", "s.prefer", "s.ask.", "s.r
 
 @lru_cache(maxsize=4)
 def _said_by(*rules: str) -> tuple[frozenset[str], dict[str, list[str]]]:
-    """Return what the rules that begin like these say, by one of the words between its first and its last one,
-    and these words; "" for what has none. A text that says it has the word between blanks."""
+    """Return the words by which ways are found, and what the rules that begin like these say by such a word.
+
+    It is one between the first and the last word of a way, so that it stands between blanks in a text that
+    says the way; "" is for ways without such a word.
+    """
     ways = {max(way[::2], key=len).strip() for rule in BOOK if rule.startswith(rules) for way in BOOK[rule]}
     inner = {way[1:]: way[1:].split(" ")[1:-1] for way in ways if len(way) > _TELLING}
     counts = Counter(word for words in inner.values() for word in words)
