@@ -57,9 +57,8 @@ class _Prompt:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.known: frozenset[bytes] = (
-            _runs(text) if text.isascii() else frozenset().union(*map(_folded_runs, text.split("\n")))
-        )
+        parts = text.replace("\n", ". ").split(". ")
+        self.known: frozenset[bytes] = frozenset().union(*map(_runs, parts))
 
     @functools.cached_property
     def examples(self) -> frozenset[str]:
@@ -283,15 +282,10 @@ def _prompt(text: str) -> _Prompt:
     return _Prompt(text)
 
 
-@functools.lru_cache(maxsize=1024)  # the prompts of one template share most lines
-def _folded_runs(line: str) -> frozenset[bytes]:
-    """Return the runs of letters and digits of a line that holds more than ASCII."""
-    return _runs(fold(line))
-
-
-def _runs(text: str) -> frozenset[bytes]:
-    """Return the runs of letters and digits of a text."""
-    return frozenset(text.encode().translate(_RUNS).split())
+@functools.lru_cache(maxsize=1024)  # the prompts of one template share most sentences
+def _runs(sentence: str) -> frozenset[bytes]:
+    """Return the runs of letters and digits of a sentence."""
+    return frozenset((sentence if sentence.isascii() else fold(sentence)).encode().translate(_RUNS).split())
 
 
 class _Line(NamedTuple):

@@ -227,7 +227,7 @@ class Layout(msgspec.Struct):
         texts = [text for text in said[:-1] if DIGITS.search(text)] if lined else said[-1:]
         return any(value_of_line(line) for text in texts for line in text.split("\n"))
 
-    def _begin_plainly(self, whole: str, words: bytes, last: str, labels: frozenset[str]) -> bool:
+    def _begin_plainly(self, whole: str, words: str, last: str, labels: frozenset[str]) -> bool:
         """Return whether no line of the turns may be a label, a heading or a rule, or end the last turn."""
         lines = [line for line in whole.split("\n") if line]
         starts = [line.split(" ", 2) for line in lines]
@@ -273,9 +273,9 @@ def skeleton(gap: str) -> str:
     return DIGITS.sub("0", gap).replace("'", '"')
 
 
-def is_likely(words: bytes) -> bool:
+def is_likely(words: str) -> bool:
     """Return whether folded words may speak of a probability."""
-    return may_give(words) or b"chance" in words
+    return may_give(words) or "chance" in words
 
 
 def _is_word(char: str) -> bool:

@@ -79,15 +79,16 @@ class _Frame(NamedTuple):
         return found
 
     def _search(self, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-        if not self.needle:
+        needle, before = self.needle, self.before
+        if not needle:
             return pattern.search(text)
-        at = text.find(self.needle)
+        at = text.find(needle)
         if not self.exactly:
-            return None if at < 0 else pattern.search(text, max(0, at - self.before))
+            return None if at < 0 else pattern.search(text, max(0, at - before))
         while at >= 0:
-            if at >= self.before and (found := pattern.match(text, at - self.before)):
+            if at >= before and (found := pattern.match(text, at - before)):
                 return found
-            at = text.find(self.needle, at + 1)
+            at = text.find(needle, at + 1)
         return None
 
 
@@ -149,7 +150,9 @@ _FRAMES = {
     "topic": (
         _sentence(
             r"\b[Tt]each(?:es|ing)? (?:the |a |his |her |their )?students? (?:all )?about",
-            "each",
+            "about",
+            len("teaching their students all "),
+            exactly=False,
             end=_TOPIC_END,
         ),
         _sentence(r"\b[Tt]opic(?: of the (?:lesson|conversation))? is", "opic", end=_TOPIC_END),

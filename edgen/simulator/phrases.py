@@ -115,7 +115,9 @@ def _said_by(*rules: str) -> tuple[frozenset[str], dict[str, list[str]]]:
     counts = Counter(word for words in inner.values() for word in words)
     said: dict[str, list[str]] = {}
     for way, words in sorted(inner.items()):
-        said.setdefault(min(words, key=lambda word: (counts[word], word), default=""), []).append(way)
+        said.setdefault(min(words, key=lambda word: (counts[word], -len(word), word), default=""), []).append(
+            way
+        )
     return frozenset(said), said
 
 

@@ -52,10 +52,10 @@ class MarkedText(msgspec.Struct, frozen=True, gc=False):
         return [] if self.standard else [Repair.MARKER_FORM]
 
 
-def may_mark(words: bytes) -> bool:
+def may_mark(words: str) -> bool:
     """Return whether a folded text can hold an end marker at all: cheap, as it is asked of every turn."""
-    return b"conversation" in words or (
-        b"end" in words and (b"dialog" in words or b"chat" in words or b"discussion" in words)
+    return "conversation" in words or (
+        "end" in words and ("dialog" in words or "chat" in words or "discussion" in words)
     )
 
 

@@ -29,7 +29,7 @@ _FINAL = compile_later(r"<\|channel\|>final<\|message\|>")
 
 
 _TAGS = tuple(
-    (mark + stem).encode()
+    mark + stem
     for mark in "<[/"
     for stem in ("think", "thought", "reason", "reflection", "scratchpad", "analysis", "plan")
 )
