@@ -217,7 +217,7 @@ def _load() -> None:
     from edgen.cli.app import app
 
     typer.main.get_command = functools.cache(typer.main.get_command)
-    typer.main.get_command(app)
+    [*typer.main.get_command(app).commands.values()]  # each is made when it is looked up
     _warm_up()
     gc.collect()
     gc.freeze()

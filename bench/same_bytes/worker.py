@@ -61,7 +61,7 @@ def _keep_commands() -> None:
     from edgen.cli.app import app
 
     typer.main.get_command = functools.cache(typer.main.get_command)
-    typer.main.get_command(app)
+    [*typer.main.get_command(app).commands.values()]  # each is made when it is looked up
 
 
 def become(arguments: list[str], out: Path) -> NoReturn:

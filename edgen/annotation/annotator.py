@@ -3,16 +3,15 @@ answers."""
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from edgen.config import ANNOTATOR
+from edgen.core.lazy_patterns import compile_later
 from edgen.protocols.labelled_units import LabelledUnit
 
 ROLE = ANNOTATOR  # whom annotators' requests name
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
+_NAME = compile_later(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 
 
 class Labelled(msgspec.Struct, frozen=True, kw_only=True):

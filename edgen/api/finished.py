@@ -91,7 +91,8 @@ def export_run(
     from edgen.export.ranges import require_ranges
     from edgen.export.write import check_target, export
 
-    require_several(on, workers)
+    if on is not None:
+        require_several(on, workers)
     format_ = find("format", name)
     if output is None:
         raise UsageError(f"-o is missing: name the folder to make, such as -o exports/{format_.name}.")

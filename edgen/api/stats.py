@@ -42,7 +42,8 @@ def measure(
     arm, with the template `prompt` and these `overrides` of the job. `workers`: the number of processes, of
     this machine or `on` a cluster. Raises UsageError, and the errors of reading and asking.
     """
-    require_several(on, workers)
+    if on is not None:
+        require_several(on, workers)
     chosen = choose_measures(only)
     _check_judge(paths, chosen, judge, prompt, overrides)
     judged = {}

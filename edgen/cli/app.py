@@ -1,39 +1,16 @@
-"""The commands, mounted."""
+"""The commands, mounted: the module of a command is imported once it is called, or its help is needed."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar
+import functools
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
-from edgen.cli import (
-    annotate,
-    batch,
-    compare,
-    doctor,
-    estimate,
-    export,
-    generate,
-    init,
-    listing,
-    local,
-    merge,
-    old_names,
-    pairs,
-    play,
-    preview,
-    report,
-    select,
-    show,
-    simulator,
-    space,
-    stats,
-    status,
-    validate,
-    web,
-)
+from edgen.cli import old_names
 from edgen.cli.declared import with_declared
 from edgen.cli.errors import Interruption
 from edgen.cli.options import SETTINGS, Command, Group
@@ -41,53 +18,68 @@ from edgen.core import registry
 from edgen.core.text import safe
 from edgen.core.version import __version__
 
-SECTIONS: dict[str, dict[str, Any]] = {
-    "Make conversations": {
-        "init": init,
-        "preview": preview,
-        "estimate": estimate,
-        "doctor": doctor,
-        "generate": generate,
-        "play": play,
-        "batch": batch,
-    },
-    "Look at runs": {
-        "status": status,
-        "web": web,
-        "show": show,
-        "stats": stats,
-        "compare": compare,
-        "report": report,
-    },
-    "Label and judge": {"annotate": annotate, "pairs": pairs},
-    "Work with data": {
-        "validate": validate,
-        "select": select,
-        "merge": merge,
-        "export": export,
-    },
-    "Tools": {"list": listing, "space": space, "local": local, "simulator": simulator},
+_SECTIONS: Mapping[str, Sequence[str]] = {
+    "Make conversations": ("init", "preview", "estimate", "doctor", "generate", "play", "batch"),
+    "Look at runs": ("status", "web", "show", "stats", "compare", "report"),
+    "Label and judge": ("annotate", "pairs"),
+    "Work with data": ("validate", "select", "merge", "export"),
+    "Tools": ("list", "space", "local", "simulator"),
 }
+_MODULES = {"list": "listing"}  # all others have the command's name
 
 
-def _add_domains() -> None:
-    """Put each domain's commands into its section."""
+@functools.cache
+def sections() -> dict[str, tuple[str, ...]]:
+    """Return the names of the commands by section, with each domain's in its place."""
+    named = {title: [*names] for title, names in _SECTIONS.items()}
     for added in registry.find_all("command"):
-        section = SECTIONS[added.section]
-        names = [*section]
+        names = named[added.section]
         place = names.index(added.before) if added.before in names else len(names)
         names.insert(place, added.name)
-        SECTIONS[added.section] = {name: section.get(name, added) for name in names}
+    return {title: tuple(names) for title, names in named.items()}
 
 
-_add_domains()
+class _Commands(Mapping[str, Any]):
+    """The commands by name, each made when it is looked up."""
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for names in sections().values() for name in names)
+
+    def __len__(self) -> int:
+        return sum(map(len, sections().values()))
+
+    def __getitem__(self, name: str) -> Any:
+        return _make_command(name)
+
+
+@functools.cache
+def _make_command(name: str) -> Any:
+    """Return a command or a group of commands. Raises KeyError for an unknown name."""
+    if any(name in names for names in _SECTIONS.values()):
+        module: Any = importlib.import_module(f"edgen.cli.{_MODULES.get(name, name)}")
+    elif name in registry.names("command"):
+        module = registry.find("command", name)
+    else:
+        raise KeyError(name)
+    holder = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+    if (group := getattr(module, "app", None)) is not None:
+        holder.add_typer(group, name=name)
+        return typer.main.get_command(holder).commands[name]  # type: ignore[attr-defined]
+    holder.command(name, cls=getattr(module, "Command", Command))(with_declared(module.command))
+    return typer.main.get_command(holder)
 
 
 class _Root(Group):
     """The command line. Its complaints are safe to print: a shell's * may have put any file's name into
     it."""
 
-    sections: ClassVar = {title: tuple(commands) for title, commands in SECTIONS.items()}
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.commands: Any = _Commands()
+
+    @property
+    def sections(self) -> Mapping[str, Sequence[str]]:
+        return sections()
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         with _safe_complaints():
@@ -147,10 +139,3 @@ def _main(
     ] = False,
 ) -> None:
     pass
-
-
-for _name, _module in (one for commands in SECTIONS.values() for one in commands.items()):
-    if getattr(_module, "app", None) is not None:
-        app.add_typer(_module.app, name=_name)
-    else:
-        app.command(_name, cls=getattr(_module, "Command", Command))(with_declared(_module.command))

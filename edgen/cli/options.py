@@ -74,7 +74,10 @@ def _path(ctx: Any) -> list[str]:
 class Group(TyperGroup):
     """A group whose help shows the first sentence of each command, by section where there are sections."""
 
-    sections: ClassVar[Mapping[str, Sequence[str]]] = {}
+    @property
+    def sections(self) -> Mapping[str, Sequence[str]]:
+        """The names of the commands by the title of their section; empty without sections."""
+        return {}
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for title, names in (self.sections or {"Commands": self.list_commands(ctx)}).items():

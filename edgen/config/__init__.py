@@ -10,7 +10,6 @@ from __future__ import annotations
 from edgen.config.arms import arm_jobs
 from edgen.config.backends import BackendConfig, Price
 from edgen.config.checks import check, check_budget, role_word_problems, with_speakers
-from edgen.config.inputs import is_input
 from edgen.config.job import (
     ANNOTATOR,
     KNOBS,
@@ -34,8 +33,7 @@ from edgen.config.job import (
     shaping_values,
     templates_of,
 )
-from edgen.config.loading import load_job, load_kept_job, parse_job
-from edgen.config.overrides import texts_of
+from edgen.config.loading import is_input, load_job, load_kept_job, parse_job, texts_of
 
 __all__ = [
     "ANNOTATOR",

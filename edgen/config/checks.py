@@ -27,6 +27,7 @@ from edgen.config.job import (
 )
 from edgen.config.label_set import LabelSet, set_problems
 from edgen.core.errors import JobError, Problem
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.registry import find
 from edgen.core.values import ROLES, Role
 from edgen.core.yaml_values import shortened
@@ -36,8 +37,8 @@ _ROOM_KEYS = {
     "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "best_of", "maxOutputTokens", "candidateCount", "n_predict",
 }  # fmt: skip
 
-_GATE = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_LAYER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
+_GATE = compile_later(r"[a-z][a-z0-9_]{0,39}")
+_LAYER = compile_later(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
 _NO_BACKEND = "this key is missing; `default` answers where no other role does"
 _LEAST_PRICE = 0.002  # US dollars per million tokens; the cheapest on the list costs 25 times as much
 

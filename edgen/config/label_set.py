@@ -15,7 +15,6 @@ problem.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,11 +24,12 @@ import msgspec
 from edgen.config.backends import Text
 from edgen.core import resources
 from edgen.core.errors import FileError, Problem
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.yaml_values import build, nearest, read_text, read_yaml, shortened
 
 MOST_LABELS = 200
 _LONGEST = 60  # characters of a name
-_APART = re.compile(r"[:,;|\[\]\"\r\n]")  # separators of labels in a reply
+_APART = compile_later(r"[:,;|\[\]\"\r\n]")  # separators of labels in a reply
 NOTHING_ELSE = "anything else"
 
 

@@ -1,4 +1,8 @@
-"""Job files, read and checked. The files that a job names are named from anywhere afterwards."""
+"""Job files, read and checked, with overrides (`--set key.path=value`) applied.
+
+The files that a job names are named from anywhere afterwards. Those that a run was made with, its job among
+them, are the run's inputs, which nobody may change.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +16,17 @@ import msgspec
 
 from edgen.config.arms import arm_jobs
 from edgen.config.conversion import check_values, convert_values
-from edgen.config.inputs import require_inputs
 from edgen.config.job import Job
-from edgen.config.overrides import apply_override
-from edgen.core.errors import JobError, Problem
-from edgen.core.kept_files import has_digest
+from edgen.core.errors import DamagedError, FileError, JobError, Problem, UsageError
+from edgen.core.kept_files import find_damage, has_digest
 from edgen.core.resources import shipped
 from edgen.core.yaml_values import read_text, read_yaml, suggest_file
+
+_INPUTS = ("job.yaml", "arms/numbers.json")  # of a run, besides the files in inputs/
+
+
+class _SetError(FileError):
+    what = "option"
 
 
 def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
@@ -105,3 +113,52 @@ def _fill_in_date(name: Any, source: str) -> Any:
     if wrong is not None:
         raise JobError.of(source, [Problem("$.name", wrong)])
     return name.replace("{date}", datetime.now().astimezone().date().isoformat())
+
+
+def apply_override(value: dict[str, Any], assignment: str) -> None:
+    """Apply one `a.b=c` to the plain values, the right side read as YAML."""
+    key, equals, text = assignment.partition("=")
+    parts = key.strip().split(".")
+    if not equals or not all(re.fullmatch(r"[A-Za-z0-9_-]+", part) for part in parts):
+        raise UsageError(f"--set {assignment}: expected key=value, as in --set limits.in_flight=8.")
+    node = value
+    for part in parts[:-1]:
+        child = node.setdefault(part, {})
+        if not isinstance(child, dict):
+            raise UsageError(f"--set {assignment}: '{part}' is not a mapping in this job.")
+        node = child
+    node[parts[-1]] = read_yaml(text, f"--set {assignment}", _SetError)
+
+
+def texts_of(overrides: Iterable[str]) -> frozenset[str]:
+    """Return every text in the values of `key.path=value` overrides, which a person typed."""
+    found, left = set(), [read_yaml(one.partition("=")[2], f"--set {one}", _SetError) for one in overrides]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            found.add(value)
+        elif isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+    return frozenset(found)
+
+
+def is_input(name: str) -> bool:
+    """Return whether the file of this path in a run's folder is one of the run's inputs."""
+    folder, _, file = name.rpartition("/")
+    return name in _INPUTS or (folder == "inputs" and file not in ("", ".", ".."))
+
+
+def require_inputs(run: Path) -> None:
+    """Raise DamagedError if one of a run's inputs is not as edgen wrote it. A run of an older edgen has no
+    digests of them, and a folder that is not a run has none either."""
+    found = [*find_damage(run, is_input)]
+    if not found:
+        return
+    others = "".join(f" So is {run / one.name}: {one.what}." for one in found[1:4])
+    raise DamagedError(
+        f"{run / found[0].name}: this is not what the run was made with: {found[0].what}.{others} Nothing was asked or changed. "
+        f"`edgen validate {run} --restore` puts back what the run was made with. To change a template, a space or the job, edit "
+        "the project's own file and run `edgen generate` with its job: a run's inputs are copies."
+    )

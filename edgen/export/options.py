@@ -5,7 +5,6 @@ Options of a format's own become flags of its fields.
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
@@ -15,6 +14,7 @@ import msgspec
 from msgspec import inspect
 
 from edgen.core.errors import UsageError
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.options import Agent, TurnsLeft, option
 
 Opening = Literal["user", "system", "both"]
@@ -22,7 +22,7 @@ Storage = Literal["parquet", "jsonl"]
 EndMarker = Literal["keep", "drop"]
 Told = Literal["labels", "wanted"]
 # A language as on the hub: ISO 639, optionally with script or region.
-_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
+_LANGUAGE = compile_later(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
 
 class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):

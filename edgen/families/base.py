@@ -10,7 +10,6 @@ original.
 from __future__ import annotations
 
 import functools
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -19,6 +18,7 @@ import msgspec
 
 from edgen.core import registry, resources
 from edgen.core.errors import JobError, Problem
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.plugin_faults import refuse_value
 from edgen.core.values import Event, Scenario, Turn
 from edgen.core.version import DISTRIBUTION
@@ -57,7 +57,7 @@ __all__ = [
     "write_values",
 ]  # fmt: skip
 
-_ID = re.compile(r"(.{1,150})-(\d{6,15})-r(\d{1,7})")
+_ID = compile_later(r"(.{1,150})-(\d{6,15})-r(\d{1,7})")
 
 
 class Family(DataSetReader, ScenesAndPictures, ABC):

@@ -9,7 +9,6 @@ scenarios, once all earlier ones are made (`execution/ordered_gates`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ import msgspec
 from edgen.config import ANNOTATOR, Job, LabelsAsked
 from edgen.config.label_set import LabelSet, load_label_set
 from edgen.core.errors import JobError, Problem, UsageError
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.resources import shipped
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Role, Turn
 from edgen.expressions.conversation import (
@@ -36,7 +36,7 @@ from edgen.protocols.labelled_units import Asking, Layer, Said
 from edgen.protocols.labelling import labelling_template
 from edgen.space.model import Space
 
-_ABOUT_DUPLICATES = re.compile(rf"\b{NEAR_DUPLICATE}\b")
+_ABOUT_DUPLICATES = compile_later(rf"\b{NEAR_DUPLICATE}\b")
 _BY_TURN = 100  # requests assumed for labelling turn by turn
 Label = Callable[[Layer], Generator[Request, Reply, Said | Rejection]]
 _ROUNDS = (

@@ -134,6 +134,7 @@ class Plan:
         )
         self._rules_by_round = [self.rules]
         self._reads_back = False  # whether the family has been checked
+        self._asks_several = len(self.protocol.roles(job)) > 1
 
     @property
     def speaking(self) -> tuple[str, ...]:
@@ -314,7 +315,7 @@ class Plan:
     def _provenance(self, index: int, replicate: int, conversation: Conversation, spent: Spent) -> Provenance:
         # The role that a record names first: the one prompt's, or the teacher's.
         answered = spent.by_role.get(self.roles[0]) or next(iter(spent.by_role.values()), Answered("", ""))
-        several = len(self.protocol.roles(self.job)) > 1
+        several = self._asks_several
         return Provenance(
             scenario=index,
             seed=self.job.seed,

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.config import backend_of
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.registry import answer_kinds
 from edgen.core.values import Rejection, RejectionReason, Request
 from edgen.planning.plan import Plan
@@ -24,11 +25,11 @@ _WHO_MAY_SPEAK = frozenset({RejectionReason.NO_TURNS, RejectionReason.ONE_SPEAKE
 _MOST = 4  # names in a sentence
 _EXAMINED = 20_000  # characters of a reply
 _NAME = r"[^\W\d_][\w'’-]{0,30}(?: [^\W\d_][\w'’-]{0,30})?"
-_LABEL = re.compile(rf"(?m)^[^\w\n]{{0,8}}({_NAME})[*_\])>\"]{{0,3}}[ ]?[:：]")
-_SHOWN = re.compile(
+_LABEL = compile_later(rf"(?m)^[^\w\n]{{0,8}}({_NAME})[*_\])>\"]{{0,3}}[ ]?[:：]")
+_SHOWN = compile_later(
     rf"(?m)^[\s>*_#\d.\-]{{0,8}}({_NAME})[*_]{{0,3}}[ ]?[:：]"
 )  # of a template, unlike a key in JSON
-_KEYED = re.compile(
+_KEYED = compile_later(
     rf"[\"'](?:role|speaker|name|who|from|author|character)[\"'][ ]?[:=][ ]?[\"']({_NAME})[\"']", re.I
 )
 

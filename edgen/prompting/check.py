@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from collections.abc import Collection, Iterator, Mapping
 from types import CodeType, TracebackType
 from typing import Literal
@@ -19,6 +18,7 @@ import jinja2
 from jinja2 import TemplateSyntaxError, meta, nodes
 
 from edgen.core.errors import Problem, TemplateError
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.yaml_values import nearest, shortened
 from edgen.prompting.sandbox import FILTERS, TESTS, TEXT_METHODS, Sandbox, count_work
 
@@ -200,7 +200,7 @@ RENDERING = (
     TypeError,
     ValueError,
 )
-_NO_FIELD = re.compile(r"^'str object' has no attribute '(\w+)'$")
+_NO_FIELD = compile_later(r"^'str object' has no attribute '(\w+)'$")
 
 
 def compile_text(

@@ -7,18 +7,18 @@ MOST_WORDS words of a line or MOST_PAIRS pairs of words in all, the rest is show
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Message
 
 MOST_LINES = 1_000  # of one text
 MOST_WORDS = 400  # of one line
 MOST_PAIRS = 400_000  # compared pairs of words, over all lines
 
-_WORD = re.compile(r"\s+|[^\W_]+|.")
+_WORD = compile_later(r"\s+|[^\W_]+|.")
 
 # A line in pieces, each with whether it differs from the other side's.
 Pieces = tuple[tuple[str, bool], ...]

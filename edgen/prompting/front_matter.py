@@ -29,14 +29,15 @@ import msgspec
 from edgen.core import resources
 from edgen.core.digest import sha256
 from edgen.core.errors import Problem, TemplateError
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.registry import answer_kinds
 from edgen.core.yaml_values import convert, nearest, read_yaml, shortened
 
 _MOST = 20_000  # characters of front matter: far more than needed, few enough for the YAML reader
-_FIRST_COMMENT = re.compile(r"\s*\{#(.*?)#\}", re.DOTALL)
-_OPENS = re.compile(r"[ \t]*(?:\r?\n)?---[ \t]*\r?\n")
-_STRAYED = re.compile(r"\{#[ \t]*(?:\r?\n)?---[ \t]*\r?\n")
-_CLOSES = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
+_FIRST_COMMENT = compile_later(r"\s*\{#(.*?)#\}", re.DOTALL)
+_OPENS = compile_later(r"[ \t]*(?:\r?\n)?---[ \t]*\r?\n")
+_STRAYED = compile_later(r"\{#[ \t]*(?:\r?\n)?---[ \t]*\r?\n")
+_CLOSES = compile_later(r"^---[ \t]*\r?$", re.MULTILINE)
 
 
 _OURS = "Written for this project"  # the source of a text without foreign wording

@@ -170,9 +170,11 @@ def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
 def picture_of(scenario: Scenario, sees: Collection[str] | None = None) -> str:
     """Return the mark of the first picture of a scenario's values, of these dimensions alone if they are
     given; empty without one."""
-    seen = [fields for name, fields in scenario.fields.items() if sees is None or name in sees]
-    said = (fields.get(PICTURE) for fields in seen)
-    return next((text for text in said if isinstance(text, str) and pictures_in(text)), "")
+    for name, fields in scenario.fields.items():
+        text = fields.get(PICTURE)
+        if isinstance(text, str) and (sees is None or name in sees) and pictures_in(text):
+            return text
+    return ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

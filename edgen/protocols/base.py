@@ -311,7 +311,8 @@ def ask(
     earlier one at temperature 0 is sent in another form, or not at all.
     """
     first = question.address
-    question = question._replace(several=question.several or rules.several)
+    if rules.several and not question.several:
+        question = question._replace(several=True)
     scale = 1
     sent: list[Request] = []
     result: T | Rejection = Rejection(RejectionReason.EMPTY, "it was never asked")
@@ -345,7 +346,7 @@ def ask(
 
 def _unlike(request: Request, sent: Sequence[Request], rules: Rules) -> Request | None:
     """Return a request that can get another answer than those sent before; None if there is none."""
-    backend = rules.backend(request.role)
+    backend = rules.backend(request.role) if sent else None
     if backend is None or not backend.repeats:
         return request
     gone = [(one.messages, one.schema, backend.room(one.max_tokens_scale)) for one in sent]

@@ -17,16 +17,17 @@ from hashlib import blake2b
 import msgspec
 
 from edgen.core import registry
+from edgen.core.lazy_patterns import compile_later
 from edgen.protocols.base import Protocol, Simulation
 from edgen.protocols.fence import CONTINUED
 from edgen.reading.answers.unit_labels import Labels
 
 ANY = "*"
-_SET = re.compile(
+_SET = compile_later(
     r"(?m)^Labels for (the whole conversation, number )?([\d, ]+) \((one or several|exactly one)\):\n"
 )
-_LABEL = re.compile(r"- ([^:\n]+): ")
-_UNIT = re.compile(r"\((\d{1,6})\) ([^:\n]{1,200}): (.*)", re.DOTALL)
+_LABEL = compile_later(r"- ([^:\n]+): ")
+_UNIT = compile_later(r"\((\d{1,6})\) ([^:\n]{1,200}): (.*)", re.DOTALL)
 _SECOND = 64  # of 256: turns that carry a second label, where several can stand
 
 

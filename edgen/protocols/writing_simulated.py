@@ -6,14 +6,13 @@ texts.
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.protocols.base import Simulation
 from edgen.protocols.labelling_simulated import shown_units
 
-_ASKED = re.compile(r"(?m)^Write (\d{1,3}) (paraphrases|wrong replies) ")
+_ASKED = compile_later(r"(?m)^Write (\d{1,3}) (paraphrases|wrong replies) ")
 _MOST = 100
 _AGAIN = 1 / 8
 _OPENINGS = (
@@ -21,7 +20,7 @@ _OPENINGS = (
     "Said otherwise,", "If I may rephrase that:", "That is to say,", "Or, in my own words,", "The same once more:",
 )  # fmt: skip
 _ENDINGS = ("", "", "That is what I mean.", "That is how I would put it.", "So much for that.")
-_WORD = re.compile(r"[^\W\d_]{4,}")
+_WORD = compile_later(r"[^\W\d_]{4,}")
 
 
 def answer(request: Simulation) -> str | None:

@@ -24,16 +24,17 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.errors import FileError, UsageError
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.yaml_values import build, read_text, read_yaml
 
 VARIABLE = "EDGEN_TRUSTED_HOSTS"
 _TABLE = Path(__file__).with_name("hosts.yaml")
-_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
-_ADDRESS = re.compile(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]\\%]+)(?::(\d{1,5}))?(?:/[^?#]*)?")
-_REGION = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){1,2}-\d{1,2}")  # Amazon's regions, such as us-west-2
-_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
+_LABEL = compile_later(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_ADDRESS = compile_later(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]\\%]+)(?::(\d{1,5}))?(?:/[^?#]*)?")
+_REGION = compile_later(r"[a-z]{2,3}(-[a-z]{2,12}){1,2}-\d{1,2}")  # Amazon's regions, such as us-west-2
+_NAME = compile_later(r"[A-Z_][A-Z0-9_]{0,63}")
 # Usual names of variables that hold other services' secrets.
-_ANOTHERS = re.compile(
+_ANOTHERS = compile_later(
     r"AWS_(?!BEARER_TOKEN_BEDROCK\Z).*|.*_SECRET_ACCESS_KEY|.*PRIVATE_KEY.*|.*PASSWORD.*|.*PASSWD.*|.*CLIENT_SECRET.*|.*DATABASE_URL|.*_DSN"
     r"|(?:DJANGO_|FLASK_)?SECRET_KEY|SESSION_SECRET|JWT_.*|SSH_.*|SSHPASS|GPG_.*|VAULT_.*|OP_SERVICE_ACCOUNT_TOKEN"
     r"|GH_TOKEN|GITHUB_.*|GITLAB_.*|BITBUCKET_.*|CI_JOB_TOKEN|CIRCLE_TOKEN|ACTIONS_.*|NPM_TOKEN|NODE_AUTH_TOKEN|PYPI_.*|TWINE_.*"

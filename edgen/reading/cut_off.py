@@ -7,29 +7,29 @@ linear in the length.
 from __future__ import annotations
 
 import json
-import re
 from typing import NamedTuple
 
 import msgspec
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.one_turn.json_turn import ASIDE
 from edgen.reading.text.marker import find_marker
 
 _CLOSERS = r"[\"'”’»“‘›)\]}」』）】》*_`]{0,6}"
 # The marks of scripts without blanks end a sentence wherever they stand; a semicolon asks in Greek.
-_END = re.compile(
+_END = compile_later(
     rf"[.!?…؟۔।॥։።။]+{_CLOSERS}(?=\s|\Z)|[。！？｡]+{_CLOSERS}"
     rf"|(?<=[\u0370-\u03ff\u1f00-\u1fff])[;\u037e]{_CLOSERS}(?=\s|\Z)"
 )
 # A full stop ends no sentence after the number of a list, an initial or an abbreviation.
-_NO_END = re.compile(
+_NO_END = compile_later(
     r"(?:(?:\A|\n)[^\w\n]{0,9}\d{1,3}|(?<!\w)[A-ZÀ-ÞА-Я]|(?<!\w)(?:[^\W\d_]\.){1,4}[^\W\d_]"
     r"|(?<!\w)(?i:mr|mrs|ms|dr|prof|jr|sr|sra|mme|vs|etc|cf|fig|nr|bzw))\.\Z"
 )
 _SHOWN = 40  # characters up to a full stop that show what it is
-_JSON = re.compile(r"(?m)^[^\S\n]{0,20}(?=[{\[]\s{0,99}[\"{\[])")
-_FENCE = re.compile(r"(?m)^\s{0,9}```\w{0,20}[^\S\n]{0,9}\n?\Z")
-_HALF_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?)\Z")
+_JSON = compile_later(r"(?m)^[^\S\n]{0,20}(?=[{\[]\s{0,99}[\"{\[])")
+_FENCE = compile_later(r"(?m)^\s{0,9}```\w{0,20}[^\S\n]{0,9}\n?\Z")
+_HALF_ESCAPE = compile_later(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?)\Z")
 
 
 class Whole(NamedTuple):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -20,7 +19,7 @@ _WORD = compile_later(
     # Signs that change what a sum says are words; other marks are punctuation.
     r"|[+=<>^%÷×±√≤≥≠]|[-*/](?=\s?[\d(])"
 )
-_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|[+=<>^%]|[-*/](?=\s?[0-9(])")  # what _WORD finds there
+_ASCII_WORD = compile_later(r"[a-z0-9]+(?:'[a-z0-9]+)*|[+=<>^%]|[-*/](?=\s?[0-9(])")  # what _WORD finds there
 # Of most texts they are what stands between blanks, with the rest blanked: a third of the cost of looking for them.
 APART = "\0"  # stands between texts that are looked at together
 _SIGN = "\x01"  # stands for a sign, until it is known whether one is a word
@@ -28,9 +27,9 @@ _SIGNS = "-*/+=<>^%"
 _BLANKED = bytes(
     ord(c.lower()) if c.isalnum() or c in ("'", APART) else c in _SIGNS or 32 for c in map(chr, range(128))
 ) + bytes(128)
-_SIGN_WORD = re.compile(r"[-*/+=<>^%](?:(?<=[+=<>^%])|\s?[0-9(])")
+_SIGN_WORD = compile_later(r"[-*/+=<>^%](?:(?<=[+=<>^%])|\s?[0-9(])")
 _INSIDE = compile_later(rf"[^\W_{_SOLID}]{{2}}")  # what stands around a place inside a word
-_SENTENCE = re.compile(r"[.!?…。！？](?=[\s\"')\]*]|\Z)|[。！？\n]")
+_SENTENCE = compile_later(r"[.!?…。！？](?=[\s\"')\]*]|\Z)|[。！？\n]")
 _FOLD = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′`´ʼ", "'"),
@@ -39,7 +38,7 @@ _FOLD = str.maketrans(
         **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff"),
     }
 )
-_SLASH = re.compile(r" ?([-/]) ?")
+_SLASH = compile_later(r" ?([-/]) ?")
 
 MIN_SECRET_WORDS = 2
 MIN_SECRET = 8  # characters; shorter phrases come up by themselves

@@ -8,29 +8,29 @@ instructions. Nothing raises; prompts are analysed once.
 from __future__ import annotations
 
 import functools
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Message, Rejection, RejectionReason
 from edgen.reading.detect import APART, fold, plain_words, words
 from edgen.reading.placeholders import any_placeholder, is_placeholder
 from edgen.reading.text.characters import excerpt
 
-_EXAMPLE = re.compile(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,300})\"")
+_EXAMPLE = compile_later(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,300})\"")
 # Begins with all marks that end a sentence, which is how the search is quick.
-_SHOWN = re.compile(
+_SHOWN = compile_later(
     r"(?i)\b(?:example|sample|for instance|e\.g\.)[^\n\"“]{0,40}[:,]\s{0,3}[\"“]([^\"”\n]{1,300})[\"”]"
 )
-_SENTENCE = re.compile(r"[.!?…。！？\n](?:(?<=[。！？\n])|(?=[\s\"')\]*”’]|\Z))")
+_SENTENCE = compile_later(r"[.!?…。！？\n](?:(?<=[。！？\n])|(?=[\s\"')\]*”’]|\Z))")
 _ENDS = "\n.!?…。！？"
-_LISTED = re.compile(r"\s{0,20}(?:[-*•–]|\d{1,3}[.):])\s")
-_LABEL = re.compile(r"([^\n:：]{1,60})[:：]\s")
-_QUOTED = re.compile(
+_LISTED = compile_later(r"\s{0,20}(?:[-*•–]|\d{1,3}[.):])\s")
+_LABEL = compile_later(r"([^\n:：]{1,60})[:：]\s")
+_QUOTED = compile_later(
     r"(?<=\w )(?:\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”)"
 )  # in a sentence: words that a side may say
-_SPEAKER = re.compile(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
+_SPEAKER = compile_later(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
 # Bytes as they are compared first: letters and digits in lower case; marks that end a sentence as full stops; blanks.
 _RUNS = bytes(ord(c.lower()) if c.isalnum() else 0 if c == APART else 32 for c in map(chr, range(128)))
 _RUNS += b" " * 128
@@ -57,7 +57,8 @@ class _Prompt:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.known: frozenset[bytes] = frozenset().union(*map(_runs, text.split("\n")))
+        parts = text.replace("\n", ". ").split(". ")
+        self.known: frozenset[bytes] = frozenset().union(*map(_runs, parts))
 
     @functools.cached_property
     def examples(self) -> frozenset[str]:
@@ -185,8 +186,8 @@ def _is_plain(texts: Sequence[str], asked: _Asked) -> bool:
     letters = whole.encode().translate(_RUNS, _NO_RUNS).split(b"\0")
     if not len({*letters}) == len(letters) == len(texts) or b"" in letters:
         return False
-    marked = _mark_sentences("\n".join(texts))
-    said = [*filter(None, marked.replace(b" ", b"").split(b"\0"))]
+    marked = _mark_sentences(whole)
+    said = [*filter(None, marked.translate(None, b" ").split(b"\0"))]
     return len(said) - len({*said}) < SAME_LINE - 1 and not _find_near(marked, asked.prompts)
 
 
@@ -281,10 +282,10 @@ def _prompt(text: str) -> _Prompt:
     return _Prompt(text)
 
 
-@functools.lru_cache(maxsize=1024)  # the prompts of one template share most lines
-def _runs(line: str) -> frozenset[bytes]:
-    """Return the runs of letters and digits of a line."""
-    return frozenset((line if line.isascii() else fold(line)).encode().translate(_RUNS).split())
+@functools.lru_cache(maxsize=1024)  # the prompts of one template share most sentences
+def _runs(sentence: str) -> frozenset[bytes]:
+    """Return the runs of letters and digits of a sentence."""
+    return frozenset((sentence if sentence.isascii() else fold(sentence)).encode().translate(_RUNS).split())
 
 
 class _Line(NamedTuple):

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
-from edgen.reading.text.characters import fold
+from edgen.reading.text.characters import fold, is_printable
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import HEADING, LAST_STOP, may_give, may_head, value_of_line
 
@@ -27,17 +28,17 @@ _SHORT = 60  # characters; a tag may be around a shorter label
 
 # Stand for the texts between turns while a reply is cut.
 CUTS = "\x01\x02\x03\x04\x05\x06\x07\x0e\x0f\x10\x11\x12\x13\x14\x15\x16"
-DIGITS = re.compile("[0-9]+")
+DIGITS = compile_later("[0-9]+")
 # Letters, Roman numbers and circled ones that number the lines of a list.
-_LETTERED = re.compile(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")
-_ZERO_LED = re.compile(r"0(?<![\w.]0)[0-9]")  # no number in JSON
+_LETTERED = compile_later(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")
+_ZERO_LED = compile_later(r"0(?<![\w.]0)[0-9]")  # no number in JSON
 _CLOSING = '"“”„＂'
 _ENDS = frozenset(".!?…。！？")
 # The place inside a line where another language's label could be: in a list, before a colon.
-_LISTED = re.compile(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
-TOKEN = re.compile(r"[^\W\d_]+")
-_SPOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-VALUE = re.compile(r"(?<![0-9.])(?:[01]\.[0-9]{1,6}(?!\.?[0-9])|[0-9]{1,3}[ ]?%)")
+_LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
+TOKEN = compile_later(r"[^\W\d_]+")
+_SPOKEN = compile_later(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+VALUE = compile_later(r"(?<![0-9.])(?:[01]\.[0-9]{1,6}(?!\.?[0-9])|[0-9]{1,3}[ ]?%)")
 # Words at the beginning of a line that may head or end a turn, or be the key of a text.
 _OPENERS = frozenset({
     "turn", "exchange", "round", "line", "role", "speaker", "name", "who", "from", "author", "character", "text", "content",
@@ -46,7 +47,7 @@ _OPENERS = frozenset({
 # How a layout writes a turn: with backslashes before quotation marks, as JSON, or with quotation marks doubled.
 PLAIN, QUOTED, JSON, DOUBLED = range(4)
 _WRITTEN = ("", "\\", "\\", '""')
-_QUOTE = re.compile(r'\\"')
+_QUOTE = compile_later(r'\\"')
 _ESCAPES = (
     _QUOTE,
     _QUOTE,
@@ -194,7 +195,7 @@ class Layout(msgspec.Struct):
             whole = " ".join(said)
         if self.several:
             whole = whole.replace("\n", " ")
-        return whole.isprintable() and not any(map(bare.__contains__, self.unfit))
+        return is_printable(whole) and not any(map(bare.__contains__, self.unfit))
 
     def _is_plain(self, said: Sequence[str], labels: frozenset[str]) -> bool:
         """Return whether every turn begins and ends like words, and none holds what a rule looks for."""
@@ -226,7 +227,7 @@ class Layout(msgspec.Struct):
         texts = [text for text in said[:-1] if DIGITS.search(text)] if lined else said[-1:]
         return any(value_of_line(line) for text in texts for line in text.split("\n"))
 
-    def _begin_plainly(self, whole: str, words: bytes, last: str, labels: frozenset[str]) -> bool:
+    def _begin_plainly(self, whole: str, words: str, last: str, labels: frozenset[str]) -> bool:
         """Return whether no line of the turns may be a label, a heading or a rule, or end the last turn."""
         lines = [line for line in whole.split("\n") if line]
         starts = [line.split(" ", 2) for line in lines]
@@ -272,9 +273,9 @@ def skeleton(gap: str) -> str:
     return DIGITS.sub("0", gap).replace("'", '"')
 
 
-def is_likely(words: bytes) -> bool:
+def is_likely(words: str) -> bool:
     """Return whether folded words may speak of a probability."""
-    return may_give(words) or b"chance" in words
+    return may_give(words) or "chance" in words
 
 
 def _is_word(char: str) -> bool:

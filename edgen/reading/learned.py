@@ -13,10 +13,10 @@ compares both readers).
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.layout import (
@@ -55,8 +55,8 @@ _NEVER = "<>&[]{}|\\`（）【】"
 _KINDS = ('"“”„＂', "«»", "‹›", "「」", "『』", "()")
 _QUOTES = "".join(_KINDS[:5]) + "'‘’"
 _STRUCTURE = frozenset(_QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
-_TAG = re.compile("<[^<>]*>")
-_MARKUP = re.compile(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
+_TAG = compile_later("<[^<>]*>")
+_MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
 _WRITERS: tuple[Callable[[str], str], ...] = (
     str,
     lambda said: said.replace('"', '\\"'),

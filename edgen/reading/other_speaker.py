@@ -11,6 +11,7 @@ no colon, no bracket and no quotation, and cost a few comparisons.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Sequence
 from functools import cache
 from itertools import islice
@@ -26,7 +27,7 @@ _LISTED = 3  # letters before colons that make a list: `a: 3`
 _AROUND = " \t>#*_~`|•\"“”'‘’「『【[(-–—0123456789."
 _REACH = 90  # characters before a colon in which its label begins
 _NEAR = 40  # and before a sentence
-_COLON = re.compile(r":(?=[\s\"“”‘’'«<*_(]|[^\x00-\u02ff]|\Z)|：")
+_COLON = compile_later(r":(?=[\s\"“”‘’'«<*_(]|[^\x00-\u02ff]|\Z)|：")
 _BEGINS = (
     r"(?:\A|[\n\r.!?…。！？؟।\"“”„'’‘«»()\[\]]|\\n|<(?:br|/?p|/?div|/?li)\s?/?>|[,;—–-](?=\s{0,2}[\"“*]))"
 )
@@ -41,6 +42,9 @@ _WHICH = rf"(?:(?:now|then|and|next)\s)?(?:(?:{_BEFORE}|the\sother|our|my|your|h
 _OVER = r"(?:(?!\w)|(?=[_\d甲乙丙丁])|(?<=[\u3000-\uffff])(?=[A-Z]))"  # `Student_2`, `学生甲`
 _NUMBER = r"(?:(?:\s|[_-])?(?:\#|no\.?\s|number\s)?(?:\d{1,2}|[A-Z甲乙丙丁]|one|two|three)(?![\w]))?"
 _NOTE = r"(?:\s?[(（\[][^()（）\[\]\n]{1,50}[)）\]]|,\s\w{1,20}(?:ing|ly|ed)|['’]s\s(?:voice|reply|response|turn|answer))?"
+# Plain words that _NUMBER and _NOTE allow after a name.
+_NUMBERS = frozenset(["one", "two", "three"])
+_ENDINGS = ("ing", "ly", "ed")
 _SPEAKS = (
     r"(?:says?|said|asks?|asked|repl(?:ies|ied|y)|answer(?:s|ed)?|respond(?:s|ed)?|adds?|added|exclaim(?:s|ed)?|whisper(?:s|ed)?"
     r"|continue[sd]?|explain(?:s|ed)?|shout(?:s|ed)?|mutter(?:s|ed)?|murmur(?:s|ed)?|interrupt(?:s|ed)?|speaks?|think(?:s)?|laugh(?:s|ed)?"
@@ -53,6 +57,9 @@ _SAYS = (
     r"(?:says|asks|replies|answers|responds|adds|exclaims|whispers|continues|explains|speaks|thinks|sagt|fragt|antwortet|dit|demande"
     r"|répond|dice|pregunta|responde|contesta|risponde|chiede|diz|pergunta|zegt|vraagt|antwoordt|говорит|спрашивает|отвечает|каже"
     r"|mówi|pyta|说|說|问|問|回答|言う|聞く)"
+)
+_AFTER_NAMES = frozenset(
+    [*string.ascii_lowercase, "voice", "reply", "response", "turn", "answer", *re.findall(r"\w+", _SAYS)]
 )
 _GESTURES = (
     r"(?:nods|smiles|laughs|grins|sighs|shrugs|frowns|pauses|hesitates|raises|shakes|points|looks|stares|thinks|writes|draws|leans"
@@ -85,35 +92,37 @@ _GROUPS = (
     r"(?:the\s)?(?:whole\s|entire\s|other\s)?(?:class|all|everyone|everybody|others|both)(?:\stogether)?"
 )
 _LONE = rf"(?P<joined>{_JOINED})|model|system|ta|tutee|kid|mom|mum|dad|mother|father|friend|st|stud?\.?|tea\.?|tchr?\.?"
-_SENTENCE = re.compile(
+_SENTENCE = compile_later(
     r"[\s*_\"“”„'‘’«「『]{0,6}(?:[^\W\d_a-z]|[¿¡])(?:[^\s.!?…。！？]{0,40}[?？！]|\S{0,40}\s\S{1,40}[^\n.!?…。！？]{1,400}[.!?…。！？।؟]"
     r"|[\u0590-\uffdc][^\n]{3,400}?[.!?…。！？।؟])"
-).match
+)
 _UTTERED = r"(?-i:[\"“„«]?[^\W\d_a-z]\S{0,40}\s\S[^\n]{1,400}[.!?…])"
 # A speaker's letter at the beginning of a line, without a colon: `[S1] But why?`
-_LETTERED = re.compile(
+_LETTERED = compile_later(
     r"\n[^\S\n]*(?:[\[<(](?P<inside>[A-Z])\d?[\])>]|(?P<before>[A-Z])\d?[^\S\n]?(?:[>)]|[-–—](?=\s)))[^\S\n]{1,3}(?=\S)"
 )
 # After a letter there may be a definition, too: `T: The temperature.`
-_PERSONAL = re.compile(
+_PERSONAL = compile_later(
     r"(?i)[?!]|(?<!\w)(?:i|we|you|me|my|our|your|yes|no|oh|ok|okay|but|well|hmm+|thanks?|sorry)(?!\w)"
-).search
-_AT_LINE = re.compile(r"(?:\n|\\n)[\W\d]{0,12}\Z").search
+)
+_AT_LINE = compile_later(r"(?:\n|\\n)[\W\d]{0,12}\Z")
 # Before a dialogue that a turn shows: `Read this dialogue:`
-_CITES = re.compile(
+_CITES = compile_later(
     r"(?i)(?:[:：]\s*|\b(?:dialog|conversation|role-?\s?play|read\s(?:this|these|it)|practi[sc]e)[^\n]{0,60}\n\s*)\Z"
-).search
-_LETTER = re.compile(r"(?m)^[^\w\n]{0,6}([^\W\d_])\d?[^\w\n]{0,4}[:：]").findall
-_TOKENS = re.compile(
+)
+_LETTER = compile_later(r"(?m)^[^\w\n]{0,6}([^\W\d_])\d?[^\w\n]{0,4}[:：]")
+_TOKENS = compile_later(
     r"\n(?:user|assistant|model|human)\n(?=\S)|<\|(?:im_start|start_header_id|user|assistant)\|>|<start_of_turn>|\[/?INST\]"
 )
-_HINT = re.compile(r"[:：\n<{\[(\\*\"“„«—–]").search  # most turns hold none
-_MARK = re.compile(r"[\n<{\[(\\*]").search
-_QUOTE = re.compile(r"[\"“„«]").search
-_DASH = re.compile(r"[,.!?…]\s?[—–]\s").search
+_COLONS = ":："
+_MARKS = "\n<{[(\\*"
+_QUOTES = '"“„«'
+_DASHES = "—–"
+_HINTS = _COLONS + _MARKS + _QUOTES + _DASHES
+_DASH = compile_later(r"[,.!?…]\s?[—–]\s")
 # What is said has two words, or ends as a sentence: `Lehrer: teacher` is a vocabulary.
-_SPEECH = re.compile(r"[\W_]{0,40}\w(?:[^\n]{0,60}?(?:[^\S\n]\w|[.!?…。！？؟।\"”’])|[^\x00-\u2fff])").match
-_WORDS = re.compile(r"[^\W_]+").findall
+_SPEECH = compile_later(r"[\W_]{0,40}\w(?:[^\n]{0,60}?(?:[^\S\n]\w|[.!?…。！？؟।\"”’])|[^\x00-\u2fff])")
+_WORDS = compile_later(r"[^\W_]+")
 
 
 class _Patterns(NamedTuple):
@@ -140,38 +149,58 @@ class _Patterns(NamedTuple):
 
     def names_somebody(self, text: str) -> bool:
         """Return whether a text holds a word of a speaker's name."""
-        return not self.words.isdisjoint(_WORDS(text.lower().replace("\\n", "\n")))
+        return not self.words.isdisjoint(_WORDS.findall(text.lower().replace("\\n", "\n")))
+
+    def may_end(self, text: str) -> bool:
+        """Return whether a text may end with a label. A plain word at its end has to belong to a name, or to
+        be one that can follow a name."""
+        *_, before, last = ["", "", *text.rsplit(None, 2)]
+        plain = last.isascii() and last.isalpha() and last.islower() and not _holds(text, "<([（")
+        if plain and last in _NUMBERS:
+            plain = before.lower() not in ("no", "no.", "number") and not self.names_somebody(before)
+        elif plain:
+            plain = last not in self.words and last not in _AFTER_NAMES and not last.endswith(_ENDINGS)
+        return not plain and self.names_somebody(text)
 
 
 def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords) -> bool:
     """Return whether any turn looks as if another than its role speaks in it."""
-    return any(_HINT(turn.text) and speaks_for_another(turn.text, turn.role, roles) for turn in turns)
+    whole = "".join([turn.text for turn in turns])
+    hints = [mark for mark in _HINTS if mark in whole]
+    if not hints:  # most conversations
+        return False
+    likely = [turn for turn in turns if any(map(turn.text.__contains__, hints))]
+    return any(speaks_for_another(turn.text, turn.role, roles) for turn in likely)
 
 
 def speaks_for_another(text: str, role: str, roles: RoleWords) -> bool:
     """Return whether a turn of a role looks as if another speaks in it."""
     patterns = _patterns(roles)
-    if (":" in text or "：" in text) and _labelled(text, role, roles, patterns):
+    if _holds(text, _COLONS) and _labelled(text, role, roles, patterns):
         return True
-    marked, quoted = _MARK(text), _QUOTE(text)
+    marked = _holds(text, _MARKS)
     if marked and _TOKENS.search(text):
         return True
-    quoted = quoted or _DASH(text)
+    quoted = _holds(text, _QUOTES) or (_holds(text, _DASHES) and _DASH.search(text) is not None)
     if marked and _lettered(text, role, roles):
         return True
     if not (marked or quoted) or not patterns.names_somebody(text):
         return False
     if marked and (patterns.alone.search(text) or _gestures(text, role, roles, patterns)):
         return True
-    return bool(quoted and patterns.spoken.search(text))
+    return quoted and patterns.spoken.search(text) is not None
+
+
+def _holds(text: str, marks: str) -> bool:
+    return any(map(text.__contains__, marks))
 
 
 def _lettered(text: str, own: str, roles: RoleWords) -> bool:
     """Return whether a line begins with another role's letter and goes on as somebody speaks."""
     return any(
         roles.aliases.get((found["inside"] or found["before"]).lower(), own) != own
-        and _SENTENCE(text, found.end())
-        and _PERSONAL(text, found.end(), found.end() + _REACH)
+        and _SENTENCE.match(text, found.end())
+        and _PERSONAL.search(text, found.end(), found.end() + _REACH)
         for found in islice(_LETTERED.finditer(text), _MOST)
     )
 
@@ -187,9 +216,11 @@ def _labelled(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> boo
     for colon in islice(_COLON.finditer(text), _MOST):
         place = colon.start()
         begin = max(0, place - _REACH)
-        if _SENTENCE(text, place + 1) and _labelled_in_short(text, max(0, place - _NEAR), place, own, roles):
+        if _SENTENCE.match(text, place + 1) and _labelled_in_short(
+            text, max(0, place - _NEAR), place, own, roles
+        ):
             return True
-        if not patterns.names_somebody(text[begin:place]) or not _SPEECH(text, place + 1):
+        if not patterns.may_end(text[begin:place]) or not _SPEECH.match(text, place + 1):
             continue
         found = patterns.label.search(text, begin, place)
         if found is not None:
@@ -213,11 +244,11 @@ def _labelled_in_short(text: str, begin: int, place: int, own: str, roles: RoleW
     start = found.start("who")
     if found.start() == 0:
         return roles.aliases.get(found["who"].lower(), own) != own
-    if found["lone"] is not None and not _AT_LINE(text[max(0, start - _REACH) : start]):
+    if found["lone"] is not None and not _AT_LINE.search(text[max(0, start - _REACH) : start]):
         return False
-    if (found["letter"] or found["joined"]) and not _PERSONAL(text, place + 1, place + _REACH):
+    if (found["letter"] or found["joined"]) and not _PERSONAL.search(text, place + 1, place + _REACH):
         return False
-    return len({*_LETTER(text[:_SHOWN])}) < _LISTED and not _CITES(
+    return len({*_LETTER.findall(text[:_SHOWN])}) < _LISTED and not _CITES.search(
         text[max(0, start - _REACH) : start].rstrip(_AROUND)
     )
 
@@ -243,10 +274,10 @@ def _patterns(roles: RoleWords) -> _Patterns:
     }
     letters = "".join(re.escape(letter) for letter in sorted(initials - {"A", "B", "Q"}))
     plurals = rf"(?:the\s)?(?:{'|'.join(re.escape(name) for name in (*roles.by_name, *sorted(aliases)))})s"
-    named = {part for word in {*roles.by_name, *foreign, *aliases, *own} for part in _WORDS(word)}
+    named = {part for word in {*roles.by_name, *foreign, *aliases, *own} for part in _WORDS.findall(word)}
     counted = (word + mark for word in named if word[-1] > "\u2fff" for mark in "甲乙丙丁123456789abcdef")
     return _Patterns(
-        words=frozenset({*named, *_WORDS(_PLAIN_TITLES), *counted}),
+        words=frozenset({*named, *_WORDS.findall(_PLAIN_TITLES), *counted}),
         label=compile_later(
             rf"(?i){_BEGINS}{_ROUND}(?:{speaker}|(?<!\w)[^\W\d_][\w.'’ -]{{0,30}}\s?\((?P<called>{words})\))"
             rf"(?:\s{_SAYS})?{_DECOR}\Z"

@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from edgen.core.lazy_patterns import compile_later
 from edgen.reading.detect import words
+from edgen.reading.text.characters import is_printable
 
 _LONGEST = 60  # characters
 _DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_\s]{0,80}[\"'“”‘’«»)\]}>,\s]{0,4}"
 _ONLY_DOTS = compile_later(
     rf"\A(?:\d{{1,2}}[.)]\s|[-*•]\s)?(?:[^\n:：]{{1,40}}[:：][*_]{{0,3}}\s{{0,3}})?{_DOTS}\Z"
 )
-_LABEL = re.compile(r"\A[*_]{0,3}[^\W\d][\w ]{0,30}[:：][*_]{0,3}\s{1,3}(?=[<\[{(])")
+_LABEL = compile_later(r"\A[*_]{0,3}[^\W\d][\w ]{0,30}[:：][*_]{0,3}\s{1,3}(?=[<\[{(])")
 _BRACKETED = compile_later(r"\A[\"“«]?\$?[<\[{(«]+\s?([^<>\[\]{}()\"\n]{2,80}?)\s?[>\]})»]+[.\"”»]?\Z")
 _TO_FILL_IN = compile_later(
     r"(?i)\b(?:your|insert|placeholder|text|here|answer|response|reply|turn|message|utterance|content|sentence|says?|goes|asks?"
@@ -30,20 +30,20 @@ _BLANK = frozenset(
 _MISSING = frozenset(
     ["null", "undefined", "NaN", "[object Object]", "nil", "(null)", "(empty)", "<null>", "[end]"]
 )
-_TRAILING = re.compile(
+_TRAILING = compile_later(
     r"(?i)\A(?:your|my|ihre?|deine?|votre|ta|ton|tu|su|(?:il|la|o|a)\s(?:tu[oa]|su[oa]|seu|teu)|sua|seu|ваш|je|uw|jouw)\s"
     r"(?:answer|reply|response|texte?|testo|texto|message|turn|post|antwort|nachricht|réponse|respuesta|mensaje|risposta|messaggio"
     r"|resposta|mensagem|ответ|текст|antwoord)\s?(?:…|\.{2,})\Z"
 )
 # An answer in JSON without a word.
-_EMPTY_JSON = re.compile(
+_EMPTY_JSON = compile_later(
     r"\A\{\s{0,9}(?:\"\w{1,30}\"\s{0,9}:\s{0,9}(?:null|\"\s{0,9}\"|\[\s?\]|\{\s?\})\s{0,9}){0,1}\}\Z"
 )
 # A variable of a template: `{topic}`, `{{ text }}`, `${answer}`, `%s`, but not a set of numbers or letters.
-_VARIABLE = re.compile(
+_VARIABLE = compile_later(
     r"\A(?:\$?\{{1,3}\s?[A-Za-z_]{3,30}\s?\}{1,3}|%s|\$[A-Za-z_]{3,30}|__[a-z_]{3,30}__|[xX]{3,20})\Z"
 )
-_NO_WORD = re.compile(
+_NO_WORD = compile_later(
     r"\A(?:[-–—*#=~_.\s]{1,80}|[!?.,;]{4,80}|(?i:([a-z])\1{5,80}|asdf\w{0,20}|qwerty\w{0,20}))\Z"
 )
 _FIELDS = frozenset(
@@ -99,32 +99,24 @@ _FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
         "deine", "ihre", "die", "dein", "post", "comment", "in", "speaker", "asdf", "qwerty", "asker", "other", "ihr", "tu", "su", "la", "tua", "vostra", "a", "sua", "je", "uw", "jouw",
     ]
 )  # fmt: skip
-_WORD = re.compile(r"(?!([A-Za-z])\1\1)[A-Za-z]+")
-_MARKS = ("..", "__", ". .", "<", "[", "{", "(")
+_WORD = compile_later(r"(?!([A-Za-z])\1\1)[A-Za-z]+")
+_MARKS = ("..", "_", ". .", "<", "[", "{", "(")
 
 
 def any_placeholder(texts: Sequence[str]) -> bool:
     """Return whether any of the texts only holds the place of one."""
     whole = " ".join(texts)
-    if whole.isascii() and whole.isprintable():  # most
-        marks = [mark for mark in _MARKS if mark in whole]
-        texts = [text for text in texts if _begins_as_one(text) or any(mark in text for mark in marks)]
-    return any(map(is_placeholder, texts))
-
-
-def _begins_as_one(text: str) -> bool:
-    """Return whether a text of ASCII without marks may be a placeholder, by its first word and its length."""
-    word = text.partition(" ")[0].rstrip(",.!?").lower()
-    if word.isalpha() and word not in _FIRST and word[:1] * 3 != word[:3]:
-        return False
-    return len(text) <= _LONGEST or "lorem ipsum" in text.lower()
+    if not _is_plain(whole):
+        return any(map(is_placeholder, texts))
+    if "lorem ipsum" not in whole.lower():  # most
+        texts = [text for text in texts if len(text) <= _LONGEST]
+    return any(map(_holds_place_plainly, texts))
 
 
 def is_placeholder(text: str) -> bool:
     """Return whether a text only holds the place of one."""
-    word = _WORD.match(text) if text.isascii() and text.isprintable() else None
-    if word and word[0].lower() not in _FIRST and not any(map(text.__contains__, _MARKS)):
-        return False
+    if _is_plain(text):
+        return _holds_place_plainly(text)
     if len(text) > _LONGEST and _HOLDS_PLACE.search(text) is None:  # most texts
         return False
     lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
@@ -134,6 +126,21 @@ def is_placeholder(text: str) -> bool:
         return False
     whole = _LABEL.sub("", lines[0]) if lines else ""
     return _holds_place(whole) or _is_bracketed(whole)
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text is one line of ASCII without brackets and dots."""
+    return text.isascii() and is_printable(text) and not any(map(text.__contains__, _MARKS))
+
+
+def _holds_place_plainly(text: str) -> bool:
+    """Return whether a plain line is a placeholder."""
+    word = _WORD.match(text)
+    if word is not None and word[0].lower() not in _FIRST:  # most
+        return False
+    if len(text) > _LONGEST and "lorem ipsum" not in text.lower():
+        return False
+    return not text or text.isspace() or _holds_place(text.strip())
 
 
 def _is_bracketed(whole: str) -> bool:
@@ -160,4 +167,4 @@ def _holds_place(whole: str) -> bool:
     return said in _FIELDS or any(_PHRASES.fullmatch(one) for one in (said, whole.rstrip(" .。!！")))
 
 
-_HOLDS_PLACE = re.compile(r"(?i)\.\.|…|__|\. \.|[<\[{(]|lorem ipsum")  # what a longer placeholder holds
+_HOLDS_PLACE = compile_later(r"(?i)\.\.|…|__|\. \.|[<\[{(]|lorem ipsum")  # what a longer placeholder holds

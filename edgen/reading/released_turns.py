@@ -5,19 +5,19 @@ Those files hold texts such as `?"",`, `."` before a stage tag, `...",` and a ma
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.repairs import Repair
 from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import find_marker, hold_no_marker, may_mark
 from edgen.reading.text.quotes import drop_tag, is_silent, note_words_behind, strip_debris, trim
 
-_QUOTE = re.compile('["“”]')
+_QUOTE = compile_later('["“”]')
 # What most turns are: nothing at either end, and no quotation mark or bracket anywhere, that could be debris.
-_PLAIN = re.compile(r"[A-Za-z0-9](?:[^\"“”＂(\[{<]*[A-Za-z0-9.!?])?")
+_PLAIN = compile_later(r"[A-Za-z0-9](?:[^\"“”＂(\[{<]*[A-Za-z0-9.!?])?")
 # A separator follows each turn. One inside a turn splits it in two; plain parts are joined to a plain turn.
-_ALL_PLAIN = re.compile(r"(?>(?:[A-Za-z0-9](?:[^\"“”＂(\[{<\x1f]*[A-Za-z0-9.!?])?\x1f)+)")
+_ALL_PLAIN = compile_later(r"(?>(?:[A-Za-z0-9](?:[^\"“”＂(\[{<\x1f]*[A-Za-z0-9.!?])?\x1f)+)")
 
 
 def is_plain(text: str) -> bool:

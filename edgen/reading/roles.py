@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.role_words import LANGUAGES
 
 ARTICLES = frozenset(
@@ -192,7 +193,7 @@ class RolePattern:
         return re.compile(_MARK.sub(lambda mark: choices[mark[0]], self._source), self._flags)
 
 
-_MARK = re.compile("ROLE|NAME|UPPER|ALIAS|CALLED|SPELT|FOREIGN|OWN")
+_MARK = compile_later("ROLE|NAME|UPPER|ALIAS|CALLED|SPELT|FOREIGN|OWN")
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -243,6 +244,7 @@ def words_of(names: tuple[str, ...]) -> RoleWords:
     )
 
 
+@lru_cache(maxsize=256)
 def side_of(name: str) -> str | None:
     """Return Teacher or Student if a role's name means one of them in any language, else None."""
     word = name.lower()

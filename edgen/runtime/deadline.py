@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from datetime import datetime
 
 from edgen.core.durations import seconds
 from edgen.core.errors import DeadlineError, UsageError
+from edgen.core.lazy_patterns import compile_later
 
-_HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+_HOUR = compile_later(r"([01]?\d|2[0-3]):([0-5]\d)")
 _DAY = 24 * 60  # minutes
 _LONGEST = 366 * 86_400.0  # seconds that `--for` can span
 

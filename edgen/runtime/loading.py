@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from edgen.core.errors import CallError, FailureKind
+from edgen.core.lazy_patterns import compile_later
 
 PATIENCE = 300.0  # seconds
 _EVERY = 1.0  # seconds between two tries
-_LOADING = re.compile(r"(?i)\bload(?:ing|s)?\b")
+_LOADING = compile_later(r"(?i)\bload(?:ing|s)?\b")
 
 T = TypeVar("T")
 

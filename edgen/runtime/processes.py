@@ -102,12 +102,11 @@ def require_place(on: str) -> None:
         raise UsageError(f"--on {on}: write ray for a cluster of this machine, ray://ADDRESS, or here.")
 
 
-def require_several(on: str | None, workers: int) -> None:
+def require_several(on: str, workers: int) -> None:
     """Raise UsageError for an invalid place, and for a cluster without a number of workers."""
-    if on is not None:
-        require_place(on)
-        if on != HERE and workers == 1:
-            raise UsageError(f"--on {on}: say how many processes share the work, as in --workers 4.")
+    require_place(on)
+    if on != HERE and workers == 1:
+        raise UsageError(f"--on {on}: say how many processes share the work, as in --workers 4.")
 
 
 class _OnThisMachine:

@@ -63,31 +63,45 @@ _LABEL_CLOSE = r"[\"*_ \t]*[:=][\"*_ \t]*(\S.{0,399}?)[\"*_,]*\s*(?=\n|$)"
 class _Frame(NamedTuple):
     """A sentence around a value. `needle`, if any, occurs in every match, `before` characters from its start:
     exactly, or at most that many. It is searched first, at a tenth of the cost of trying the pattern
-    everywhere."""
+    everywhere. `bounded`: the pattern for values of at most 400 characters, which takes longer."""
 
     pattern: re.Pattern[str]
     needle: str = ""
     before: int = 0
     exactly: bool = True
+    bounded: re.Pattern[str] | None = None
 
     def search(self, text: str) -> re.Match[str] | None:
         """Return the first match in a text."""
-        if not self.needle:
-            return self.pattern.search(text)
-        at = text.find(self.needle)
+        found = self._search(self.pattern, text)
+        if found is not None and self.bounded is not None and len(found[1]) > _LONGEST_VALUE:
+            return self._search(self.bounded, text)
+        return found
+
+    def _search(self, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+        needle, before = self.needle, self.before
+        if not needle:
+            return pattern.search(text)
+        at = text.find(needle)
         if not self.exactly:
-            return None if at < 0 else self.pattern.search(text, max(0, at - self.before))
+            return None if at < 0 else pattern.search(text, max(0, at - before))
         while at >= 0:
-            if at >= self.before and (found := self.pattern.match(text, at - self.before)):
+            if at >= before and (found := pattern.match(text, at - before)):
                 return found
-            at = text.find(self.needle, at + 1)
+            at = text.find(needle, at + 1)
         return None
+
+
+_LONGEST_VALUE = 400  # characters
 
 
 def _sentence(
     sentence: str, needle: str = "", before: int = 1, *, exactly: bool = True, end: str = END
 ) -> _Frame:
-    return _Frame(compile_later(sentence + r"\s*(\S.{0,399}?)" + end), needle, before, exactly)
+    # The end is only looked for where it can begin, at a mark or a blank.
+    value = rf"(\S[^.,\s]*+(?>(?:(?!{end})[.,\s][^.,\s]*+)*))"
+    pattern, bounded = (rf"{sentence}\s*{each}{end}" for each in (value, r"(\S.{0,399}?)"))
+    return _Frame(compile_later(pattern), needle, before, exactly, compile_later(bounded))
 
 
 def _label(label: str) -> _Frame:
@@ -136,7 +150,9 @@ _FRAMES = {
     "topic": (
         _sentence(
             r"\b[Tt]each(?:es|ing)? (?:the |a |his |her |their )?students? (?:all )?about",
-            "each",
+            "about",
+            len("teaching their students all "),
+            exactly=False,
             end=_TOPIC_END,
         ),
         _sentence(r"\b[Tt]opic(?: of the (?:lesson|conversation))? is", "opic", end=_TOPIC_END),
@@ -183,7 +199,9 @@ _WANTED = compile_later(
     re.IGNORECASE,
 )
 _PUBLISHED = compile_later(r"Conversation:\s*\[\s*[^\W\d_][\w-]{0,30}:")
-_PAIR = compile_later(r"\bTeacher\b[\s\S]*\bStudent\b")  # the best-known two
+# The best-known two. Patterns begin with letters, as these are searched for quicker than places between words.
+_TEACHER = compile_later(r"Teacher(?<=\bTeacher)\b")
+_STUDENT = compile_later(r"Student(?<=\bStudent)\b")
 _JSON = compile_later(r"\bJSON\b|\bjson\b|\"conversation\"\s*:")
 MARKER = "end of conversation"
 
@@ -204,26 +222,25 @@ def read(
     found = {field: _find(frames, text) for field, frames in _FRAMES.items()}
     if layout != "published":
         found["topic"] = _cut_sentence(found["topic"] or _find(_ANY_TOPIC, text))
-    task = ConversationPrompt(
-        brief=ScenarioBrief(**found),
-        layout=layout or "lines",
-        turns=turns(text),
-        end_marker=MARKER in lower,
-        probability="probability" in lower,
-    )
+    brief = ScenarioBrief(**found)
+    ends = MARKER in lower
     if layout == "published":
-        return task._replace(roles=() if _PAIR.search(text) else named_roles(text))
+        roles = () if _is_about_the_pair(text) else named_roles(text)
+        return ConversationPrompt(brief, layout, turns(text), ends, "probability" in lower, roles)
     roles = find_roles(text, speakers)
     if not roles and (layout is None or not may_guess(text, speakers)):
         return None
     form = read_form(text, roles or ("Teacher", "Student"))
-    return task._replace(
-        layout="json" if isinstance(form, Json) else "lines",
-        turns=any_turns(text),
-        probability=CHANCE.search(text) is not None,
-        roles=roles,
-        form=form,
+    layout = "json" if isinstance(form, Json) else "lines"
+    return ConversationPrompt(
+        brief, layout, any_turns(text), ends, CHANCE.search(text) is not None, roles, form
     )
+
+
+def _is_about_the_pair(text: str) -> bool:
+    """Return whether a text names a Teacher and, after that, a Student."""
+    first = _TEACHER.search(text)
+    return first is not None and _STUDENT.search(text, first.end()) is not None
 
 
 def _layout(text: str) -> Layout | None:

@@ -7,6 +7,7 @@ the Voice's generator, so the same generator gives the same words.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -103,10 +104,21 @@ _GRUDGING = ("s.first.doubt", "s.confused", "s.wish", "s.prefer", "s.ask.", "s.r
 
 
 @lru_cache(maxsize=4)
-def _said_by(*rules: str) -> tuple[str, ...]:
-    """Return what the rules that begin like these say."""
+def _said_by(*rules: str) -> tuple[frozenset[str], dict[str, list[str]]]:
+    """Return the words by which ways are found, and what the rules that begin like these say by such a word.
+
+    It is one between the first and the last word of a way, so that it stands between blanks in a text that
+    says the way; "" is for ways without such a word.
+    """
     ways = {max(way[::2], key=len).strip() for rule in BOOK if rule.startswith(rules) for way in BOOK[rule]}
-    return tuple(sorted(way[1:] for way in ways if len(way) > _TELLING))
+    inner = {way[1:]: way[1:].split(" ")[1:-1] for way in ways if len(way) > _TELLING}
+    counts = Counter(word for words in inner.values() for word in words)
+    said: dict[str, list[str]] = {}
+    for way, words in sorted(inner.items()):
+        said.setdefault(min(words, key=lambda word: (counts[word], -len(word), word), default=""), []).append(
+            way
+        )
+    return frozenset(said), said
 
 
 _TELLING = 8  # characters; shorter words stand in other sentences, too
@@ -130,7 +142,8 @@ def is_summary(text: str) -> bool:
 
 
 def _holds_any(text: str, *rules: str) -> bool:
-    return any(map(text.__contains__, _said_by(*rules)))
+    words, said = _said_by(*rules)
+    return any(way in text for word in words.intersection(["", *text.split(" ")]) for way in said[word])
 
 
 def join(*sentences: str) -> str:

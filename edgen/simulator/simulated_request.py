@@ -115,8 +115,9 @@ class SimulatedRequest:
             return self._garbage()
         scene: Scene | None = None
         if self._find_scene is None or task.brief.student_preference is None:
-            if self.scene is not None and "topic" in (values := self.scene.scenario.values):
-                task = task._replace(brief=task.brief._replace(topic=values["topic"]))
+            values = {} if self.scene is None else self.scene.scenario.values
+            if (topic := values.get("topic", task.brief.topic)) != task.brief.topic:
+                task = task._replace(brief=task.brief._replace(topic=topic))
             scene = self._speaking_scene
         dialogue = (
             converse(task, self._rng, self._aspects(self._scene))

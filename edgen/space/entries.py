@@ -9,12 +9,12 @@ not.
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from edgen.core.errors import Problem
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.yaml_values import convert, nearest, shortened
 from edgen.space.model import Combination, Entry
 
@@ -81,7 +81,7 @@ def quoted(text: str) -> str:
 
 # ---- names
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
+_NAME = compile_later(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 # Jinja's reserved words and names, and Python's, which Jinja reads as values.
 _OF_JINJA = frozenset({
     "False", "None", "True", "and", "as", "autoescape", "block", "break", "call", "caller", "context",

@@ -97,6 +97,10 @@ class _Chain:
 
     def draw(self, index: int, found: list[int]) -> None:
         """Write the place of each dimension's entry in scenario `index` into `found`."""
+        if len(self._places) == 1:  # most chains
+            passes = self._passes.get(()) or self._make_passes((), found)
+            found[self._places[0]], _ = passes.draw(index)
+            return
         # the class of each earlier dimension that matters to a later one
         context: tuple[int | None, ...] = ()
         for number, place in enumerate(self._places):

@@ -6,20 +6,20 @@ prompt and no scenario, so they are not part of a space's content.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from edgen.core.errors import Problem
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.yaml_values import nearest
 
 if TYPE_CHECKING:
     from edgen.space.model import Space
 
 Ways = tuple[str, ...]
-SLOT = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)?(?::lower|:new)?)\}")
+SLOT = compile_later(r"\{([A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)?(?::lower|:new)?)\}")
 HEARD, KNOWLEDGE = "heard", "knowledge"
 
 
@@ -201,10 +201,10 @@ def _fills(slot: str, space: Space) -> bool:
 # ---- personas
 
 _TRAIT = r"(?:persona|personality|manner|mood|tone|temper|temperament|attitude|behaviou?r|style)s?"
-_TRAITS = re.compile(
+_TRAITS = compile_later(
     rf"\b{_TRAIT}\b|\b(?:how|who)(?: much| well)? you (?:are|write|talk|speak|behave|feel|know|react|learn|teach)\b"
 )
-_OF_ROLE = re.compile(rf"(?:{_TRAIT}|moves?|preferences?|prefrences?|reactions?|type|kind)\Z")
+_OF_ROLE = compile_later(rf"(?:{_TRAIT}|moves?|preferences?|prefrences?|reactions?|type|kind)\Z")
 _PEOPLE = ("learner", "student", "pupil", "teacher", "tutor", "speaker")
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,14 @@ import msgspec
 from edgen.core.errors import Problem, SpaceError, UsageError
 from edgen.core.extras import require_extra
 from edgen.core.files import read_regular
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.pictures import MOST_BYTES, PromptPicture, read_picture
 from edgen.core.yaml_values import read_text, shortened
 from edgen.space.model import PICTURE, Dimension, Entry, Space, sections_of
 
 MOST_TOTAL = 6_000_000  # bytes of all pictures of a space
 _MOST_SHOWN = 20  # problems
-_FILE = re.compile(r"(?i)[^\0-\x1f]{1,250}\.(?:png|jpe?g|gif|webp)")
+_FILE = compile_later(r"(?i)[^\0-\x1f]{1,250}\.(?:png|jpe?g|gif|webp)")
 
 
 def names_picture(value: Any) -> bool:

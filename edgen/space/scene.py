@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.pictures import pictures_in
 from edgen.core.values import Scenario
 from edgen.space.model import DIMENSIONS, PICTURE, Space
@@ -80,7 +81,7 @@ def _facts(entries: Collection[Any]) -> Iterator[tuple[str, str]]:
             yield texts[0], f"{texts[0]}: {about}"
 
 
-_CLAUSE = re.compile(r"(?:how|what|who|which|why|when|where|whether)\b", re.IGNORECASE)
+_CLAUSE = compile_later(r"(?:how|what|who|which|why|when|where|whether)\b", re.IGNORECASE)
 
 
 def _inside(name: str, label: str | None) -> str:

@@ -12,19 +12,19 @@ not found; that takes a human reader.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Literal
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.space.entries import likeness
 
 SAME_WORDS = 0.8  # minimum share of common words of nearly equal values
 SAME_PIECES = 0.65  # minimum share of common three-letter pieces
 _LEAST_WORDS = 3  # of two words, one that differs is half
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_WORD = compile_later(r"[^\W_]+(?:['’][^\W_]+)?")
 _SMALL_WORDS = "a an the of in on at to for and or by with from into its his her their is are be as"
 _SMALL = frozenset(f"{_SMALL_WORDS} introduction basics".split())
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth"

@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import END_MARKER, Role, Turn
 from edgen.reading import clean_turn, is_plain
 from edgen.validation.findings import quote
@@ -20,12 +21,12 @@ from edgen.validation.findings import quote
 Marker = Literal["suffix", "own_turn", "inside", "absent"]
 
 # In any brackets and wording; only END_MARKER itself is spelled correctly.
-_MARKER = re.compile(
+_MARKER = compile_later(
     r"[\[(<{]\s*(?:the\s+)?end\s+of\s+(?:(?:the|this|our)\s+)?(?:conversation|dialogue|dialog|chat)\s*[.!]?\s*[\])>}]",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"\w")
-_SPECIAL = re.compile(r'["“”\[(<{]')
+_WORD = compile_later(r"\w")
+_SPECIAL = compile_later(r'["“”\[(<{]')
 _CLOSING = '"”'
 _SILENCE = frozenset(" \t\r\n\"'“”‘’.…,")
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import codecs
 import itertools
 import json
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
@@ -19,6 +18,7 @@ from typing import IO, Any, NamedTuple
 import msgspec
 
 from edgen.core.errors import DataError
+from edgen.core.lazy_patterns import compile_later
 
 MOST = 1 << 26  # characters of a record
 _CHUNK = 1 << 18  # bytes
@@ -26,7 +26,7 @@ _NEAR = 64  # characters before the window's end in which an error may be for la
 _OPEN = "Unterminated"  # how Python words a text without an end
 _ESCAPE = 6  # characters of \\uXXXX
 _WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
-_SPACE = re.compile(r"[ \t\n\r]*")
+_SPACE = compile_later(r"[ \t\n\r]*")
 # numbers are not needed, and Python refuses whole ones with thousands of digits
 _scan = json.JSONDecoder(parse_int=float).raw_decode
 

@@ -7,7 +7,6 @@ Never raises; linear.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import Any
 
@@ -15,14 +14,15 @@ import msgspec
 
 from edgen.core.forms import Form, form, listed, one_of, turn_form
 from edgen.core.forms import text as text_of
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.answers.body import body_of, object_in, unfenced
 from edgen.reading.answers.unit_labels import Choice, choose_labels
 from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
 
-_LINE = re.compile(r"(?im)^[ \t*_]{0,8}(?:dialogue )?acti?ons?[ \t*_]{0,8}[:：][ \t*_]{0,8}(.{1,200})$")
-_FRONT = re.compile(r"\A\s*[\[(]([^\[\]()\n]{1,200})[\])]\s*")
+_LINE = compile_later(r"(?im)^[ \t*_]{0,8}(?:dialogue )?acti?ons?[ \t*_]{0,8}[:：][ \t*_]{0,8}(.{1,200})$")
+_FRONT = compile_later(r"\A\s*[\[(]([^\[\]()\n]{1,200})[\])]\s*")
 
 
 class ActedTurn(msgspec.Struct, frozen=True):

@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.text.surroundings import FENCE
 from edgen.reading.text.thinking import drop_thinking
 
 MAX_READ = 100_000  # characters of a reply
-_FENCED = re.compile(r"\A\s*```[a-zA-Z]{0,10}\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
-_BREAK = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
+_FENCED = compile_later(r"\A\s*```[a-zA-Z]{0,10}\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_BREAK = compile_later(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def body_of(text: str) -> str:

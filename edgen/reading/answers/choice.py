@@ -15,6 +15,7 @@ import msgspec
 
 from edgen.core.forms import Form, either, form, parts, whole_number
 from edgen.core.forms import text as text_of
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.answers.body import body_of, decoded, unfenced
 from edgen.reading.assistant_words import find_service_refusal
@@ -28,36 +29,36 @@ _WORDS = (
     rf"{_CHOOSE}"
     rf"(?:{_NOUN}(?:\sis)?[\s:#]{{0,3}}){{0,3}}"
 )
-_ALONE = re.compile(rf"(?i)(?![-−]\d)[^\w\n]{{0,6}}{_WORDS}[^\w\n]{{0,4}}(\d{{1,6}})[^\w\n]{{0,6}}")
-_IN_FRONT = re.compile(r"[^\w\n]{0,4}(\d{1,6})[*_]{0,2}\s?(?:[.):\]]\s{0,5}(?=\S)|\((?=\w))")
+_ALONE = compile_later(rf"(?i)(?![-−]\d)[^\w\n]{{0,6}}{_WORDS}[^\w\n]{{0,4}}(\d{{1,6}})[^\w\n]{{0,6}}")
+_IN_FRONT = compile_later(r"[^\w\n]{0,4}(\d{1,6})[*_]{0,2}\s?(?:[.):\]]\s{0,5}(?=\S)|\((?=\w))")
 # `Option 2: Wait a moment.`, `Number 2 is best.`, `2, because it fits.`, `2 - Wait a moment.`
-_NAMED = re.compile(
+_NAMED = compile_later(
     rf"(?i)[^\w\n]{{0,6}}{_CHOOSE}(?:the\s)?(?:option|choice|number|utterance|answer)\s?#?(\d{{1,6}})[*_]{{0,2}}"
     r"(?:\s?[.):,–—-]|\s(?:is|fits|seems|works|would\sbe|makes)\b)\s{0,5}(?=\S)"
 )
-_REASONED = re.compile(
+_REASONED = compile_later(
     rf"(?i)[^\w\n]{{0,4}}{_WORDS}(\d{{1,6}})[*_]{{0,2}}(?:,?\s(?:because|since|as it)\b|\s[–—-]\s)"
 )
 _CARDINALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 # `Option two.`, `I would go with the second one.`
-_IN_LETTERS = re.compile(
+_IN_LETTERS = compile_later(
     rf"(?i)[^\w\n]{{0,6}}{_CHOOSE}(?:(?:{_NOUN}[\s:#]{{1,3}})?({'|'.join(_CARDINALS)})"
     rf"|(?:the\s)?({'|'.join(_ORDINALS)})(?:\s(?:one|option|choice|answer|utterance|reply))?)[^\w\n]{{0,6}}"
 )
-_ASKED = re.compile(r"(?i)\W{0,6}(?:i\b|my\b|option|number|choice|answer)")
-_WRAPPED = re.compile(r"(?is)\A<(answer|choice|option|reply|response|number)>(.{0,4000}?)</\1>\Z")
-_LABEL = re.compile(r"\A[*_]{0,3}([^\W\d][^\n:：]{0,40}?)[*_]{0,3}[:：][*_]{0,3}\s{1,3}(?=\S)")
+_ASKED = compile_later(r"(?i)\W{0,6}(?:i\b|my\b|option|number|choice|answer)")
+_WRAPPED = compile_later(r"(?is)\A<(answer|choice|option|reply|response|number)>(.{0,4000}?)</\1>\Z")
+_LABEL = compile_later(r"\A[*_]{0,3}([^\W\d][^\n:：]{0,40}?)[*_]{0,3}[:：][*_]{0,3}\s{1,3}(?=\S)")
 _ITEM = r"(?:number|option|choice|no\.)\s"
-_SEVERAL = re.compile(
+_SEVERAL = compile_later(
     rf"(?i)[^\w]{{0,9}}(?:{_ITEM})?\d{{1,3}}(?:(?:[^\w]{{1,9}}|\s(?:or|and)\s)(?:or\s|and\s)?(?:{_ITEM})?\d{{1,3}}){{1,99}}[^\w]{{0,9}}"
 )
-_INLINE = re.compile(r"(?:\A|(?<=[\s|]))(\d{1,3})\s?[.):|]\s{0,3}(?=\w)")
-_CUT_OBJECT = re.compile(r"""\A\s*\{\s*"(?:choice|number|option|answer)"\s*:\s*"?(\d{1,6})"?\s*[,}]""")
+_INLINE = compile_later(r"(?:\A|(?<=[\s|]))(\d{1,3})\s?[.):|]\s{0,3}(?=\w)")
+_CUT_OBJECT = compile_later(r"""\A\s*\{\s*"(?:choice|number|option|answer)"\s*:\s*"?(\d{1,6})"?\s*[,}]""")
 _KEYS = ("choice", "number", "option", "answer")
-_NUMBERED = re.compile(r"[^\w\n]{0,9}(\d{1,6})[*_]{0,2}\s?(?:[.):\]]|-\s)")
-_NUMBER = re.compile(r"\A[^\w\n]{0,9}(?:\d{1,6}[*_]{0,2}\s?[.):\]]\s{0,5})?")
-_SAY = re.compile(r"(?i)\A\s*[*_\"]{0,3}say[*_\"]{0,3}\s?:\s*")
+_NUMBERED = compile_later(r"[^\w\n]{0,9}(\d{1,6})[*_]{0,2}\s?(?:[.):\]]|-\s)")
+_NUMBER = compile_later(r"\A[^\w\n]{0,9}(?:\d{1,6}[*_]{0,2}\s?[.):\]]\s{0,5})?")
+_SAY = compile_later(r"(?i)\A\s*[*_\"]{0,3}say[*_\"]{0,3}\s?:\s*")
 
 
 _BEGUN = 8  # letters of an utterance that nobody says by chance

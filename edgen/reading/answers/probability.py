@@ -10,39 +10,40 @@ import math
 import re
 from typing import Any
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.answers.body import body_of, decoded, unfenced
 from edgen.reading.text.thinking import drop_thinking
 
 _MAX = 400  # a value longer than this is prose
-_NUMBER = re.compile(
+_NUMBER = compile_later(
     r"(?P<sign>[-−])?(?P<a>\d{1,12}(?:[.,]\d{1,17})?|[.,]\d{1,17})(?P<e>[eE][-+]?\d{1,3})?"
     r"(?:\s{0,3}\(?(?:/|÷|in|out\s+of)\s{0,3}(?P<b>\d{1,9}(?:\.\d{1,9})?))?"
     r"(?P<percent>\s{0,3}\\?(?:%|％|٪|per\s?cent\b|Prozent\b|(?:pour|per|por)\s?cento?\b|por\s?ciento\b|процент\w{0,3}|パーセント|퍼센트|प्रतिशत"
     r"|(?:بال|في\sال)م(?:ئة|ائة)))?"
 )
 # Nothing but a number, as most replies give it.
-_BARE = re.compile(r"[\s\"]*+([01](?:\.[0-9]{1,17})?)[\s\",.]{0,9}\Z")
-_APPROXIMATELY = re.compile(
+_BARE = compile_later(r"[\s\"]*+([01](?:\.[0-9]{1,17})?)[\s\",.]{0,9}\Z")
+_APPROXIMATELY = compile_later(
     r"""(?i)(?:[\s"'“”‘’«»*_`~≈=:(\[{$]|(?:about|around|approximately|approx\.?|roughly|circa|ca\.?|nearly"""
     r"""|almost|estimated|maybe|perhaps|probably|at|is|p|etwa|ungefähr|rund|environ|aproximadamente|около)\b|大?约|約|およそ|약)*"""
 )
-_BOUND = re.compile(
+_BOUND = compile_later(
     r"(?i)[<>≤≥±]|\b(?:less|more|greater|fewer|lower|higher|under|over|above|below|at\s+(?:most|least)|up\s+to"
     r"|between|not|no)\b"
 )
-_RANGE = re.compile(
+_RANGE = compile_later(
     r"\s{0,3}[\"'“”]?\s{0,3}(?:-|–|—|−|~|\.\.|to|or|and|bis|through)\s{0,3}[\"'“”]?\s{0,3}(?=[.,]?\d)"
 )
 
 # What follows a number that is no probability by itself: odds, the ends of an interval, a count.
-_PART = re.compile(r"\s?:\s?\d|,\s?\d+\s?\]|\s{1,3}(?:out\s+)?of\s")
+_PART = compile_later(r"\s?:\s?\d|,\s?\d+\s?\]|\s{1,3}(?:out\s+)?of\s")
 # Words after the number that only explain it; their numbers are about something else.
-_EXPLAINS = re.compile(
+_EXPLAINS = compile_later(
     r"(?i)[\s\"'”*_`.,;:()\[–—-]{1,12}(?:because|as|since|given|where|on\s+a\s+scale|the|due|this|there|although|while"
     r"|he|she|they|students?|based|with|considering)\b"
 )
-_ANOTHER = re.compile(r"(?i)probabilit|likelihood|chance|confiden|certain")
-_CONTRARY = re.compile(
+_ANOTHER = compile_later(r"(?i)probabilit|likelihood|chance|confiden|certain")
+_CONTRARY = compile_later(
     r"(?i)[\s\"'”*_`)]{0,6}(?:(?:probability|likelihood|chance)\s)?(?:that|of|for)\b[^.,;\n]{0,60}"
     r"(?:\b(?:not|no|never|fail\w{0,9}|lack\w{0,9}|mis\w{1,20})\b|n['’]t\b)"
 )

@@ -7,17 +7,17 @@ name is missing, if a name has two different numbers, or if a number is out of r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.answers.body import fold_key
 from edgen.reading.loose_json.parser import Pairs, parse
 from edgen.reading.roles import TEACHER_STUDENT
 from edgen.reading.text.thinking import drop_thinking
 
 MOST_SCORE = 10  # the highest score; the lowest is 0
-_NUMBER = re.compile(
+_NUMBER = compile_later(
     rf"\s{{0,20}}(\d{{1,3}}(?:\.\d{{1,9}})?)\s{{0,20}}(?:/\s{{0,20}}{MOST_SCORE})?\s{{0,20}}"
 )
 

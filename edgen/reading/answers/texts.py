@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.answers.body import MAX_READ, body_of, decoded, inside_fence, with_line_feeds
 from edgen.reading.assistant_words import find_service_refusal, is_assistants_refusal
@@ -18,8 +19,8 @@ from edgen.reading.text.characters import excerpt, replace_surrogates
 
 LONGEST = 4_000  # characters of a text
 
-_NUMBER = re.compile(r"(?m)^[ \t>]{0,8}\**\(?(\d{1,3})[.):](?:\**[ \t]+|\**$)")
-_BULLET = re.compile(r"(?m)^[ \t]{0,8}[-*•‣–—][ \t]+")
+_NUMBER = compile_later(r"(?m)^[ \t>]{0,8}\**\(?(\d{1,3})[.):](?:\**[ \t]+|\**$)")
+_BULLET = compile_later(r"(?m)^[ \t]{0,8}[-*•‣–—][ \t]+")
 _QUOTES = {'"': '"', "“": "”", "«": "»", "„": "“", "‘": "’", "'": "'", "`": "`"}
 
 

@@ -7,19 +7,19 @@ one is asked for, or if the number of units differs. Never raises; linear.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.answers.body import body_of, object_in
 from edgen.reading.text.characters import excerpt
 
-_LINE = re.compile(
+_LINE = compile_later(
     r"(?m)^[ \t*_(\[#-]{0,8}(?:unit |turn |no\. ?)?(\d{1,6})[ \t*_)\].]{0,8}[:：.)\]-]?[ \t]*(\S.{0,400})$"
 )
-_FIRST = re.compile(r"[,;|]")
-_THEN = re.compile(r"\s*(?:[/+&]|\band\b)\s*")
+_FIRST = compile_later(r"[,;|]")
+_THEN = compile_later(r"\s*(?:[/+&]|\band\b)\s*")
 _MARKS = " \t*_.\"'“”[](){}"
 
 Labels = tuple[str, ...]

@@ -8,8 +8,7 @@ Never raises; linear.
 
 from __future__ import annotations
 
-import re
-
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.answers.body import decoded, inside_fence, with_line_feeds
 from edgen.reading.assistant_words import is_assistants_refusal
 from edgen.reading.text.thinking import drop_thinking
@@ -18,10 +17,12 @@ MOST_LINES = 2_000  # of a reply; far more than anybody asks for
 LONGEST = 200  # characters of a value; a longer line is prose
 _LEAST_BARE = 3  # bare lines that make a list
 
-_MARK = re.compile(r"\s{0,20}(?:[-*+•‣◦–—·]\s+|\(?\d{1,5}[.):](?!\d)\s*|\(?[a-z][.)]\s+|\d{1,5}\s+[-–—]\s+)")
-_HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s|[-=*_]{3,}\s*$|<[^<>]{0,40}>\s*$)")
+_MARK = compile_later(
+    r"\s{0,20}(?:[-*+•‣◦–—·]\s+|\(?\d{1,5}[.):](?!\d)\s*|\(?[a-z][.)]\s+|\d{1,5}\s+[-–—]\s+)"
+)
+_HEADING = compile_later(r"\s{0,3}(?:#{1,6}\s|[-=*_]{3,}\s*$|<[^<>]{0,40}>\s*$)")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "„": "“", "`": "`", "*": "*", "_": "_"}
-_SENTENCE = re.compile(r"[^.]*[^\W\d_]{4}\.")  # "Jr." and "etc." keep theirs
+_SENTENCE = compile_later(r"[^.]*[^\W\d_]{4}\.")  # "Jr." and "etc." keep theirs
 
 
 def read_values(text: str, *, cut: bool = False) -> list[str]:

@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Token
 from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.answers.verdict_prose import Choice
@@ -31,19 +32,19 @@ Gap = Literal[
 _TRIES = 80  # mentions that are looked at, from the end
 _DIGITS = 6
 _NOISE = 1e-6  # of probabilities that a service has rounded
-_MENTION = re.compile(
+_MENTION = compile_later(
     r"(?<![^\W_])(?:(?<!first )(?<!second )one|two|first|second)(?![^\W_])|(?<![0-9])[12１２](?![0-9])",
     re.IGNORECASE,
 )
 _PAIRS = (("1", "2"), ("１", "２"), ("one", "two"), ("first", "second"))
 _OTHER = {**dict(_PAIRS), **{second: first for first, second in _PAIRS}}
 _SIDES: dict[str, Choice] = {name: 1 if name in dict(_PAIRS) else 2 for name in _OTHER}
-_DIGIT = re.compile(r"[\W_]*(?<![-−])([12１２])(?![0-9])")
-_WORD = re.compile(r"[\W_]*([^\W\d_]+)")
+_DIGIT = compile_later(r"[\W_]*(?<![-−])([12１２])(?![0-9])")
+_WORD = compile_later(r"[\W_]*([^\W\d_]+)")
 _FEWEST = 3  # letters of a token that begins a word
 # Blanks, line feeds and bytes as some services write them in tokens, and what ends an answer.
-_RAW = re.compile(r"[▁Ġ]|Ċ|<0x([0-9A-F]{2})>")
-_ENDS = re.compile(r"(?:\s*(?:<\|?[^<>\n|]{1,40}\|?>|</s>))+\s*\Z")
+_RAW = compile_later(r"[▁Ġ]|Ċ|<0x([0-9A-F]{2})>")
+_ENDS = compile_later(r"(?:\s*(?:<\|?[^<>\n|]{1,40}\|?>|</s>))+\s*\Z")
 
 
 class Bounds(NamedTuple):

@@ -6,11 +6,11 @@ the text around the turns apart. Linear in the text's length.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.assembly import Found
 from edgen.reading.lines.groups import Group, Inside, cut_at_end, drop_nested, look_inside, split_groups
 from edgen.reading.lines.line import Lines, RoleLine, count_speakers, has_half, stand_behind, unadorned
@@ -37,11 +37,11 @@ from edgen.reading.text.quotes import (
 # A list of quoted turns that stands on one line.
 _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # Code that opens at the end of a turn's first line.
-_CODE = re.compile(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
-_BLOCKQUOTE = re.compile(r"\n[^\S\n]{0,12}>[^\S\n]?")
+_CODE = compile_later(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
+_BLOCKQUOTE = compile_later(r"\n[^\S\n]{0,12}>[^\S\n]?")
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # what a line begins with that may end a turn
 _STAGES = frozenset("([*")  # what a stage direction opens with
-_FOOT = re.compile(r"(?i)\][^\S\n]{1,9}Probability")
+_FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ _MOST = 0.75  # of the lines that begin alike, which go on alike
 _BEGINNING = 6  # letters of an abbreviation, and one more
 _ALTERNATING = 6  # labels with nothing but a full stop
 _HEAD = 800  # characters in which a legend may stand
-_ARTICLE = re.compile(rf"(?i)\b(?:{'|'.join(sorted(ARTICLES))})[ ']?\Z")
+_ARTICLE = compile_later(rf"(?i)\b(?:{'|'.join(sorted(ARTICLES))})[ ']?\Z")
 # Marks that a sentence has as well; with these alone nothing is a label.
 _SENTENCE = frozenset(".,;!?'’()[… \"“”„")
 _QUOTES = "\"'“”„«»"

@@ -7,12 +7,12 @@ Linear in the length.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.lines.line import Lines, RoleLine, keep
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import fold
@@ -20,16 +20,16 @@ from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.quotes import CLOSERS, find_closing
 
 # What may follow a heading with a conversation under it, a role line apart.
-_BEGINS = re.compile(r"(?m)\s*+(?:[\[{][^\S\n]*+$|```|~~~|[-=*_]{3,}[^\S\n]*+$)")
-_GIVES = re.compile(
+_BEGINS = compile_later(r"(?m)\s*+(?:[\[{][^\S\n]*+$|```|~~~|[-=*_]{3,}[^\S\n]*+$)")
+_GIVES = compile_later(
     r"(?i)\n(?>(?:[^\w\n]|_){0,16})(?:(?:the|final|estimated|overall|student['’]s)[ ]){0,3}(?:probability|likelihood)\b[^\n]{0,300}(?=\n|\Z)"
 )
-_EXPLANATION = re.compile(
+_EXPLANATION = compile_later(
     r"(?i)\s{1,20}(?:[^\w\n]|_){0,8}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary|rationale|evaluation"
     r"|assessment|breakdown|justification)\b"
 )
 _DOUBLE = frozenset('"“')
-_PROSE = re.compile(r"[^\S\n]*\n(?:[^\S\n]*\n){1,9}[^\S\n]*(?=[^\s#=\-_][^\n]*\w)")
+_PROSE = compile_later(r"[^\S\n]*\n(?:[^\S\n]*\n){1,9}[^\S\n]*(?=[^\s#=\-_][^\n]*\w)")
 
 
 class Inside(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.roles import RolePattern
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
@@ -54,13 +55,13 @@ ROLE_ALONE = RolePattern(
 )
 ALIAS = RolePattern(rf"({_PREFIX}{_NAME % 'ROLE|ALIAS'}{_COLON})", re.VERBOSE | re.MULTILINE | re.IGNORECASE)
 # Any other name at the start of a line, looked at only where the reply says whose name it is.
-NAMED = re.compile(
+NAMED = compile_later(
     rf"({_PREFIX}({_WORD}(?:[ ]{_WORD}){{0,3}})(?:[*_\"'”`\])]){{0,4}}[ ]?[:：])",
     re.VERBOSE | re.MULTILINE,
 )
 # The key of a text under a name, perhaps with the mark of a block; a rule under a name.
-KEY = re.compile(
+KEY = compile_later(
     r"(?i)\n[^\w\n]{0,12}(?:text|content|message|utterance|line|says|said|value|dialogue|speech)[\"']?[^\S\n]{0,2}[:=]"
     r"(?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
 )
-UNDERLINE = re.compile(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")
+UNDERLINE = compile_later(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")

@@ -6,16 +6,16 @@ a table, a closing tag.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.roles import RoleWords
 
 _HALVES = frozenset("*_|")
 _FEW = 3  # labels below texts, and one more
-TOKEN = re.compile(r"\d+|[^\W\d_]+|[^\w\s]|_|\n|[^\S\n]+")
+TOKEN = compile_later(r"\d+|[^\W\d_]+|[^\w\s]|_|\n|[^\S\n]+")
 
 
 class RoleLine(msgspec.Struct, gc=False):

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import textwrap
 from collections.abc import Callable
 from typing import Any
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.lines.labels import ALIAS, KEY, NAMED, ROLE, ROLE_ALONE, UNDERLINE
 from edgen.reading.lines.line import Lines, RoleLine, count_speakers, keep, shape_of
 from edgen.reading.roles import RoleWords
@@ -354,7 +354,7 @@ def _at_aliases(text: str, roles: RoleWords) -> Lines:
 
 
 # Where the text after the turns begins.
-_FOOT = re.compile(r"(?i)\n[^\n]{0,60}(?:probab|likelihood|chance)|\n[^\S\n]*(?:[\]}]|```|---|\*\*\*)")
+_FOOT = compile_later(r"(?i)\n[^\n]{0,60}(?:probab|likelihood|chance)|\n[^\S\n]*(?:[\]}]|```|---|\*\*\*)")
 _MARKS = " \t*_"
 
 

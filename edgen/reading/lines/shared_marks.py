@@ -14,6 +14,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.lines.line import Lines, RoleLine, shape_of
 from edgen.reading.lines.role_lines import decode_text
 
@@ -32,14 +33,14 @@ _CLOSERS = frozenset([*_OPENING, "/"])
 _ENDING = frozenset(")]}><|/\\")  # with which the end of a turn begins
 _SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
 # What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
-_SMILEY = re.compile(
+_SMILEY = compile_later(
     r"(?:[:;=8xX^>][-'^o_~*]{0,2}[()\[\]{}DPp/\\|3<>*]{1,3}|\([^\w\s()]{1,3}[_.o~][^\w\s()]{1,3}\)|\\?o/)\Z"
 )
-_SMILEY_FIRST = re.compile(r"[:;=][-'^o~]?[()\[\]DP]{1,3}(?=\s|\Z)")
-_COMMAND = re.compile(r"\\(?:\\|[a-z]{2})")  # of LaTeX: `\\`, `\par`
+_SMILEY_FIRST = compile_later(r"[:;=][-'^o~]?[()\[\]DP]{1,3}(?=\s|\Z)")
+_COMMAND = compile_later(r"\\(?:\\|[a-z]{2})")  # of LaTeX: `\\`, `\par`
 _LONGEST = 80  # characters of a line that is no speech
 # A heading of a part: the whole line.
-_HEADING = re.compile(
+_HEADING = compile_later(
     r"(?i)\#{1,6}[ ](?P<title>)\S|(?P<rule>[-=~—–]{2,9})[ ]?(?P<ruled>)[^\n]{1,60}?(?P=rule)\Z"
     r"|[^\w\n]{0,6}(?P<named>part|phase|scene|act|stage|section|segment|episode)\s(?:\d{1,2}|[ivx]{1,4})\b"
 )

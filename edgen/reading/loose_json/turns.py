@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.loose_json.parser import is_object, members
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text.characters import are_spoken
@@ -19,14 +20,14 @@ _WHAT = (
     "value", "statement", "response", "words", "turn", "body",
 )  # fmt: skip
 WHOLES = frozenset({"conversation", "dialogue", "dialog", "transcript", "chat"})
-PROBABILITY = re.compile(r"(?i)probab|likelihood|chance|^p(?:_(?:underst|learn|succ|solv|help)\w{0,20})?$")
+PROBABILITY = compile_later(r"(?i)probab|likelihood|chance|^p(?:_(?:underst|learn|succ|solv|help)\w{0,20})?$")
 # A key that is a person's name, not a fact about him (`student_emotion`).
 _SPEAKER = RolePattern(
     r"(?i)(?:[\W_]|\d){0,16}(?:ROLE)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:_(?:says|said|text|message|line|turn|response|reply|utterance|speech))?(?:[\W_]{0,16}|\s?[(\[].{1,80}[)\]][\W_]{0,8})\Z"
     r"|[^\n]{1,80}[(\[]\s?(?:ROLE)\s?[)\]]\W{0,8}\Z"
 )
-_NUMBERED = re.compile(r"[^\W\d]{0,20}[ _-]?\d{1,4}")
-_STRING = re.compile(r"[\W_\d]{0,16}([^:：\n]{1,60}?)[*_\s\"']{0,4}[:：](.*)", re.DOTALL)
+_NUMBERED = compile_later(r"[^\W\d]{0,20}[ _-]?\d{1,4}")
+_STRING = compile_later(r"[\W_\d]{0,16}([^:：\n]{1,60}?)[*_\s\"']{0,4}[:：](.*)", re.DOTALL)
 _ENDED = ("ended_by", "endedby")
 
 

@@ -5,9 +5,9 @@ Any other JSON is what somebody says, in a lesson about it for example, and is l
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Pairs, parse
@@ -33,7 +33,7 @@ _BESIDE = frozenset(
 # A mark that JSON after other words is about who says what.
 _EMBEDDED = RolePattern(r"(?im)[\"'](?:role|speaker)[\"']\s{0,9}:|^[^\S\n]{0,20}[\"“](?:ROLE)[^\n:\"]{0,20}:")
 # What a model says before it does what was asked.
-ASIDE = re.compile(
+ASIDE = compile_later(
     r"(?i)\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood|here)\b[^\n]{0,150}|[^\n]{0,150}:)[*_]{0,3}\s*\Z"
 )
 MAX_DEPTH = 6

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.repairs import Repair
 from edgen.reading.text.characters import fold
 
@@ -16,19 +17,19 @@ _WORDS = (
 )
 _BY = r"\s*(?:by\s+(?:the\s+)?(?:teacher|student))?\s*[.!]?\s*"
 _SQUARE = r"\[\s*end[\s_-]+of[\s_-]+(?:the[\s_-]+)?conversation\s*[.!]?\s*\]"
-SQUARE = re.compile(_SQUARE, re.IGNORECASE)
+SQUARE = compile_later(_SQUARE, re.IGNORECASE)
 # In brackets it is the marker wherever it stands.
-_BRACKETED = re.compile(
+_BRACKETED = compile_later(
     rf"(?i)(?P<wrap>[*_`]{{0,3}})(?:(?P<square>{_SQUARE})"
     rf"|\\\[\s*(?:{_WORDS}){_BY}\\\]|[\[(<{{]\s*(?:{_WORDS}){_BY}[\])>}}])[*_`]{{0,3}}"
 )
-_CANDIDATE = re.compile(r"(?i)[\[(<{]\s*(?:the\s+)?(?:end|conversation)")
+_CANDIDATE = compile_later(r"(?i)[\[(<{]\s*(?:the\s+)?(?:end|conversation)")
 # Without brackets only as a line of its own, or as a sentence of its own at the end of a turn.
-_LINE = re.compile(rf"(?i)\n[^\w\n]{{0,12}}(?:{_WORDS})[^\w\n]{{0,12}}(?=\n|\Z)")
-_SENTENCE = re.compile(rf"(?i)(?<=[.!?…\"”'’)])[\s*_\-–—=]{{1,12}}(?:{_WORDS})\W{{0,12}}\Z")
+_LINE = compile_later(rf"(?i)\n[^\w\n]{{0,12}}(?:{_WORDS})[^\w\n]{{0,12}}(?=\n|\Z)")
+_SENTENCE = compile_later(rf"(?i)(?<=[.!?…\"”'’)])[\s*_\-–—=]{{1,12}}(?:{_WORDS})\W{{0,12}}\Z")
 
 # Shorter words, and `<end_of_conversation>`: only as the last thing of a single turn.
-_SHORT = re.compile(
+_SHORT = compile_later(
     r"(?i)(?<!\w)[*_`]{0,3}(?:[\[<]\s?end(?:[\s_-]of[\s_-](?:(?:the|this)[\s_-])?(?:conversation|dialogue|dialog|chat|discussion))?"
     r"\s?[.!]?\s?[\]>][*_`]{0,3}\s{0,3}){1,9}(?=[\s\"”'’.`*_]{0,9}\Z)"
 )
@@ -51,10 +52,10 @@ class MarkedText(msgspec.Struct, frozen=True, gc=False):
         return [] if self.standard else [Repair.MARKER_FORM]
 
 
-def may_mark(words: bytes) -> bool:
+def may_mark(words: str) -> bool:
     """Return whether a folded text can hold an end marker at all: cheap, as it is asked of every turn."""
-    return b"conversation" in words or (
-        b"end" in words and (b"dialog" in words or b"chat" in words or b"discussion" in words)
+    return "conversation" in words or (
+        "end" in words and ("dialog" in words or "chat" in words or "discussion" in words)
     )
 
 

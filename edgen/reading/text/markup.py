@@ -21,12 +21,12 @@ from edgen.reading.roles import RolePattern, RoleWords
 _OPEN = r"<[^\W\d]\w{0,30}(?:\s[^<>\n]{0,200})?>"
 _CLOSE = r"</\w{1,30}>"
 # An opening tag, and what follows it up to a closing tag where that is short enough to be a name.
-_TAG = re.compile(
+_TAG = compile_later(
     r"<(?P<tag>[^\W\d]\w{0,30})(?P<attributes>\s[^<>\n]{0,200})?>"
     rf"(?P<rest>[ \t]*(?P<name>[^\W\d_][^<>:\n]{{0,40}}+):?[ \t]*(?:{_CLOSE}[ \t]*)+(?::|[-–—](?=\s))?)?"
 )
 # Tags around a number alone, in which a text ends.
-_NUMBER = re.compile(r"(?:\s*</?\w{1,30}>)+\s*(\d[\d.,]{0,9}\s?%?)(?:\s*</?\w{1,30}>)*\s*\Z")
+_NUMBER = compile_later(r"(?:\s*</?\w{1,30}>)+\s*(\d[\d.,]{0,9}\s?%?)(?:\s*</?\w{1,30}>)*\s*\Z")
 _CDATA = compile_later(r"<!\[CDATA\[|\]\]>")
 _CLOSING = compile_later(r"</(\w{1,30})>")
 _ATTRIBUTE = compile_later(
@@ -43,8 +43,8 @@ _PLAIN = RolePattern(r"(?i)\n[^\w\n<\[\\]{0,20}(?:ROLE|CALLED)\b[^\n:<\[{]{0,30}
 # Where a label begins and ends while tags are taken away; neither stands in a text that can be stored.
 _BEGIN, _END = "\ud800", "\ud801"
 _ANY = r"<(?:/\w{1,30}|[^\W\d]\w{0,30}(?:\s[^<>\n]{0,200})?/?)>"
-_AROUND = re.compile(rf"{_ANY}(?:\s*{_ANY})*\s*(?={_BEGIN}|\Z)")
-_BEHIND = re.compile(rf"{_END}\s*(?:{_OPEN}\s*)*")
+_AROUND = compile_later(rf"{_ANY}(?:\s*{_ANY})*\s*(?={_BEGIN}|\Z)")
+_BEHIND = compile_later(rf"{_END}\s*(?:{_OPEN}\s*)*")
 _ENTITY = compile_later(r"&(?:lt|gt|quot|apos|#39|amp);")
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
 

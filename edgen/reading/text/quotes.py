@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.repairs import Repair
 
 # What may close a turn that starts so: models mix the kinds of double marks.
@@ -27,12 +28,12 @@ BLANK = frozenset([c for c in map(chr, range(0x3001)) if c.isspace()]) | {*INVIS
 # What says nothing by itself: a text that begins otherwise says something.
 SILENCE = frozenset(" \t\r\n\x0b\x0c\xa0\"'“”‘’«»`*_.…,;\\" + INVISIBLE) | {""}
 # A stage direction before a turn in quotation marks, and one after a mark at its end.
-_LEADING_TAG = re.compile(r"(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|\*[^*\n]{1,80}\*)\s*(?=[\"“])")
-_TRAILING_TAG = re.compile(r"[\"”]\s*\([^()\n]{1,80}\)\s*,?\Z")
-_TOKENS = re.compile(r"(?i)(?:\s*(?:<br\s?/?>|<\|[^|\n]{1,40}\|>|</s>))+\Z")
-_TAG = re.compile(r"\s*(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\])\s*[.,;]?\s*\Z")
-_BARE_SINGLE = re.compile(r"(?<!\w)['‘]|['’](?!\w)")
-_MARKS = re.compile(r"[\"“”„«»「」]|\n[^\S\n]*\n")
+_LEADING_TAG = compile_later(r"(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|\*[^*\n]{1,80}\*)\s*(?=[\"“])")
+_TRAILING_TAG = compile_later(r"[\"”]\s*\([^()\n]{1,80}\)\s*,?\Z")
+_TOKENS = compile_later(r"(?i)(?:\s*(?:<br\s?/?>|<\|[^|\n]{1,40}\|>|</s>))+\Z")
+_TAG = compile_later(r"\s*(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\])\s*[.,;]?\s*\Z")
+_BARE_SINGLE = compile_later(r"(?<!\w)['‘]|['’](?!\w)")
+_MARKS = compile_later(r"[\"“”„«»「」]|\n[^\S\n]*\n")
 _BEFORE = frozenset("([{<-–—/:：=,>*_'‘“„«\\")
 _ENDS = (".", "!", "?", "…", ",", "。", "！", "？")
 

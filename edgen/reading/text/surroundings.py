@@ -81,14 +81,14 @@ def rules_start(text: str) -> int:
     return end
 
 
-def may_head(words: bytes) -> bool:
+def may_head(words: str) -> bool:
     """Return whether a folded text can hold a heading of a conversation."""
-    return b"conversation" in words or b"dialog" in words or b"transcript" in words
+    return "conversation" in words or "dialog" in words or "transcript" in words
 
 
-def may_give(words: bytes) -> bool:
+def may_give(words: str) -> bool:
     """Return whether a folded text can hold a line under a label that gives a probability."""
-    return b"probability" in words or b"likelihood" in words
+    return "probability" in words or "likelihood" in words
 
 
 def _mentions(text: str) -> bool:
@@ -96,9 +96,9 @@ def _mentions(text: str) -> bool:
     words = fold(text)
     return (
         may_give(words)
-        or b"chance" in words
-        or b"likely" in words
-        or (b"(" in words and _LIKELY.search(text) is not None)
+        or "chance" in words
+        or "likely" in words
+        or ("(" in words and _LIKELY.search(text) is not None)
     )
 
 

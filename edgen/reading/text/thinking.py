@@ -12,23 +12,24 @@ import re
 
 import msgspec
 
+from edgen.core.lazy_patterns import compile_later
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, RolePattern, RoleWords
 from edgen.reading.text.characters import fold
 
 _NAMES = "think|thinking|thought|thoughts|reasoning|reason|reflection|scratchpad|analysis|planning|plan"
-_OPEN = re.compile(rf"(?i)\n[^\S\n]{{0,40}}[<\[](?P<name>{_NAMES})[>\]]")
-_CLOSE = re.compile(rf"(?i)[<\[]/(?:{_NAMES})[>\]]")
+_OPEN = compile_later(rf"(?i)\n[^\S\n]{{0,40}}[<\[](?P<name>{_NAMES})[>\]]")
+_CLOSE = compile_later(rf"(?i)[<\[]/(?:{_NAMES})[>\]]")
 # Without an opening tag, a closing one counts only where an answer follows, not inside a sentence.
 _ORPHAN = RolePattern(
     rf"(?i)[<\[]/(?:{_NAMES})[>\]](?=[^\S\n]*+(?:\n|\Z|```|\{{\s*+\"|\*{{0,2}}(?:conversation|ROLE)\*{{0,2}}:))"
 )
 _SPOKEN = RolePattern(r"(?im)^(?>(?:[^\w\n<]|_){0,20})(?:ROLE)\b[^:\n]{0,40}:")
-_FINAL = re.compile(r"<\|channel\|>final<\|message\|>")
+_FINAL = compile_later(r"<\|channel\|>final<\|message\|>")
 
 
 _TAGS = tuple(
-    (mark + stem).encode()
+    mark + stem
     for mark in "<[/"
     for stem in ("think", "thought", "reason", "reflection", "scratchpad", "analysis", "plan")
 )
