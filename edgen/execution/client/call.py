@@ -25,9 +25,9 @@ class EstimateTooLowError(Exception):
 
 
 class Call(Excused, kw_only=True):
-    """A call in progress: the moment when it began, attempts so far, those with failed connections (`knocks`), seconds of the last one;
-    of the present attempt its maximum use, its id in the ledger, and whether it was sent. `keep`: its answer
-    holds its place until stored."""
+    """A call in progress: the moment when it began, attempts so far, those with failed connections
+    (`knocks`), seconds of the last one; of the present attempt its maximum use, its id in the ledger, and
+    whether it was sent. `keep`: its answer holds its place until stored."""
 
     request: Request
     key: bytes

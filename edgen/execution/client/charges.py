@@ -20,8 +20,8 @@ from edgen.providers import provider_of
 
 
 class Charges:
-    """The charges of a backend by its price and limits in the job. It learns how far the service counts beyond
-    the bounds."""
+    """The charges of a backend by its price and limits in the job. It learns how far the service counts
+    beyond the bounds."""
 
     def __init__(self, config: BackendConfig) -> None:
         self._price = config.price

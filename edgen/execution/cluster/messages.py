@@ -123,8 +123,8 @@ class Asked(msgspec.Struct, frozen=True, array_like=True, tag="asked"):
 
 
 class Called(msgspec.Struct, frozen=True, array_like=True, tag="called"):
-    """The result of an attempt: a reply, or why there is none. `checksum`: the reply's in the ledger, if it is
-    to the unit's open request."""
+    """The result of an attempt: a reply, or why there is none. `checksum`: the reply's in the ledger, if it
+    is to the unit's open request."""
 
     number: int
     reply: Reply | None

@@ -14,9 +14,10 @@ import heapq
 from collections import Counter
 from collections.abc import Coroutine, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from edgen.core.errors import CallError
+from edgen.core.errors import CallError, EdgenError
+from edgen.core.values import Reply
 from edgen.execution.choices import Place, share_out
 from edgen.execution.client.admission import AdmissionClosed
 from edgen.execution.client.call import Answer, Call
@@ -28,8 +29,18 @@ from edgen.execution.cluster.pool import Pool
 from edgen.execution.rollout import OutcomeRecorder
 from edgen.execution.scheduler import Work
 
-if TYPE_CHECKING:
-    from edgen.execution.cluster.scheduler import ClusterScheduler
+
+class Owner(Protocol):
+    """The scheduler whose units these are."""
+
+    stopped: EdgenError | None
+
+    def stop_for(self, error: BaseException) -> None:
+        """Stop the run for an error of a unit. Raises it if it is a bug."""
+
+    async def ask(self, rollout: RemoteRollout, failed: tuple[Call, CallError] | None) -> Reply:
+        """Return the stored reply to a rollout's request. `failed`: see ModelClient.ask. Raises CallError and
+        errors that stop the run."""
 
 
 class _PlainCall:
@@ -70,7 +81,7 @@ class Units:
     own, so its call may need no task."""
 
     def __init__(
-        self, scheduler: ClusterScheduler, work: Work, recorder: OutcomeRecorder, pool: Pool, *, plain: bool
+        self, scheduler: Owner, work: Work, recorder: OutcomeRecorder, pool: Pool, *, plain: bool
     ) -> None:
         self._scheduler, self._work, self._recorder, self._pool = scheduler, work, recorder, pool
         self._plain = plain
@@ -258,7 +269,7 @@ class Units:
             self._give_up(rollout, error)
 
     async def _ask(self, rollout: RemoteRollout, failed: tuple[Call, CallError] | None = None) -> None:
-        """Make a call that may wait for more than its turn, and tell the worker what came of it."""
+        """Make a call that may wait for more than its turn, and send the worker its result."""
         unit, request = rollout.unit, rollout.request
         assert request is not None, "its call is made"
         try:

@@ -226,9 +226,12 @@ class Writer:
         return group, True
 
     def _commit(self, connection: sqlite3.Connection, group: list[Item], stored: int) -> int:
-        """Commit one transaction; return the number of replies, which was `stored` before. Statements are grouped by kind, kinds in order of first appearance: a reply
-        is queued before its outcome, so no outcome is stored without its reply. Deletions go last: a row may
-        be deleted in the group that inserts it."""
+        """Commit one transaction; return the number of replies, which was `stored` before.
+
+        Statements are grouped by kind, kinds in order of first appearance: a reply is queued before its
+        outcome, so no outcome is stored without its reply. Deletions go last: a row may be deleted in the
+        group that inserts it.
+        """
         by_sql: dict[str, list[tuple[Any, ...]]] = {}
         for statements, _, _ in group:
             for sql, row in statements:
