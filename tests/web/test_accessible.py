@@ -19,7 +19,7 @@ from tests.web.test_voting import routes_of_the_application
 
 pytestmark = pytest.mark.integration
 
-SIGHTS = [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)]
+SIGHTS = [("light", 1280), ("dark", 390)]
 NO_PAGES = {"/events", "/static/{name}", "/people/{run}/answers.jsonl", "/play/state"}  # data, and files
 LEADS_ON = {"/task"}  # to the page of a person's task
 PAPERS = {"consent": "consent.md", "before": "before.yaml", "after": "after.yaml"}

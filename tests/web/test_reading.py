@@ -277,7 +277,7 @@ def test_hostile_texts_of_any_field_are_text(tmp_path: Path, cache: Path) -> Non
 def test_a_run_that_changes_while_it_is_shown(tmp_path: Path, cache: Path) -> None:
     place = tmp_path / "outputs" / "grows"
     job = ROOT / "jobs" / "quickstart.yaml"
-    command = ["generate", str(job), "-n", "4000", "-o", str(place)]
+    command = ["generate", str(job), "-n", "1000", "-o", str(place)]
     assert cache
     with fork_server.Popen(*command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         while not (place / "run.db").exists() and process.poll() is None:
