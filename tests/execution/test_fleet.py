@@ -21,7 +21,18 @@ from aiohttp import web
 from edgen.core.registry import find_all
 from edgen.core.values import Message
 from edgen.execution.client.prefixes import Prefixes, mark
-from tests.execution.service import Ended, Process, edgen, end, error, job_text, serve, start, write
+from tests.execution.service import (
+    CONVERSATIONS,
+    Ended,
+    Process,
+    edgen,
+    end,
+    error,
+    job_text,
+    serve,
+    start,
+    write,
+)
 from tests.execution.service import files as files_of
 from tests.execution.slotted import SlottedServer
 
@@ -80,7 +91,7 @@ async def test_calls_are_distributed_by_speed_and_nothing_is_lost_with_a_server_
         whole = await edgen("generate", job, "-o", tmp_path / "run", "--json")
         assert (alone.code, whole.code) == (0, 0), whole.err
         shares = by_server(whole.facts)
-        assert sum(shares.values()) == 300
+        assert sum(shares.values()) == CONVERSATIONS
         fast, second, slow = (shares[url] for url in urls)
         possible = rate(tmp_path / "one") * 2.25
         print(
@@ -103,11 +114,11 @@ async def test_calls_are_distributed_by_speed_and_nothing_is_lost_with_a_server_
             "--log-format",
             "json",
         )
-        while not (tmp_path / "dying" / "run.db").exists() or len(answered_at(tmp_path / "dying")) < 60:
-            await asyncio.sleep(0.1)
+        while not (tmp_path / "dying" / "run.db").exists() or len(answered_at(tmp_path / "dying")) < 30:
+            await asyncio.sleep(0.05)
         servers[1][0].send_signal(signal.SIGKILL)
         died = await end(going)
-        assert (died.code, died.facts["accepted"]) == (0, 300), died.err
+        assert (died.code, died.facts["accepted"]) == (0, CONVERSATIONS), died.err
         assert died.facts["servers"][urls[1]]["failures"] > 0
         opened = [json.loads(line) for line in died.err.splitlines() if '"circuit_opened"' in line]
         assert {event["server"] for event in opened} == {urls[1]}

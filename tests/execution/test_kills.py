@@ -14,10 +14,11 @@ pytestmark = pytest.mark.crash
 
 @pytest.mark.long
 async def test_what_is_killed_or_interrupted_at_any_step_ends_as_if_left_alone(tmp_path: Path) -> None:
-    only = ("oneshot", "an arm more", "pairs", "space expand", "export csv", "init", "machine draw", "select")
-    tally = await campaign(Options(kills=dose(8, 24), seed=5, only=only, each=dose(27, 9)), tmp_path)
+    more = ("an arm more", "space expand", "init", "machine draw")
+    only = ("oneshot", "pairs", "export csv", "select", *dose((), more))
+    tally = await campaign(Options(kills=3 * len(only), seed=5, only=only, each=9), tmp_path)
     assert not tally.wrong
-    assert tally.total >= dose(8, 24)
+    assert tally.total >= 3 * len(only)
     assert len({name for name, _ in tally.done}) == len(only)
 
 
