@@ -23,7 +23,9 @@ from tests.space.spaces import allowed_cells, conditional_spaces, plain_space
 pytestmark = pytest.mark.unit
 
 RELAXED = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=dose(15, 40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 WEIGHTS = (
     (2, 1, 1),
