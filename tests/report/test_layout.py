@@ -7,6 +7,8 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.dose import dose
 from tests.report.browser import Page, browser, chromium
 from tests.report.conftest import KINDS, MADE
