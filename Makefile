@@ -3,12 +3,13 @@
 # make check  lint, types, import contracts and unit tests: what to run before a commit
 # make test   the same with all tests
 # make test AGAIN=yes  as CI does: tests that failed run once more, alone; only those that fail twice count
+# make test-long  all of the tests that repeat themselves (kills, seeds, generated examples), of which `make test` runs a small dose
 # make slowest  all tests, and which cost the most CPU
 # make test-rl  the data on real trainers (TRL, CPU torch), in an environment of its own: .venv-rl
 # make test-real  every protocol and asker with a real, very small model in this process (98 MB)
 # make test-cluster  a real Ray cluster on this machine, whose workers and heads are killed (80 MB)
 # make proof  SmolLM2 learns from data that it made with edgen, and is tested before and after (docs/improve.md); 8 minutes
-# make without-domain  the unit tests of copies of the tree without all domains, then without each (DOMAINS="forum guided" for some)
+# make without-domain  the unit tests of copies of the tree without all domains, and with each alone (DOMAINS="forum guided": without these)
 # make bench  print the benchmarks
 # make docs   what is generated in README.md, docs/ and validators/ as it is now: outputs, schemas, pages, the picture
 # make docs-site  the documentation site in site/, out of docs/ and the docstrings
@@ -94,6 +95,11 @@ test-real: $(VENV)/.dev $(VENV)/.local
 .PHONY: test-cluster
 test-cluster: $(VENV)/.dev $(VENV)/.cluster
 	EDGEN_CLUSTER=1 $(BIN)/python -m pytest -q -p no:xdist tests/cluster
+
+.PHONY: test-long
+test-long: export EDGEN_LONG := 1
+test-long: $(VENV)/.dev
+	$(PYTEST) -n $(WORKERS) -m long $(AND_AGAIN)
 
 .PHONY: slowest
 slowest: $(VENV)/.dev

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests import ROOT
+from tests.dose import dose
 from tests.order import spread
 from tests.tiers import assign, keep_alone
 
@@ -25,7 +26,7 @@ try:
 except ImportError:  # where real trainers are tried, which needs none
     pass
 else:  # how long an example takes depends on what else this machine does
-    settings.register_profile("side by side", deadline=None)
+    settings.register_profile("side by side", deadline=None, max_examples=dose(25, 100))
     settings.load_profile("side by side")
 
 SKIPPED = 7  # the exit code where CI skipped a test; pytest's 1 means that a second try may help (.ci/again)

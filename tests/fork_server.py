@@ -32,7 +32,7 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from tests import ROOT
 
@@ -92,18 +92,9 @@ async def start(
     and `env` say otherwise, within `limits` of the system (`{resource.RLIMIT_FSIZE: bytes}`). `terminal`: what it
     reads from, and writes its remarks to."""
     loop = asyncio.get_running_loop()
-    status, theirs = socket.socketpair()
     pipes = [os.pipe(), os.pipe()]
-    wanted = {
-        "arguments": [str(each) for each in arguments], "code": code, "cwd": str(cwd or Path.cwd()),
-        "environ": dict(os.environ if env is None else env), "limits": list((limits or {}).items()),
-    }  # fmt: skip
-    request = json.dumps(wanted).encode()
-    given = [theirs.fileno(), *_files(terminal, *(write for _, write in pipes))]
-    control = server()
-    socket.send_fds(control, [len(request).to_bytes(4, "big")], given)
-    control.sendall(request)
-    theirs.close()
+    files = _files(terminal, *(write for _, write in pipes))
+    status = _ask(arguments, files, code=code, cwd=cwd, env=env, limits=limits)
     outputs = []
     for read, write in pipes:
         os.close(write)
@@ -111,9 +102,35 @@ async def start(
         protocol = functools.partial(asyncio.StreamReaderProtocol, reader)
         await loop.connect_read_pipe(protocol, os.fdopen(read, "rb"))
     status.setblocking(False)
-    pid = await loop.sock_recv(status, 4)
-    assert pid, "the server of forks has ended; its own words are on stderr"
-    return Forked(int.from_bytes(pid, "big"), status, outputs)
+    return Forked(_number(await loop.sock_recv(status, 4)), status, outputs)
+
+
+def _ask(
+    arguments: Sequence[str | Path],
+    files: Sequence[int],
+    *,
+    code: str | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    limits: Mapping[int, int] | None = None,
+) -> socket.socket:
+    """Ask the server for a fork with these files; return the socket that first gets its number, then its end."""
+    status, theirs = socket.socketpair()
+    wanted = {
+        "arguments": [str(each) for each in arguments], "code": code, "cwd": str(cwd or Path.cwd()),
+        "environ": dict(os.environ if env is None else env), "limits": list((limits or {}).items()),
+    }  # fmt: skip
+    request = json.dumps(wanted).encode()
+    control = server()
+    socket.send_fds(control, [len(request).to_bytes(4, "big")], [theirs.fileno(), *files])
+    control.sendall(request)
+    theirs.close()
+    return status
+
+
+def _number(said: bytes) -> int:
+    assert said, "the server of forks has ended; its own words are on stderr"
+    return int.from_bytes(said, "big")
 
 
 def _files(terminal: int | None, out: int, err: int) -> tuple[int, int, int]:
@@ -137,16 +154,103 @@ def run(*arguments: str | Path, **how: Any) -> subprocess.CompletedProcess[str]:
     return asyncio.run(whole())
 
 
-def popen(*arguments: str, **how: Any) -> subprocess.Popen[Any]:
-    """`edgen` with the arguments, for tests that are no coroutines. SIGINT and SIGTERM reach it; nothing else is to be
-    started before it has said something."""
-    forks = server().fileno()
-    return subprocess.Popen(
-        [f"{in_shell()}/edgen", *arguments],
-        pass_fds=[forks],
-        env={**os.environ, "EDGEN_FORKS": str(forks)},
-        **how,
-    )
+class Popen:
+    """A running command for tests that are no coroutines, also where an event loop runs: what they use of
+    `subprocess.Popen`, with texts."""
+
+    def __init__(
+        self, *arguments: str | Path, stdin: int | None = None, stdout: int | None = None,
+        stderr: int | None = None, **how: Any,
+    ) -> None:  # fmt: skip
+        own: list[int] = []
+        self.stdin: IO[str] | None = None
+        source = _nothing()
+        if stdin == subprocess.PIPE:
+            source, write = os.pipe()
+            own.append(source)
+            self.stdin = open(write, "w", encoding="utf-8")  # noqa: SIM115 - closed with the process
+        out, self.stdout = _output(stdout, 1, own)
+        err, self.stderr = (out, None) if stderr == subprocess.STDOUT else _output(stderr, 2, own)
+        self._status = _ask(arguments, (source, out, err), **how)
+        for file in own:
+            os.close(file)
+        self.pid = _number(self._status.recv(4))
+        self.returncode: int | None = None
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            self._status.settimeout(timeout)
+            try:
+                code = self._status.recv(100)
+            except (TimeoutError, BlockingIOError):
+                raise subprocess.TimeoutExpired(f"fork {self.pid}", timeout or 0) from None
+            self._status.close()
+            self.returncode = int(code or -signal.SIGKILL)
+        return self.returncode
+
+    def poll(self) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):  # its end is still to be heard of
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, text: str = "", timeout: float | None = None) -> tuple[str, str]:
+        """Give it a text, read all that it says, and wait for its end."""
+        said = ["", ""]
+        reading = [
+            threading.Thread(target=lambda at=at, file=file: said.__setitem__(at, file.read()), daemon=True)
+            for at, file in enumerate((self.stdout, self.stderr))
+            if file is not None and not file.closed
+        ]
+        for each in reading:
+            each.start()
+        if self.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self.stdin.write(text)
+                self.stdin.close()
+        self.wait(timeout)
+        for each in reading:
+            each.join(timeout)
+        return said[0], said[1]
+
+    def __enter__(self) -> Popen:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in (self.stdin, self.stdout, self.stderr):
+            if file is not None:
+                file.close()
+        self.wait()
+
+
+def _output(wanted: int | None, inherited: int, own: list[int]) -> tuple[int, IO[str] | None]:
+    """Return the file that a command writes to, and, where that is a pipe, the end that is read here."""
+    if wanted is None or wanted >= 0:
+        return (inherited if wanted is None else wanted), None
+    if wanted == subprocess.DEVNULL:
+        own.append(file := os.open(os.devnull, os.O_WRONLY))
+        return file, None
+    read, write = os.pipe()
+    own.append(write)
+    return write, open(read, encoding="utf-8", errors="backslashreplace")
+
+
+def finish(*arguments: str | Path, text: str = "", **how: Any) -> subprocess.CompletedProcess[str]:
+    """Run `edgen` to its end where an event loop runs already, as Playwright's does: `run` elsewhere."""
+    files = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.PIPE if text else None}
+    with Popen(*arguments, **files, **how) as process:  # type: ignore[arg-type]
+        out, err = process.communicate(text, 300)
+        return subprocess.CompletedProcess(arguments, process.wait(), out, err)
 
 
 @functools.cache

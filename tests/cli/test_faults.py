@@ -15,6 +15,7 @@ import pytest
 from edgen.core.files import temporary
 from tests import ROOT, fork_server
 from tests.cli.command import Command
+from tests.dose import dose
 
 JOB = ROOT / "jobs" / "quickstart.yaml"
 ARMS = "arms={plain: {}, json: {prompt: education_dialogue_json}}"
@@ -103,13 +104,14 @@ def test_a_ledger_with_another_name_elsewhere_is_still_refused(command: Command,
     assert (tmp_path / "mine.db").exists()
 
 
+@pytest.mark.long
 @pytest.mark.crash
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_while_python_starts_and_edgen_plans_prints_no_traceback(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     rng = random.Random(number)
-    for count in range(4):
+    for count in range(dose(1, 4)):
         process = subprocess.Popen(
             [
                 sys.executable,

@@ -25,13 +25,12 @@ SELFPLAY = ROOT / "jobs" / "selfplay.yaml"
 
 
 def play(*arguments: str | Path, typed: str) -> subprocess.CompletedProcess[str]:
-    process = fork_server.popen(
+    process = fork_server.Popen(
         "play",
         *map(str, arguments),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     )
     out, err = process.communicate(typed, timeout=90)
     return subprocess.CompletedProcess(["edgen"], process.returncode, out, err)

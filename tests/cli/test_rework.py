@@ -23,7 +23,7 @@ PROMPT = (ROOT / "prompts" / "education_dialogue_json.j2").read_text()
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The address of a simulator of its own."""
-    process = fork_server.popen("simulator", "--port", "0", stderr=subprocess.PIPE, text=True)
+    process = fork_server.Popen("simulator", "--port", "0", stderr=subprocess.PIPE)
     assert process.stderr is not None
     found = re.search(r"http://127\.0\.0\.1:\d+/v1", process.stderr.readline())
     assert found is not None

@@ -18,9 +18,9 @@ from tests import fork_server
 
 
 @contextmanager
-def simulator(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def simulator(*options: str) -> Iterator[tuple[fork_server.Popen, str]]:
     """A running `edgen simulator` on a port of its own, and its OpenAI base URL."""
-    process = fork_server.popen("simulator", "--port", "0", *options, stderr=subprocess.PIPE, text=True)
+    process = fork_server.Popen("simulator", "--port", "0", *options, stderr=subprocess.PIPE)
     assert process.stderr is not None
     try:
         line = process.stderr.readline()

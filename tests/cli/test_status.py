@@ -126,7 +126,7 @@ def test_on_a_terminal_the_screen_changes_in_place(
     monkeypatch.setenv("TERM", "xterm")
     assert command("generate", job(tmp_path), "-o", tmp_path / "run").code == 0
     ours, theirs = pty.openpty()
-    watching = fork_server.popen(
+    watching = fork_server.Popen(
         "status", str(tmp_path / "run"), "--watch", stdout=theirs, stderr=subprocess.PIPE
     )
     os.close(theirs)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.command import Command
+from tests.cli.command import Command, call
 
 VAST = 1 << 40  # conversations
 MANY = 1 << 20  # replicates, the most that a job may name
@@ -68,6 +70,21 @@ def interrupted(command: Command, folder: Path, name: str, **changes: Any) -> tu
     return path, folder / name
 
 
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """A folder with two interrupted runs of so many replicates, made once: to be copied."""
+
+    @functools.cache
+    def make(replicates: int) -> Path:
+        folder = tmp_path_factory.mktemp("stopped")
+        for name in ("run", "other"):
+            path = job(folder, name, limits={"in_flight": 4, "max_tokens": 6000}, replicates=replicates)
+            assert call("generate", path, "-o", folder / name) == 4
+        return folder
+
+    return make
+
+
 def read(command: Command, name: str, **names: Any) -> tuple[int, str]:
     code, arguments = READS[name]
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
@@ -79,10 +96,12 @@ def read(command: Command, name: str, **names: Any) -> tuple[int, str]:
 
 @pytest.mark.parametrize("name", READS)
 @pytest.mark.parametrize("replicates", [1, MANY])
-def test_an_interrupted_run_is_read(command: Command, tmp_path: Path, name: str, replicates: int) -> None:
-    path, run = interrupted(command, tmp_path, "run", replicates=replicates)
-    other = interrupted(command, tmp_path, "other", replicates=replicates)[1] if name == "compare" else run
-    wrong, said = read(command, name, run=run, other=other, folder=tmp_path, job=path, first=0)
+def test_an_interrupted_run_is_read(
+    command: Command, tmp_path: Path, name: str, replicates: int, stopped: Callable[[int], Path]
+) -> None:
+    folder = shutil.copytree(stopped(replicates), tmp_path / "stopped")
+    path, run, other = (folder / one for one in ("run.yaml", "run", "other"))
+    wrong, said = read(command, name, run=run, other=other, folder=folder, job=path, first=0)
     if name == "validate":
         assert wrong == 2, "what is not finished has no shards"
     else:

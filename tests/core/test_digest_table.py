@@ -44,7 +44,7 @@ def test_digests_in_one_shard() -> None:
 def test_bytes_an_entry(numbered: bool, most: int) -> None:
     tracemalloc.start()
     table = DigestTable(numbered=numbered)
-    for number in range(100_000):
+    for number in range(12_500):
         table.setdefault(hash64(str(number)), number)
     used = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

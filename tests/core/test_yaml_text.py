@@ -14,6 +14,7 @@ from edgen.config import load_job
 from edgen.core.errors import JobError
 from edgen.core.yaml_text import MAX_SIZE, PARSERS, Parser, YamlError, values
 from edgen.core.yaml_values import build, read_yaml
+from tests.dose import dose
 
 
 @pytest.fixture(params=PARSERS, ids=lambda parser: parser.__name__)
@@ -154,7 +155,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=dose(75, 300))
 @given(st.lists(st.sampled_from(PIECES), max_size=10).map("".join))
 def test_what_is_read_at_all_is_read_as_pyyaml_reads_it(text: str) -> None:
     """Without libyaml too. Where one of them refuses a text, the other may take it: their messages differ as well. A

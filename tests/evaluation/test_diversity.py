@@ -24,6 +24,7 @@ from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.distinct_counter import DistinctCounter
 from edgen.evaluation.texts.self_bleu import SelfBleuSample, self_bleu
 from edgen.reading.detect import words
+from tests.dose import dose
 from tests.evaluation.said import lesson
 from tests.late import Late
 
@@ -82,7 +83,7 @@ def test_blocks_and_growth_are_what_slices_give() -> None:
     assert result.growth[-1].tokens == result.tokens == len(flat)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=dose(15, 60), deadline=None)
 @given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=40), max_size=30), st.integers(1, 50))
 def test_words_that_wait_in_a_file_are_those_that_were_told(texts: list[list[str]], chunk: int) -> None:
     corpus, whole = Corpus(chunk), Corpus()
@@ -201,7 +202,7 @@ def test_a_vocabulary_that_grows_by_a_power_has_that_power() -> None:
     assert result.heaps_k == pytest.approx(1.0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=dose(15, 60), deadline=None)
 @given(TEXTS)
 def test_self_bleu_is_nltks(texts: list[list[str]]) -> None:
     smooth = bleu_score.SmoothingFunction().method1

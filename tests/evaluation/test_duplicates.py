@@ -20,6 +20,7 @@ from edgen.evaluation.sample import Sample, cut
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import matches, walk
 from edgen.evaluation.texts.shingles import CorpusShingles, GatheredShingles, ShinglePart
+from tests.dose import dose
 from tests.evaluation.said import lesson
 from tests.timing import takes_under
 
@@ -126,7 +127,7 @@ def test_every_pair_above_the_threshold_is_found_and_none_below() -> None:
     assert alike(texts) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=dose(15, 60), deadline=None)
 @given(st.lists(st.lists(st.sampled_from("ab"), max_size=5), max_size=8))
 def test_short_texts(texts: list[list[str]]) -> None:
     expected = {

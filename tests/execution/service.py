@@ -107,12 +107,15 @@ def port_of(service: Service) -> int:
     return int(service.url.split(":")[2].split("/")[0])
 
 
+CONVERSATIONS = 120  # of a job that says nothing else
+
+
 def job_text(url: str, **changes: Any) -> str:
     """A job for the service, as YAML (which JSON is)."""
     job: dict[str, Any] = {
         "name": "t",
         "seed": 3,
-        "conversations": 300,
+        "conversations": CONVERSATIONS,
         "space": "education_dialogue",
         "prompt": "education_dialogue",
         "backends": {"default": {"type": "openai", "model": "recorded", "base_url": url, "seed": "auto"}},

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from edgen.api.status import read_status
+from tests.dose import dose
 from tests.execution.service import Service, edgen, end, equation, files, job_text, serve, start
 from tests.execution.test_kill import stored_calls
 
@@ -58,6 +59,7 @@ async def test_the_shared_prefix_is_asked_and_paid_for_once(tmp_path: Path) -> N
     assert ended.facts["calls"]["made"] == bases + own + 3 * SCENARIOS == service.asked.total()
 
 
+@pytest.mark.long
 @pytest.mark.crash
 async def test_killed_in_the_middle_of_conversations_it_goes_on_at_the_turn_it_came_to(
     tmp_path: Path,
@@ -71,7 +73,7 @@ async def test_killed_in_the_middle_of_conversations_it_goes_on_at_the_turn_it_c
         calls = service.asked.total()
         service.asked.clear()
         folder = tmp_path / "killed"
-        for _ in range(6):
+        for _ in range(dose(2, 6)):
             before, asked = stored_calls(folder), Counter(service.asked)
             process = await start("generate", job, "-o", folder, "--json")
             aim = service.asked.total() + rng.randint(5, calls // 7)

@@ -17,9 +17,10 @@ from edgen.core.errors import RunError
 from edgen.core.values import Message
 from edgen.simulator.text import respond
 from edgen.store.ledger import charged_at
+from tests.dose import dose
 from tests.execution.service import Service, edgen, end, equation, files, job_text, serve, start, write
 
-KILLS = 6  # of each shape
+KILLS = dose(3, 6)  # of each shape
 IN_FLIGHT = 6
 PRICE = {"prompt": 0.15, "completion": 0.6}
 SHAPES: dict[str, dict[str, Any]] = {
@@ -104,6 +105,7 @@ def stored_seeds(folder: Path) -> int:
         return int(ledger.execute("SELECT COUNT(*) FROM replies").fetchone()[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.crash
 async def test_no_kill_gets_a_run_past_its_cap(tmp_path: Path, shape: str) -> None:

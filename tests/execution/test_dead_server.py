@@ -56,12 +56,12 @@ async def outlive(service: Dying, *arguments: str | Path) -> Ended:
 
 
 @pytest.mark.parametrize("death", ["hangs", "fails"])
-@pytest.mark.parametrize("lives", [0, 60])
+@pytest.mark.parametrize("lives", [0, 30])
 async def test_a_run_ends_by_itself_and_goes_on_later(tmp_path: Path, death: str, lives: int) -> None:
     limits = {"in_flight": 16, "give_up_after": GIVE_UP_AFTER}
     async with serve(Dying(lives, death)) as service:
         assert isinstance(service, Dying)
-        job = write(tmp_path / "job.yaml", job_text(service.url, conversations=100, limits=limits))
+        job = write(tmp_path / "job.yaml", job_text(service.url, conversations=50, limits=limits))
         service.last = time.monotonic() + 1 if not lives else 0.0  # it takes a moment to start
         ended = await outlive(service, job, "-o", tmp_path / "run")
         assert ended.facts["calls"]["made"] == lives

@@ -26,6 +26,7 @@ from edgen.simulator.text import respond
 from edgen.space import load_space
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
+from tests.dose import dose
 from tests.execution import service as served
 from tests.execution.batch.test_batch_kill import backend, simulator
 from tests.execution.service import Service, equation, files
@@ -458,9 +459,10 @@ async def killed_and_ended(folder: Path, kills: int, conversations: int) -> None
     assert labels(folder / "killed") == labels(folder / "calm") != b""
 
 
+@pytest.mark.long
 @pytest.mark.crash
-async def test_killed_six_times_a_run_with_gates_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    await killed_and_ended(tmp_path, 6, 20)
+async def test_killed_again_and_again_a_run_with_gates_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    await killed_and_ended(tmp_path, dose(2, 6), 20)
 
 
 @pytest.mark.crash

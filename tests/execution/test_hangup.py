@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import fork_server
-from tests.execution.service import Service, edgen, job_text, serve
+from tests.execution.service import CONVERSATIONS, Service, edgen, job_text, serve
 
 pytestmark = pytest.mark.crash
 
@@ -45,7 +45,7 @@ async def test_a_terminal_that_is_closed_ends_the_run_cleanly(tmp_path: Path) ->
         os.close(theirs)
         os.close(ours)  # whoever writes to the terminal from now on gets an error
         assert await asyncio.wait_for(process.wait(), 60) == 129
-        assert service.asked.total() < 300
+        assert service.asked.total() < CONVERSATIONS
         status = await edgen("status", tmp_path / "run", "--json")
         assert status.facts["state"] == "stopped"
         assert status.facts["calls"]["made"] == service.answered.total(), "what was in flight is kept"

@@ -13,12 +13,13 @@ import pytest
 from edgen.api.status import read_status
 from edgen.core.values import Address
 from edgen.protocols.base import call_seed
+from tests.dose import dose
 from tests.execution.service import Service, edgen, end, equation, files, job_text, serve, start
 
 pytestmark = pytest.mark.crash
 
-KILLS = 12
-CONVERSATIONS = 300
+KILLS = dose(4, 12)
+CONVERSATIONS = dose(120, 300)
 IN_FLIGHT = 16
 
 
@@ -34,6 +35,7 @@ def stored_calls(folder: Path) -> set[int]:
     return {call_seed(3, Address(*row)) for row in rows}
 
 
+@pytest.mark.long
 async def test_killed_at_random_moments_a_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
     rng = random.Random(21)
     async with serve(Service(latency=0.02)) as service:

@@ -7,26 +7,31 @@ from pathlib import Path
 import pytest
 
 from bench.kills.campaign import Options, campaign
+from tests.dose import dose
 
 pytestmark = pytest.mark.crash
 
 
+@pytest.mark.long
 async def test_what_is_killed_or_interrupted_at_any_step_ends_as_if_left_alone(tmp_path: Path) -> None:
-    only = ("oneshot", "an arm more", "pairs", "space expand", "export csv", "init", "machine draw", "select")
-    tally = await campaign(Options(kills=24, seed=5, only=only, each=9), tmp_path)
+    more = ("an arm more", "space expand", "init", "machine draw")
+    only = ("oneshot", "pairs", "export csv", "select", *dose((), more))
+    tally = await campaign(Options(kills=3 * len(only), seed=5, only=only, each=9), tmp_path)
     assert not tally.wrong
-    assert tally.total >= 24
+    assert tally.total >= 3 * len(only)
     assert len({name for name, _ in tally.done}) == len(only)
 
 
+@pytest.mark.long
 async def test_a_disk_that_fails_at_any_step_is_told_in_a_sentence(tmp_path: Path) -> None:
     only = ("oneshot", "export csv", "stats", "merge", "machine draw")
-    tally = await campaign(Options(kills=12, seed=6, only=only, each=8, faults=True), tmp_path)
+    tally = await campaign(Options(kills=dose(5, 12), seed=6, only=only, each=8, faults=True), tmp_path)
     assert not tally.wrong
-    assert tally.total >= 12
+    assert tally.total >= dose(5, 12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("only", ["pairs", "arms with labels"])
 async def test_a_signal_while_a_ledger_is_made_says_nothing_false(tmp_path: Path, only: str) -> None:
-    tally = await campaign(Options(kills=6, seed=7, only=(only,), each=3), tmp_path)
+    tally = await campaign(Options(kills=dose(2, 6), seed=7, only=(only,), each=3), tmp_path)
     assert not tally.wrong

@@ -18,6 +18,7 @@ from edgen.config import load_job
 from edgen.core.errors import InputError
 from edgen.providers.llamacpp.installed import SMALLEST_PACKAGE, SMALLEST_VERSION, find_installed
 from tests import ROOT
+from tests.dose import dose
 from tests.execution.service import edgen, end, files, job_text, start
 from tests.providers import llama
 
@@ -142,14 +143,18 @@ async def test_a_run_that_only_a_model_could_end_stops_and_goes_on(project: Path
     assert (await edgen("generate", job, "-o", project / "run", "--yes")).code == 0
 
 
+COUNT = dose(60, 120)
+
+
+@pytest.mark.long
 @pytest.mark.crash
 async def test_killed_and_resumed_a_run_has_the_same_bytes(project: Path) -> None:
-    job = write_job(project, conversations=120)
+    job = write_job(project, conversations=COUNT)
     calm = await edgen("generate", job, "-o", project / "calm", "--json")
     assert calm.code == 0, calm.err
     rng, kills = random.Random(4), 0
     folder = project / "killed"
-    while kills < 4:
+    while kills < dose(2, 4):
         before = stored(folder)
         process = await start("generate", job, "-o", folder, "--json")
         aim = before + rng.randint(1, 25)
@@ -160,7 +165,7 @@ async def test_killed_and_resumed_a_run_has_the_same_bytes(project: Path) -> Non
             process.kill()
             kills += 1
         await end(process)
-        assert stored(folder) < 120, "it was killed too late to show anything"
+        assert stored(folder) < COUNT, "it was killed too late to show anything"
     ended = await edgen("generate", job, "-o", folder, "--json")
     assert ended.code == 0, ended.err
     assert ended.facts["calls"]["made"] == calm.facts["calls"]["made"]

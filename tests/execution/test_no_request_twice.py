@@ -15,6 +15,7 @@ from aiohttp import web
 
 from bench import real
 from edgen.core.errors import EdgenError
+from tests.dose import dose
 from tests.execution.service import Service, completion
 
 pytestmark = pytest.mark.integration
@@ -63,8 +64,11 @@ def served(service: Service) -> Iterator[str]:
     thread.join(10)
 
 
-@pytest.mark.parametrize("useless", [False, True])
-@pytest.mark.parametrize("forms", ["schema", "prose"])
+WHOLE = (("schema", True), ("prose", False))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("forms", "useless"), [*dose((), WHOLE), ("schema", False), ("prose", True)])
 def test_no_request_is_sent_twice(useless: bool, forms: str, tmp_path: Path) -> None:
     service = Recorder(useless=useless)
     with served(service) as url:

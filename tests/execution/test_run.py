@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 
 from tests.execution.service import (
+    CONVERSATIONS,
     Service,
     completion,
     edgen,
@@ -102,7 +103,7 @@ async def test_a_refused_key_stops_at_once_and_the_run_goes_on_later(tmp_path: P
         service.trouble = None
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
         assert ended.code == 0
-        assert service.answered.total() == 300
+        assert service.answered.total() == CONVERSATIONS
 
 
 async def test_a_server_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:

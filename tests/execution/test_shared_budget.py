@@ -20,6 +20,7 @@ from edgen.store.budget_book import PICO, BudgetBook
 from edgen.store.ledger import LedgerReader
 from edgen.store.ledger.writer import Writer
 from tests import ROOT
+from tests.dose import dose
 from tests.execution.service import edgen, end, job_text, serve, start, write
 from tests.execution.test_budget import PRICE, Counting
 from tests.privileges import bound_by_permissions
@@ -94,6 +95,7 @@ async def test_status_shows_what_is_left_of_it(tmp_path: Path) -> None:
         assert f"{budget}: there is no such file" in gone.out
 
 
+@pytest.mark.long
 @pytest.mark.crash
 async def test_kills_of_several_runs_never_get_past_it(tmp_path: Path) -> None:
     rng = random.Random(11)
@@ -102,7 +104,7 @@ async def test_kills_of_several_runs_never_get_past_it(tmp_path: Path) -> None:
         cap = 0.05
         budget = budget_file(tmp_path, cap)
         job = job_file(tmp_path, service, budget, conversations=120)
-        for _ in range(5):
+        for _ in range(dose(2, 5)):
             started = [await start("generate", job, "-o", tmp_path / f"run{n}") for n in range(3)]
             await asyncio.sleep(rng.uniform(0.5, 1.5))
             for process in started:

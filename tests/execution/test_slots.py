@@ -73,8 +73,10 @@ async def test_timeouts_are_told_next_to_retries(tmp_path: Path) -> None:
     assert again.facts["timeouts"] == timeouts
 
 
-async def ask_sixty(server: llama.Server, timeout: float, **limits: int) -> tuple[float, int]:
-    """Make 60 calls at once within the limits; return the seconds that all answers took, and the timeouts."""
+async def ask_at_once(
+    server: llama.Server, timeout: float, calls: int = 60, **limits: int
+) -> tuple[float, int]:
+    """Make calls at once within the limits; return the seconds that all answers took, and the timeouts."""
     config = OpenAIConfig(
         model=server.model,
         base_url=server.base_url,
@@ -93,7 +95,7 @@ async def ask_sixty(server: llama.Server, timeout: float, **limits: int) -> tupl
     backend = make(config, timeout=timeout, connections=300, environ={})
     client = make_clients(CallSettings.of(job), {"default": backend}, ["default"])["default"]
     started = time.monotonic()
-    asked = [client.ask(Request(Address(i, 0), (Message("user", f"Say {i}"),), seed=i)) for i in range(60)]
+    asked = [client.ask(Request(Address(i, 0), (Message("user", f"Say {i}"),), seed=i)) for i in range(calls)]
     try:
         await asyncio.gather(*asked)  # raises the first failure
         return time.monotonic() - started, client.timeouts
@@ -103,11 +105,11 @@ async def ask_sixty(server: llama.Server, timeout: float, **limits: int) -> tupl
 
 async def test_sixty_calls_to_a_real_server_with_two_slots(tmp_path: Path) -> None:
     with llama.running(tmp_path, context=1024, key="") as server:
-        await ask_sixty(server, 60.0, in_flight=2)
+        await ask_at_once(server, 60.0, 6, in_flight=2)
         for _ in range(3):  # once more where other work came in between the two
-            least, _ = await ask_sixty(server, 60.0, in_flight=2)
+            least, _ = await ask_at_once(server, 60.0, in_flight=2)
             # A queue of 30 calls for each slot would need half of that time.
-            seconds, timeouts = await ask_sixty(server, max(1.0, 0.25 * least))
+            seconds, timeouts = await ask_at_once(server, max(1.0, 0.25 * least))
             if not timeouts:
                 break
     print(

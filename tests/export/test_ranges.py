@@ -96,19 +96,18 @@ def test_layers_are_divided_with_what_is_left_out_of_them(runs: list[Path], proc
     )
 
 
-@pytest.mark.parametrize("name", ["hf", "csv", "trl-conversation"])
-def test_the_command_writes_the_same_bytes(name: str, tmp_path: Path, runs: list[Path]) -> None:
-    many = tmp_path / "many"
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of more scenarios than a range has, with pairs."""
+    folder = tmp_path_factory.mktemp("many") / "run"
     job = ROOT / "jobs" / "quickstart.yaml"
-    edgen.generate(
-        job,
-        conversations=1300,
-        replicates=2 if name == "trl-conversation" else 1,
-        output=many,
-        progress=False,
-    )
-    if name == "trl-conversation":
-        assert call("pairs", many, "--signal", "probability") == 0
+    edgen.generate(job, conversations=1100, replicates=2, output=folder, progress=False)
+    assert call("pairs", folder, "--signal", "probability") == 0
+    return folder
+
+
+@pytest.mark.parametrize("name", ["hf", "csv", "trl-conversation"])
+def test_the_command_writes_the_same_bytes(name: str, tmp_path: Path, many: Path) -> None:
     edgen.open(many).export(name, tmp_path / "a" / "out")
     assert call("export", many, "--to", name, "-o", tmp_path / "b" / "out", "--workers", "2") == 0
     assert files_in(tmp_path / "a") == files_in(tmp_path / "b")

@@ -14,6 +14,7 @@ import jsonschema_rs
 import pytest
 
 from edgen.core.resources import find
+from tests.dose import dose
 from tests.execution.service import ROOT, Service, edgen, end, job_text, serve, start, until_it_says
 
 pytestmark = pytest.mark.integration
@@ -56,13 +57,14 @@ async def made_run(folder: Path, conversations: int) -> Path:
     return run
 
 
+@pytest.mark.long
 @pytest.mark.crash
-async def test_fifteen_hundred_pairs_killed_resumed_and_small(tmp_path: Path) -> None:
+async def test_many_pairs_killed_resumed_and_small(tmp_path: Path) -> None:
     few = await made_run(tmp_path, conversations=2)
     _, _, least = await measured("pairs", few, "--by", "oracle", "--json")
-    folder = await made_run(tmp_path, conversations=255)
+    folder = await made_run(tmp_path, conversations=dose(60, 255))
     process = await start("pairs", folder, "--by", "oracle", "--json")
-    while process.returncode is None and judged(folder) < 300:
+    while process.returncode is None and judged(folder) < dose(80, 300):
         await asyncio.sleep(0.05)
     assert process.returncode is None, "it was to be killed in the middle"
     process.kill()
@@ -71,10 +73,13 @@ async def test_fifteen_hundred_pairs_killed_resumed_and_small(tmp_path: Path) ->
     assert not (folder / "pairs" / "pairs.jsonl").exists()
 
     code, out, peak = await measured("pairs", folder, "--by", "oracle", "--json")
+    planned = dose(360, 1_530)
     facts = json.loads(out)
     assert code == 0
-    assert peak - least < MEMORY, f"{least / 2**20:.0f} MB for 12 pairs, {peak / 2**20:.0f} MB for 1,530"
-    assert facts["planned"] == 1_530
+    assert peak - least < MEMORY, (
+        f"{least / 2**20:.0f} MB for 12 pairs, {peak / 2**20:.0f} MB for {planned:,}"
+    )
+    assert facts["planned"] == planned
     ended = facts["judged"] + sum(facts["rejected"].values()) + sum(facts["failed"].values())
     assert facts["planned"] == ended + facts["pending"]
     assert facts["pending"] == 0
@@ -89,10 +94,11 @@ async def test_fifteen_hundred_pairs_killed_resumed_and_small(tmp_path: Path) ->
             validator.validate(pair)
             assert splits.setdefault(pair["scenario"], pair["split"]) == pair["split"]
             count[pair["label"] is not None] += 1
-    assert count.total() == 1_530
+    assert count.total() == planned
     assert count[True] == sum(facts["pairs"].values())
 
 
+@pytest.mark.long
 @pytest.mark.crash
 async def test_killed_at_any_moment_no_verdict_is_asked_for_twice_and_the_pairs_are_the_same(
     tmp_path: Path,
@@ -105,7 +111,7 @@ async def test_killed_at_any_moment_no_verdict_is_asked_for_twice_and_the_pairs_
             job_text(service.url, conversations=20, replicates=4, backends=backends, limits={"in_flight": 8})
         )
         assert (await edgen("generate", job, "-o", folder)).code == 0
-        for _ in range(3):
+        for _ in range(dose(2, 3)):
             asked = service.asked.total()
             process = await start("pairs", folder, "--by", "oracle")
             while process.returncode is None and service.asked.total() < asked + 40:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from edgen.preferences import evaluator_appeals, judge_directed
 from edgen.preferences.text_forms import Forms, find_needs, read_sections
+from tests.dose import dose
 from tests.preferences.test_directed import LESSONS, SPEAKING, listed
 from tests.simulator import lessons
 
@@ -41,11 +42,12 @@ TEXTS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("forms", FORMS.values(), ids=FORMS)
 def test_every_form_that_matches_is_chosen(forms: Callable[[], Forms]) -> None:
     """In the case that it has and in others, with the Turkish letters that any case takes for an i."""
     searched = forms()
-    for text in TEXTS:
+    for text in TEXTS[:: dose(4, 1)]:
         for one in (text, text.upper(), text.title(), text.replace("i", "İ"), text.replace("I", "ı")):
             shown = "\n".join(unicodedata.normalize("NFKC", one).splitlines())
             chosen = searched.choose(shown)
@@ -54,7 +56,8 @@ def test_every_form_that_matches_is_chosen(forms: Callable[[], Forms]) -> None:
                     assert form in chosen[name], (form.pattern, shown)
 
 
-@settings(max_examples=400)
+@pytest.mark.long
+@settings(max_examples=dose(100, 400))
 @given(st.data())
 def test_what_a_form_was_made_to_match_holds_what_it_needs(data: st.DataObject) -> None:
     name, form, texts = data.draw(st.sampled_from(matching()))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from edgen.core.errors import TemplateError
 from edgen.prompting import load_prompt
 from edgen.prompting.check import MAX_NESTED, MAX_OPERANDS, MAX_PIECES
+from tests.dose import dose
 
 VALUES = {"topic": "Tides", "index": 3}
 
@@ -124,7 +125,9 @@ PIECES = (
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=dose(25, 100), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_every_text_is_rendered_or_refused(tmp_path: Path, text: str) -> None:
     try:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from edgen.reading import Repair, clean_turn, is_plain
 from edgen.reading import released_turns as cleaning
 from edgen.validation.speech import read_turn
+from tests.dose import dose
 
 DEBRIS, TAG, EMPTY = ("stray_debris",), ("stage_tag",), ("empty_turn",)
 
@@ -80,7 +81,7 @@ WORDS = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=dose(75, 300))
 @given(PLAIN | WORDS.map("".join) | st.text(max_size=20))
 def test_what_is_plain_at_a_glance_is_so_when_looked_at_closely(text: str) -> None:
     if is_plain(text):

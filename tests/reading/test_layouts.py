@@ -16,6 +16,7 @@ from edgen.reading import dump, read
 from edgen.reading.roles import TEACHER_STUDENT
 from edgen.reading.text.quotes import CLOSERS
 from tests.cases import each
+from tests.dose import dose
 from tests.reading.test_properties import TOKENS, check
 
 ALIASES = TEACHER_STUDENT.aliases
@@ -41,7 +42,7 @@ MORE: dict[str, Callable[[int], str]] = {
 }
 ALL = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **MORE}
 CLEAN = 5  # replies of each layout
-MUTATIONS = 60  # of each layout
+MUTATIONS = dose(20, 60)  # of each layout
 
 HEADS = [
     "", "Conversation:\n", "# Conversation\n", "**Conversation:**\n\n", "### The Dialogue:\n", "Transcript\n",
@@ -131,6 +132,7 @@ def mutated(text: str, draw: random.Random) -> str:
     return text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", ALL)
 def test_mutations_of_each_layout(layout: str) -> None:
     draw = random.Random(layout)
@@ -151,14 +153,15 @@ def short(text: str, draw: random.Random) -> str:
     return thought[:60] + tag + "\n".join([*lines[:keep], *lines[-keep - 4 :]])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_lines_in_every_manner(seed: int) -> None:
     """Made from parts: heads, ways to write a role, odd texts, foots."""
     draw = random.Random(seed)
-    results = [read(composed(draw)) for _ in range(500)]
+    results = [read(composed(draw)) for _ in range(dose(150, 500))]
     for result in results:
         check(result)
-    assert sum(isinstance(result, Conversation) for result in results) > 250
+    assert sum(isinstance(result, Conversation) for result in results) > len(results) / 2
 
 
 def composed(draw: random.Random) -> str:

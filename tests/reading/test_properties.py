@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from edgen.core.values import END_MARKER, ROLES, Conversation, Rejection, Role, Turn
 from edgen.reading import Repair, dump, read
 from edgen.reading.text.quotes import is_silent
+from tests.dose import dose
 
 MARKER = re.compile(r"\[\s*end\s+of\s+(?:the\s+)?conversation\s*\]", re.IGNORECASE)
 
@@ -64,7 +65,7 @@ def check(result: Conversation | Rejection) -> None:
 
 
 @given(conversations(spoken()))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=dose(15, 50))
 def test_what_was_dumped_reads_back(conversation: Conversation) -> None:
     assert read(dump(conversation)) == conversation
 
@@ -76,7 +77,7 @@ def test_any_text_is_read_without_an_exception(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=40).map("".join))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=dose(50, 200))
 def test_any_heap_of_layout_is_read_without_an_exception(text: str) -> None:
     result = read(text)
     check(result)
@@ -95,7 +96,7 @@ PLAIN = (
 
 
 @given(conversations(PLAIN))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=dose(15, 50))
 def test_the_published_layout_reads_back(conversation: Conversation) -> None:
     """Plain texts come back from the layout that the prompt asks for, however they are marked."""
     lines = [f'   {turn.role}:  "{turn.text}",' for turn in conversation.turns]
@@ -113,7 +114,7 @@ def test_the_published_layout_reads_back(conversation: Conversation) -> None:
 
 
 @given(conversations(PLAIN))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=dose(15, 50))
 def test_plain_lines_read_back(conversation: Conversation) -> None:
     """Without quotation marks or brackets, the sentences' own marks stay."""
     result = read("\n".join(f"{turn.role}: {turn.text}" for turn in conversation.turns))
@@ -122,7 +123,7 @@ def test_plain_lines_read_back(conversation: Conversation) -> None:
 
 
 @given(conversations(spoken().filter(lambda text: not is_silent(text))))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=dose(15, 50))
 def test_json_texts_stay_to_the_letter(conversation: Conversation) -> None:
     """In plain JSON, too, nothing is taken for layout: quotation marks, role names and commas stay."""
     value = {"conversation": [{"role": t.role, "text": t.text} for t in conversation.turns]}

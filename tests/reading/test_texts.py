@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.answers.texts import read_texts
+from tests.dose import dose
 
 TWO = ["Take CS1.", 'Or, "if" you like: CS2?']
 READ = {
@@ -69,7 +70,7 @@ def test_of_a_list_that_was_cut_off_the_whole_ones_stand() -> None:
     assert read_texts("1. whole\n2. also whole\n3. hal", 3, finish_reason="length") == ["whole", "also whole"]
 
 
-@settings(max_examples=40)
+@settings(max_examples=dose(15, 40))
 @given(st.text(max_size=60) | st.text(alphabet='[]{}"1.):-* \n\\<>', max_size=60), st.integers(1, 3))
 def test_anything_is_read_or_refused(text: str, count: int) -> None:
     found = read_texts(text, count)

@@ -20,6 +20,7 @@ from edgen.reading.one_turn.reader import TurnReply, read_turn
 from edgen.reading.text.marker import find_marker
 from edgen.reading.text.quotes import is_silent, trim
 from tests.cases import each
+from tests.dose import dose
 from tests.reading.test_cost import SHAPES
 from tests.reading.test_properties import TOKENS
 from tests.timing import takes_under
@@ -295,7 +296,7 @@ WORDS = [
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=40).map("".join), st.sampled_from(ROLES))
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=dose(62, 250))
 def test_any_heap_of_layout_is_read_without_an_exception(text: str, role: Role) -> None:
     result = read_turn(text, role)
     check(result)
@@ -324,7 +325,7 @@ PLAIN = st.text(
 
 
 @given(st.lists(PLAIN, max_size=4).map("\n".join), st.sampled_from(ROLES))
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=dose(30, 120))
 def test_plain_text_stays_to_the_letter(text: str, role: Role) -> None:
     stripped = text.strip()
     if trim(text) != stripped or is_silent(stripped) or find_marker(stripped) is not None:
@@ -403,8 +404,8 @@ def test_no_shape_grows_faster_than_its_length() -> None:
     slow = []
     for name, unit in (SHAPES | MORE_SHAPES).items():
         for before in ("", "Teacher: ", 'Hello "'):
-            text = before + unit * (10_000 // len(unit))
-            if not takes_under(0.15, lambda text=text: read_turn(text, "Teacher")):
+            text = before + unit * (4_000 // len(unit))
+            if not takes_under(0.06, lambda text=text: read_turn(text, "Teacher")):
                 slow.append(before + name)
     assert slow == []
 
@@ -578,7 +579,7 @@ def _detect(text: str, noise: str, other: str) -> None:
     loops("a" * 400_000, ["a" * 399_999])
 
 
-@settings(max_examples=200)
+@settings(max_examples=dose(50, 200))
 @given(
     st.text(st.characters(max_codepoint=127), max_size=30) | st.text("aB9'`-*/+=<(_ .\n\t\x1c", max_size=30)
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,12 +31,12 @@ def report(run: Path, home: Path) -> tuple[str, str]:
 @pytest.mark.integration
 def test_the_first_report_announces_the_list_of_fonts_and_no_settings_change_a_page(tmp_path: Path) -> None:
     run, plain, coloured = made(tmp_path / "run"), tmp_path / "plain", tmp_path / "coloured"
-    for home in (plain, coloured):
-        home.mkdir()
+    plain.mkdir()
     page, said = report(run, plain)
     assert ANNOUNCED in said
     page_again, said = report(run, plain)
     assert ANNOUNCED not in said
+    shutil.copytree(plain, coloured)  # with its list of fonts
     (coloured / "matplotlibrc").write_text(SETTINGS)
     page_coloured, _ = report(run, coloured)
     assert page_again == page

@@ -16,6 +16,7 @@ from edgen.simulator.faults import JUDGE, NO_FAULTS, Faults, describe_faults, pa
 from edgen.simulator.judge import ShownPair, quality
 from edgen.simulator.text import respond
 from edgen.simulator.turns import TELLS_JUDGE
+from tests.dose import dose
 from tests.simulator import lessons
 from tests.simulator.prompts import every_scenario
 from tests.timing import takes_under
@@ -297,7 +298,7 @@ _TEXT = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES), max_si
 _MESSAGES = st.lists(st.builds(Message, st.sampled_from(["system", "user", "assistant"]), _TEXT), max_size=6)
 
 
-@settings(max_examples=40)
+@settings(max_examples=dose(15, 40))
 @example([Message("user", "Interaction 1:\na\nInteraction 2:\nb\n1 or 2?")], "truncated=1")
 @given(
     _MESSAGES,

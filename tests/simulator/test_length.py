@@ -14,13 +14,14 @@ from edgen.core.values import END_MARKER
 from edgen.prompting import load_prompt
 from edgen.simulator.judge import quality
 from edgen.simulator.text import respond
+from tests.dose import dose
 from tests.simulator import lessons
 from tests.simulator.prompts import turns_of
 
 pytestmark = pytest.mark.integration
 
 Variables = dict[str, object]
-SCENARIOS = 50
+SCENARIOS = dose(20, 50)
 REPLICATES = 24
 
 
@@ -60,12 +61,14 @@ def longer_is_better(texts: list[list[str]]) -> float:
     return mean(wins)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [oneshot, selfplay, branched])
 def test_longer_is_neither_better_nor_worse(make: Callable[[Variables, int], list[str]]) -> None:
     """13,800 pairs of both shipped spaces; three standard deviations are 3%: of n replicates, as of Kendall's tau, the
     variance of a group is (2n + 5) / 18n(n - 1), so that many of few scenarios say more than few of many."""
     texts = [make(known, REPLICATES * i) for i, known in enumerate(lessons.scenarios(SCENARIOS, seed=5))]
-    assert 0.47 < longer_is_better(texts) < 0.53
+    # Three standard deviations: 3% of 50 scenarios, 5% of 20.
+    assert abs(longer_is_better(texts) - 0.5) < dose(0.05, 0.03)
 
 
 def test_the_measure_finds_a_bias() -> None:

@@ -17,12 +17,15 @@ from edgen.core.errors import SpaceError
 from edgen.space import Dimension, Entry, Space, load_space
 from edgen.space.even_passes import Passes, _Copies, whole_numbers
 from edgen.space.sampling import Design, Sampler
+from tests.dose import dose
 from tests.space.spaces import allowed_cells, conditional_spaces, plain_space
 
 pytestmark = pytest.mark.unit
 
 RELAXED = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=dose(15, 40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 WEIGHTS = (
     (2, 1, 1),
@@ -129,6 +132,7 @@ def test_an_entry_of_weight_zero_never_occurs() -> None:
     assert {row[0] for row in values_of(weighted_space((1, 0, 2)), 0, 300)} == {"0.0", "0.2"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["education_dialogue", "broad", "course_advising", "math_misconceptions"])
 @pytest.mark.parametrize("conversations", [20, 200])
 def test_pairs_of_values_are_at_least_as_even_as_random_draws(name: str, conversations: int) -> None:
@@ -137,19 +141,22 @@ def test_pairs_of_values_are_at_least_as_even_as_random_draws(name: str, convers
     space = msgspec.structs.replace(space, dimensions=tuple(small))
     even, random = (
         statistics.mean(
-            unevenness(space, values_of(space, seed, conversations, design)) for seed in range(50)
+            unevenness(space, values_of(space, seed, conversations, design)) for seed in range(dose(15, 50))
         )
         for design in ("even", "random")
     )
     assert even < random
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weights", WEIGHTS[:5])
 def test_equal_weights_in_two_dimensions_do_not_tie_their_values_together(weights: Sequence[float]) -> None:
     """The order within a pass has to be as random as the windows allow, or pairs would be uneven for ever."""
     space = weighted_space(weights, weights)
     even, random = (
-        statistics.mean(unevenness(space, values_of(space, seed, 1000, design)) for seed in range(50))
+        statistics.mean(
+            unevenness(space, values_of(space, seed, 1000, design)) for seed in range(dose(20, 50))
+        )
         for design in ("even", "random")
     )
     assert even < 1.1 * random
@@ -239,5 +246,5 @@ def test_copies_are_the_smallest_whole_numbers(weights: list[float], expected: l
 
 
 def test_a_pass_of_thousands_of_values_is_made_in_a_moment() -> None:
-    passes = Passes([1.0] * 20_000, None, "name", b"key")
-    assert sorted(passes.draw(index)[0] for index in range(20_000)) == list(range(20_000))
+    passes = Passes([1.0] * 5_000, None, "name", b"key")
+    assert sorted(passes.draw(index)[0] for index in range(5_000)) == list(range(5_000))

@@ -15,6 +15,7 @@ from edgen.space.entries import MAX_ENTRIES, is_blank, is_forbidden, likeness
 from edgen.space.model import DIMENSIONS, ROLES
 from edgen.space.parse import MAX_TOTAL
 from tests import ROOT
+from tests.dose import dose
 
 LISTS = {
     "topics": "- Tides",
@@ -342,7 +343,7 @@ def test_parse_of_dump_is_the_space(space: Space) -> None:
     assert content_sha256(parse_space(text, "dumped")) == content_sha256(space)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=dose(25, 100), deadline=None)
 @given(st.text(max_size=200) | st.text("-[]{}:&*!|>%@\"' \n\tab01\x00\x85", max_size=60))
 def test_no_text_gets_another_error_than_the_one_promised(text: str) -> None:
     try:

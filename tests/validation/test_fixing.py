@@ -15,6 +15,7 @@ from edgen.validation.checker import Checker, problems
 from edgen.validation.reading import read_records
 from edgen.validation.repair import Change, Fixed, Fixer, LeftOut, fix
 from edgen.validation.stream import Piece
+from tests.dose import dose
 
 BACKGROUND = {
     "topic": "Rust",
@@ -148,7 +149,7 @@ turn_texts = st.one_of(
     ),
     st.sampled_from(["absent", None, "Teacher"]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=dose(20, 80), deadline=None)
 def test_what_is_kept_has_no_errors_no_new_words_and_stays(turns: list[Any], ended_by: str | None) -> None:
     value = {"background_info": BACKGROUND, "conversation": turns}
     if ended_by != "absent":

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from edgen.core.errors import DataError
 from edgen.validation.reading import cut, find_inputs, read_data, read_records
+from tests.dose import dose
 
 json_objects = st.dictionaries(
     st.text(max_size=5),
@@ -36,7 +37,7 @@ def decoded(data: bytes) -> list[Any]:
     st.sampled_from([None, 1, 4]),
     st.booleans(),
 )
-@settings(max_examples=40)
+@settings(max_examples=dose(15, 40))
 def test_a_list_and_lines_hold_the_same_records(
     records: list[Any], ascii_only: bool, indent: int | None, mark: bool
 ) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from edgen.core import resources
 from edgen.validation.checker import problems
 from edgen.validation.schema import conforms, is_valid, schema, schema_findings
+from tests.dose import dose
 
 RECORD = json.loads((resources.folder("validators") / "examples" / "valid" / "edgen.json").read_bytes())
 
@@ -63,7 +64,7 @@ def mutated(draw: st.DrawFn) -> Any:
 
 
 @given(mutated())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=dose(30, 120), deadline=None)
 def test_both_libraries_agree(record: Any) -> None:
     reference = jsonschema.Draft202012Validator(schema()).is_valid(record)
     assert conforms(record) == reference
@@ -73,7 +74,7 @@ def test_both_libraries_agree(record: Any) -> None:
 
 
 @given(mutated())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=dose(15, 60), deadline=None)
 def test_findings_point_at_something_and_are_worded(record: Any) -> None:
     for finding in problems(record, 4):
         assert finding.record == 4

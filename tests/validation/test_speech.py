@@ -10,6 +10,7 @@ from edgen.core.values import END_MARKER, Role, Turn
 from edgen.validation.findings import KINDS
 from edgen.validation.repair import _turns
 from edgen.validation.speech import read_speech
+from tests.dose import dose
 
 TEXTS = st.one_of(
     st.text(max_size=20),
@@ -23,7 +24,7 @@ TEXTS = st.one_of(
 TURNS = st.lists(st.tuples(st.sampled_from(["Teacher", "Student"]), TEXTS), max_size=6)
 
 
-@settings(max_examples=120)
+@settings(max_examples=dose(30, 120))
 @given(TURNS)
 def test_the_turns_are_those_of_a_repaired_copy(turns: list[tuple[Role, str]]) -> None:
     found = read_speech([Turn(*turn) for turn in turns])

@@ -22,7 +22,7 @@ def asking(folder: Path, out: Path, *command: object) -> Iterator[tuple[Player, 
     it has said by the end."""
     (folder / "job.yaml").write_text(JOB, "utf-8")
     words = map(str, (*command, "--backend", folder / "job.yaml"))
-    making = fork_server.popen(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    making = fork_server.Popen(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     said: list[str] = []
     try:
         desk = out.with_name(f"{out.name}.people")

@@ -8,7 +8,6 @@ import json
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from tests import ROOT, fork_server
+from tests.web.serving import start_pages
 
 SELFPLAY = ROOT / "jobs" / "selfplay.yaml"
 _STATES = {
@@ -29,14 +29,20 @@ _STATES = {
 }
 
 
-def generate(
-    job: Path, run: Path, *settings: str, people: Sequence[str] = ("student",)
-) -> subprocess.Popen[str]:
+def generate(job: Path, run: Path, *settings: str, people: Sequence[str] = ("student",)) -> fork_server.Popen:
     """Start to generate a job in which people play roles."""
     given = [f"backends.{role}={{type: human}}" for role in people]
     options = [part for setting in (*given, *settings) for part in ("--set", setting)]
     command = ("generate", str(job), "-o", str(run), *options)
-    return fork_server.popen(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return fork_server.Popen(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def wait_for_mailbox(run: Path) -> None:
+    """Wait until a run asks people."""
+    end = time.monotonic() + 120
+    while not (run / "people" / "waiting.db").exists():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 class Pages:
@@ -44,28 +50,8 @@ class Pages:
 
     def __init__(self, run: Path, port: int = 0) -> None:
         self.run = run
-        command = [
-            sys.executable,
-            "-m",
-            "edgen",
-            "web",
-            str(run),
-            "--no-browser",
-            "--json",
-            "--port",
-            str(port),
-        ]
-        environ = {
-            "PATH": "/usr/bin:/bin",
-            "HOME": str(run.parent),
-            "XDG_CACHE_HOME": str(run.parent / "cache"),
-        }
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environ, text=True)
-        assert self.process.stdout is not None
-        lines = ""
-        while not lines.rstrip().endswith("}"):
-            lines += self.process.stdout.readline()
-        self.link = json.loads(lines)["url"]
+        self.process, told = start_pages(run, "--port", str(port), folder=run.parent)
+        self.link = told["url"]
         self.port = urlsplit(self.link).port or 0
 
     def __enter__(self) -> Pages:

@@ -9,36 +9,52 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import Browser, Error, Page, Response, sync_playwright
-
-from tests import ROOT
+from tests import ROOT, fork_server
 from tests.report.browser import chromium
 
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Response
+
+RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+# What depends on colours and sizes; all else a page has in each look or in none.
+LOOKS = {
+    "type": "rule",
+    "values": ["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"],
+}
+
+
+def start_pages(
+    *words: str | Path, folder: Path, cwd: Path = ROOT
+) -> tuple[fork_server.Popen, dict[str, Any]]:
+    """Start `edgen web` for a user whose home is `folder`; return it once it listens, and what it said."""
+    environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    environ |= {"PYTHONPATH": str(ROOT)} | {
+        key: value for key, value in os.environ.items() if key == "TMPDIR"
+    }
+    server = fork_server.Popen(
+        "web", *words, "--no-browser", "--json", stdout=subprocess.PIPE, cwd=cwd, env=environ
+    )
+    assert server.stdout is not None
+    lines = ""
+    while lines.count("{") != lines.count("}") or not lines.rstrip().endswith("}"):
+        line = server.stdout.readline()
+        assert line, f"the server ended: {lines}"
+        lines += line
+    return server, json.loads(lines)
 
 
 @contextlib.contextmanager
 def serving(*paths: Path, folder: Path, cwd: Path = ROOT) -> Iterator[str]:
     """Serve pages of these; yield the owner's link."""
-    command = [sys.executable, "-m", "edgen", "web", *map(str, paths), "--no-browser", "--json"]
-    environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
-    environ |= {"PYTHONPATH": str(ROOT)} | {
-        key: value for key, value in os.environ.items() if key == "TMPDIR"
-    }
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=cwd, env=environ, text=True) as server:
-        assert server.stdout is not None
-        lines = ""
-        while not lines.rstrip().endswith("}"):
-            lines += server.stdout.readline()
-            assert server.poll() is None, f"the server ended: {lines}"
+    server, told = start_pages(*paths, folder=folder, cwd=cwd)
+    with server:
         try:
-            yield json.loads(lines)["url"]
+            yield told["url"]
         finally:
             server.send_signal(signal.SIGINT)
             assert server.wait(30) == 0
@@ -47,6 +63,8 @@ def serving(*paths: Path, folder: Path, cwd: Path = ROOT) -> Iterator[str]:
 @contextlib.contextmanager
 def browsing() -> Iterator[Browser]:
     """Start Chromium."""
+    from playwright.sync_api import sync_playwright  # half a second of each process that collects tests
+
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         try:
@@ -63,17 +81,19 @@ def _axe() -> str:
     return (Path(found.origin).parent / "axe.min.js").read_text("utf-8")
 
 
-def violations(page: Page) -> list[tuple[str, list[str]]]:
-    """Return what axe-core finds wrong with a page: the rule, and the elements."""
+def violations(page: Page, rules: Mapping[str, object] = RULES) -> list[tuple[str, list[str]]]:
+    """Return what axe-core finds wrong with a page: the rule, and the elements. `LOOKS`: in one more look."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(_axe())
-    options = json.dumps({"runOnly": RULES, "resultTypes": ["violations"]})
+    options = json.dumps({"runOnly": rules, "resultTypes": ["violations"]})
     found: dict[str, Any] = page.evaluate(f"axe.run(document, {options})")
     return [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found["violations"]]
 
 
 def open_ready(page: Page, address: str) -> Response:
     """Open a page once the index that it needs is built."""
+    from playwright.sync_api import Error
+
     for _ in range(300):
         try:
             answer = page.goto(address)

@@ -14,12 +14,12 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests import ROOT, fork_server
-from tests.web.serving import browsing, open_ready, serving, violations
+from tests.web.serving import LOOKS, RULES, browsing, open_ready, serving, violations
 from tests.web.test_voting import routes_of_the_application
 
 pytestmark = pytest.mark.integration
 
-LOOKS = [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)]
+SIGHTS = [("light", 1280), ("dark", 390)]
 NO_PAGES = {"/events", "/static/{name}", "/people/{run}/answers.jsonl", "/play/state"}  # data, and files
 LEADS_ON = {"/task"}  # to the page of a person's task
 PAPERS = {"consent": "consent.md", "before": "before.yaml", "after": "after.yaml"}
@@ -50,11 +50,11 @@ class Walk:
 
     def look(self, page: Page, name: str, route: str | None = None) -> None:
         """Look at the page that is open."""
-        for scheme, width in LOOKS:
+        for scheme, width in SIGHTS:
             page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
             page.set_viewport_size({"width": width, "height": 900})
             page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-            found = violations(page)
+            found = violations(page, RULES if (scheme, width) == SIGHTS[0] else LOOKS)
             if page.evaluate("document.documentElement.scrollWidth - innerWidth") > 0:
                 found.append(("wider than the screen", []))
             self.wrong += [(name, scheme, width, *one) for one in found]
@@ -84,7 +84,7 @@ class Walk:
 
 def _generate(run: Path, job: str, *settings: str) -> object:
     options = [part for setting in settings for part in ("--set", setting)]
-    return fork_server.popen("generate", str(ROOT / "jobs" / f"{job}.yaml"), "-o", str(run), *options)
+    return fork_server.Popen("generate", str(ROOT / "jobs" / f"{job}.yaml"), "-o", str(run), *options)
 
 
 def test_every_page_is_accessible(chrome: Browser, tmp_path: Path) -> None:

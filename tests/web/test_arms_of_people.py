@@ -11,8 +11,7 @@ import pytest
 from edgen.store.run_reader import RunReader
 from tests import ROOT
 from tests.cli.command import call
-from tests.web.players import Pages, Player, generate, token_in
-from tests.web.test_play import wait_for_mailbox
+from tests.web.players import Pages, Player, generate, token_in, wait_for_mailbox
 
 pytestmark = pytest.mark.integration
 

@@ -19,7 +19,7 @@ from edgen.store.ledger import LedgerReader
 from edgen.store.mailbox import Mailbox
 from tests import ROOT, fork_server
 from tests.cli.command import call
-from tests.web.players import SELFPLAY, Pages, Player, generate, token_in
+from tests.web.players import SELFPLAY, Pages, Player, generate, token_in, wait_for_mailbox
 from tests.web.test_voting import make_run
 
 pytestmark = pytest.mark.integration
@@ -32,9 +32,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_run(tmp_path_factory.mktemp("asked") / "run")
 
 
-def _asking(run: Path, *command: str) -> subprocess.Popen[str]:
-    asked = fork_server.popen(
-        command[0], str(run), *command[1:], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+def _asking(run: Path, *command: str) -> fork_server.Popen:
+    asked = fork_server.Popen(
+        command[0], str(run), *command[1:], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     end = time.monotonic() + 60
     while not (run / "people" / "waiting.db").exists():
@@ -54,13 +54,14 @@ def _prefer_the_later(ann: Player) -> None:
 def _answer_all(
     run: Path,
     role: str,
-    asked: subprocess.Popen[str],
+    asked: fork_server.Popen,
     answer: Callable[[Player], object],
     codes: Collection[int] = (0,),
 ) -> list[str]:
     """Answer until the command ends, with one of these codes; return the pages that were answered."""
     seen: list[str] = []
     try:
+        wait_for_mailbox(run)
         with Pages(run) as pages:
             ann = Player.enter("ann", pages.port, pages.invite(role, "ann")["ann"])
             end = time.monotonic() + 90

@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -14,18 +12,12 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Page
 
-from tests import ROOT
+from tests import ROOT, fork_server
 from tests.web.serving import browsing, open_ready, serving, violations
 
 pytestmark = pytest.mark.integration
 
-LOOKS = [
-    pytest.param(1280, "light", id="light"),
-    pytest.param(1280, "dark", id="dark"),
-    pytest.param(390, "light", id="phone"),
-    pytest.param(360, "dark", id="dark phone"),
-    pytest.param(1600, "light", id="wide"),
-]
+SIGHTS = [(1280, "light"), (1280, "dark"), (390, "light"), (360, "dark"), (1600, "light")]
 
 
 class Served(NamedTuple):
@@ -40,10 +32,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     outputs = folder / "outputs"
     for job, count in (("experiment", 4), ("selfplay", 2)):
         # In a process: Playwright has an event loop in this thread.
-        command = [sys.executable, "-m", "edgen", "generate", f"jobs/{job}.yaml", "-n", str(count)]
-        made = subprocess.run(
-            [*command, "-o", str(outputs / job)], cwd=ROOT, check=False, capture_output=True
-        )
+        command = ["generate", f"jobs/{job}.yaml", "-n", str(count), "-o", str(outputs / job)]
+        made = fork_server.finish(*command, cwd=ROOT)
         assert made.returncode in (0, 3)
     chats = folder / "chats.jsonl"
     rows = [
@@ -104,17 +94,17 @@ def _addresses(page: Page, served: Served) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_pages_are_accessible_and_fit(chrome: Browser, served: Served, width: int, scheme: str) -> None:
-    context, page = _look(
-        chrome, served, viewport={"width": width, "height": 860}, color_scheme=scheme, bypass_csp=True
-    )
+def test_pages_are_accessible_and_fit(chrome: Browser, served: Served) -> None:
+    context, page = _look(chrome, served, bypass_csp=True)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     for address in _addresses(page, served):
         open_ready(page, address)
-        assert violations(page) == [], address
-        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, address
+        for width, scheme in SIGHTS:
+            page.set_viewport_size({"width": width, "height": 860})
+            page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, (address, width)
+        assert violations(page) == [], address  # in other looks: tests/web/test_accessible.py
     assert all(url.startswith((served.base, "data:")) for url in asked)
     context.close()
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from playwright.sync_api import Browser, Page
 from edgen.store.mailbox import Mailbox
 from edgen.store.people import People
 from tests import ROOT, fork_server
-from tests.web.serving import browsing, open_ready, violations
+from tests.web.serving import LOOKS, RULES, browsing, open_ready, start_pages, violations
 
 pytestmark = pytest.mark.integration
 
@@ -44,17 +43,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A run of pairs with people who vote and label, which two people also play, and its pages."""
     folder = tmp_path_factory.mktemp("faces")
     run = folder / "rated"
-    command = ["generate", "jobs/rated_pairs.yaml", "-n", "3", "-o", str(run)]
-    made = subprocess.run(
-        [sys.executable, "-m", "edgen", *command], cwd=ROOT, check=False, capture_output=True
-    )
+    made = fork_server.finish("generate", "jobs/rated_pairs.yaml", "-n", "3", "-o", run, cwd=ROOT)
     assert made.returncode in (0, 3), made.stderr
     invite = "from edgen.web.inviting import set_up; from edgen.web.options import PeopleOptions as P; import json, pathlib, sys\n"
     invite += "runs = [pathlib.Path(sys.argv[1])]; keys = set_up(runs, P(vote=True, invite='vera'))\n"
     invite += "print(json.dumps(keys | set_up(runs, P(label='teacher_moves', invite='lea'))))"
-    told = subprocess.run(
-        [sys.executable, "-c", invite, str(run)], cwd=ROOT, check=True, capture_output=True, text=True
-    )
+    told = fork_server.finish(run, code=invite)
     with _pages(run, folder) as (server, owner):
         base = owner.partition("/enter")[0]
         keys = json.loads(told.stdout)
@@ -66,16 +60,10 @@ class _pages:  # noqa: N801 - a context manager
     """A server of one run's pages; it ends with the block, whatever happens."""
 
     def __init__(self, run: Path, folder: Path) -> None:
-        command = [sys.executable, "-m", "edgen", "web", str(run), "--no-browser", "--json"]
-        environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
-        self.server = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environ, text=True)
+        self.server, self.told = start_pages(run, folder=folder)
 
-    def __enter__(self) -> tuple[subprocess.Popen[str], str]:
-        assert self.server.stdout is not None
-        lines = ""
-        while not lines.rstrip().endswith("}"):
-            lines += self.server.stdout.readline()
-        return self.server, str(json.loads(lines)["url"])
+    def __enter__(self) -> tuple[fork_server.Popen, str]:
+        return self.server, str(self.told["url"])
 
     def __exit__(self, *_: object) -> None:
         self.server.send_signal(signal.SIGINT)
@@ -95,10 +83,11 @@ def _enter(chrome: Browser, link: str, **options: object) -> Page:
 
 def _is_right(page: Page) -> None:
     """Look at the page light, dark and on a phone: no violation, and nothing beside the screen."""
-    for scheme, size in (("light", {"width": 1280, "height": 860}), ("dark", PHONE)):
+    looks = (("light", {"width": 1280, "height": 860}, RULES), ("dark", PHONE, LOOKS))
+    for scheme, size, rules in looks:
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         page.set_viewport_size(size)  # type: ignore[arg-type]
-        assert violations(page) == [], page.url
+        assert violations(page, rules) == [], page.url
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, page.url
 
 
@@ -128,10 +117,7 @@ def test_votes_by_keyboard_alone_stay_after_reload_back_and_a_lost_connection(
     _is_right(page)
     page.go_back()
     page.context.close()
-    made = subprocess.run(
-        [sys.executable, "-m", "edgen", "pairs", str(site.run), "--signal", "human"],
-        cwd=ROOT, check=False, capture_output=True, text=True,
-    )  # fmt: skip
+    made = fork_server.finish("pairs", site.run, "--signal", "human")
     assert made.returncode == 0, made.stderr
     assert len((site.run / "pairs" / "pairs.jsonl").read_text("utf-8").splitlines()) == 3
 
@@ -160,9 +146,7 @@ def _take_into_a_file(run: Path) -> None:
         ["annotate", str(run), "--labels", "teacher_moves", "--people", people],
         ["export", str(run), "--to", "hf", "-o", str(run.parent / "labelled")],
     ):
-        made = subprocess.run(
-            [sys.executable, "-m", "edgen", *command], cwd=ROOT, check=False, capture_output=True, text=True
-        )
+        made = fork_server.finish(*command)
         assert made.returncode == 0, made.stderr
     with People(run) as kept:
         ((_unit, person), answer), *_ = kept.latest("label teacher_moves").items()
@@ -180,9 +164,9 @@ def test_two_people_talk_and_lose_nothing(chrome: Browser, tmp_path: Path) -> No
     run = tmp_path / "run"
     people = [f"backends.{role}={{type: human}}" for role in ("teacher", "student")]
     options = [part for setting in (*people, *PLAY) for part in ("--set", setting)]
-    making = fork_server.popen(
+    making = fork_server.Popen(
         "generate", str(ROOT / "jobs" / "selfplay.yaml"), "-o", str(run), *options,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
         while not (run / "people" / "waiting.db").exists():

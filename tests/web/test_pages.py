@@ -7,8 +7,6 @@ import json
 import re
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from html import unescape
@@ -24,6 +22,7 @@ from edgen.store.conversation_index import ConversationIndex, Entry, Query
 from edgen.store.conversation_index_writer import Indexed, write_index
 from tests import ROOT
 from tests.cli.command import call
+from tests.web.serving import start_pages
 
 pytestmark = pytest.mark.integration
 
@@ -94,14 +93,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         "prompt": "education_dialogue",
     }
     edgen.generate(job, backends={"default": _answer}, output=outputs / "hostile", progress=False)
-    command = [sys.executable, "-m", "edgen", "web", str(outputs), "--no-browser", "--json"]
-    environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environ, text=True) as server:
-        assert server.stdout is not None
-        lines = ""
-        while not lines.rstrip().endswith("}"):
-            lines += server.stdout.readline()
-        link = urlsplit(json.loads(lines)["url"])
+    server, told = start_pages(outputs, folder=folder)
+    with server:
+        link = urlsplit(told["url"])
         site = Site(link.port or 0, link.query.removeprefix("key="), "", folder)
         entered = site.get(f"/enter?key={site.key}")
         assert entered.status == 200

@@ -13,7 +13,7 @@ from bench.play import play
 from edgen.store.mailbox import Mailbox
 from tests import ROOT
 from tests.cli.command import call
-from tests.web.players import SELFPLAY, Pages, Player, generate
+from tests.web.players import SELFPLAY, Pages, Player, generate, token_in, wait_for_mailbox
 
 pytestmark = pytest.mark.integration
 
@@ -23,13 +23,6 @@ ONE = ("conversations=1", "replicates=1", "branch=null")
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
-
-
-def wait_for_mailbox(run: Path) -> None:
-    end = time.monotonic() + 120
-    while not (run / "people" / "waiting.db").exists():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def test_a_person_is_the_student_from_invitation_to_record(run: Path) -> None:
@@ -131,8 +124,6 @@ def test_two_people_meet_in_the_lobby_and_see_only_their_own_side(run: Path) -> 
 
 
 def token_of(player: Player) -> str:
-    from tests.web.players import token_in
-
     return token_in(player.page)
 
 

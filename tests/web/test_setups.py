@@ -7,15 +7,13 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests import ROOT
-from tests.web.players import Pages, Player, token_in
-from tests.web.test_play import wait_for_mailbox
+from tests import ROOT, fork_server
+from tests.web.players import Pages, Player, token_in, wait_for_mailbox
 
 pytestmark = pytest.mark.integration
 
@@ -28,19 +26,15 @@ def _commands(page: str) -> list[list[str]]:
 
 
 def _run(command: list[str], folder: Path, typed: str = "") -> str:
-    made = subprocess.run(
-        [sys.executable, "-m", *command], cwd=folder, input=typed, capture_output=True, text=True, check=False, timeout=300
-    )  # fmt: skip
+    made = fork_server.finish(*command[1:], cwd=folder, text=typed)
     assert made.returncode in (0, 3), (command, made.stdout, made.stderr)
     return made.stdout
 
 
 @contextlib.contextmanager
-def _waiting(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
+def _waiting(command: list[str], folder: Path) -> Iterator[fork_server.Popen]:
     """Start a command that waits for people."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )  # fmt: skip
+    process = fork_server.Popen(*command[1:], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         yield process
     finally:

@@ -17,9 +17,10 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.several_runs import SeveralRuns, pairs_place
 from edgen.store.votes import stored_votes
 from tests.cli.command import call
+from tests.dose import dose
 from tests.web.test_voting import JOB, Person, serve
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 NAMES = {"of one name": "rated", "of two names": "later"}
 
@@ -35,7 +36,7 @@ def _make(folder: Path, name: str, said: str) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=dose([*NAMES][:1], [*NAMES]))
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("between")
     _make(folder / "before", "rated", "early")

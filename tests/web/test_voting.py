@@ -9,8 +9,6 @@ import itertools
 import json
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -34,8 +32,9 @@ from edgen.web.guard import Guard, Route
 from edgen.web.inviting import set_up
 from edgen.web.options import PeopleOptions
 from edgen.web.sources import Sources
-from tests import ROOT
+from tests import fork_server
 from tests.cli.command import call
+from tests.web.serving import start_pages
 from tests.web.test_pages import Answer, Site
 
 pytestmark = pytest.mark.integration
@@ -70,7 +69,7 @@ class Served(NamedTuple):
     site: Site
     run: Path
     keys: dict[str, str]
-    server: subprocess.Popen[str]
+    server: fork_server.Popen
 
     def enter(self, name: str) -> Person:
         entered = self.site.get(f"/enter?key={self.keys[name]}", cookie="x=1")
@@ -108,16 +107,8 @@ def hidden(page: str) -> dict[str, str]:
 @contextlib.contextmanager
 def serve(run: Path, *options: str) -> Iterator[Served]:
     """Serve a run with a task for people."""
-    command = [sys.executable, "-m", "edgen", "web", str(run), *options, "--no-browser", "--json"]
-    environ = {"PATH": "/usr/bin:/bin", "HOME": str(run.parent), "XDG_CACHE_HOME": str(run.parent / "cache")}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environ, text=True) as server:
-        assert server.stdout is not None
-        lines = ""
-        while not lines.rstrip().endswith("}") or lines.count("{") != lines.count("}"):
-            line = server.stdout.readline()
-            assert line, "the server ended"
-            lines += line
-        told = json.loads(lines)
+    server, told = start_pages(run, *options, folder=run.parent)
+    with server:
         link = urlsplit(told["url"])
         keys = {
             name: urlsplit(one).query.removeprefix("key=") for name, one in told.get("invited", {}).items()

@@ -27,6 +27,7 @@ from edgen.planning.unused_variables import find_unused
 from edgen.simulator.text import respond
 from edgen.validation.checker import problems
 from tests.cli.command import Command
+from tests.dose import dose
 from tests.execution.batch.desk import Desk
 from tests.execution.making import make_run
 from tests.execution.players import KilledError, Players
@@ -348,7 +349,7 @@ def test_a_question_has_a_title_of_its_own() -> None:
         assert isinstance(read_post(silent, "Member0", (), titled=True), Rejection)
 
 
-@settings(max_examples=50)
+@settings(max_examples=dose(15, 50))
 @given(st.one_of(st.text(), st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["text", "votes", "accept", "title"]), inner),

@@ -15,6 +15,7 @@ from edgen.domains.retrieval.bm25 import K1, MOST, STOP_WORDS, B, Bm25
 from edgen.domains.retrieval.candidates import Candidates, RightAnswers, key_of
 from edgen.domains.retrieval.negatives import MOST_DRAWS, WrongAnswers, are_alike
 from edgen.reading.detect import words
+from tests.dose import dose
 
 
 def draw(
@@ -79,7 +80,7 @@ def test_a_text_has_one_number_and_is_in_its_groups_once() -> None:
     assert list(candidates.among("b")) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=dose(15, 60), deadline=None)
 @given(SAID, SAID)
 @example("one two three one two three", "one two three one two")  # other words, the same 3-grams
 def test_texts_that_look_different_are_not_alike(a: str, b: str) -> None:

@@ -29,6 +29,7 @@ from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise, Thing
 from edgen.space import content_sha256, dump_space, load_space, parse_space
 from tests.domains.tutoring.test_exercises import WORDS, changed
+from tests.dose import dose
 
 SPACES = ("italian_shapes", "italian_prepositions", "fractions")
 TAGS = {"svg", "title", "rect", "path", "g", "ellipse", "circle", "text"}
@@ -110,7 +111,7 @@ PARTS = st.builds(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=dose(15, 40))
 @given(st.lists(THING | PARTS, min_size=1, max_size=12))
 def test_whatever_can_be_written_is_drawn_within_its_edges(things: list[Thing]) -> None:
     things = [one for one in things if thing_problem(one) is None]

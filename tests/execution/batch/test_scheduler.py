@@ -590,7 +590,7 @@ def batches_open(run: Path) -> list[str]:
 
 async def test_batches_are_set_aside_of_a_shared_budget(tmp_path: Path) -> None:
     budget = tmp_path / "budget.yaml"
-    budget.write_text("{per_day: 0.2}")
+    budget.write_text("{per_day: 0.06}")
     seen: list[float] = []
 
     def look(step: str) -> None:
@@ -601,9 +601,9 @@ async def test_batches_are_set_aside_of_a_shared_budget(tmp_path: Path) -> None:
     desk.trouble = look
     limits = {"give_up_after": 1, "budget": str(budget)}
     with pytest.raises(StoppedError, match="shared budget is used up"):
-        await execute(tmp_path / "run", desk, conversations=1000, limits=limits)
+        await execute(tmp_path / "run", desk, conversations=300, limits=limits)
     assert seen
-    assert 0.1 < seen[0] <= 0.2
+    assert 0.03 < seen[0] <= 0.06
     used = BudgetBook(budget).today()[0].used / 1e12
     assert used == pytest.approx(run_status(tmp_path / "run" / "run.db").counts.cost_usd, abs=1e-6)
-    assert used <= 0.2
+    assert used <= 0.06

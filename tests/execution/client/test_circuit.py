@@ -12,6 +12,7 @@ from edgen.execution.client.admission import Admission
 from edgen.execution.client.circuit import Circuit
 from edgen.execution.client.window import Verdict
 from tests.clock import run_virtual
+from tests.dose import dose
 from tests.execution.client.service import Seconds, Service, busy, constant, lognormal, summary
 
 WINDOW = 64
@@ -131,7 +132,8 @@ SHUT = (30.0, 20.0)  # of every 30 s the last 10
 
 
 @pytest.mark.parametrize(("sigma", "seed"), [(0.05, 0), (0.6, 1)])
-@pytest.mark.parametrize("latency", [0.1, 0.5, 2, 5])
+@pytest.mark.long
+@pytest.mark.parametrize("latency", dose([0.5, 5], [0.1, 0.5, 2, 5]))
 def test_a_service_that_closes_now_and_then_is_used_while_it_is_open(
     latency: float, sigma: float, seed: int
 ) -> None:

@@ -29,6 +29,7 @@ from edgen.store.ledger import (
 from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.merge import MergedLedger, SourceLedger
 from edgen.store.ledger.tally import connect_counted
+from tests.dose import dose
 
 
 async def work(path: Path, *, first: int = 0) -> None:
@@ -63,7 +64,8 @@ def change(path: Path, sql: str) -> None:
         assert db.execute(sql).rowcount
 
 
-@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.long
+@pytest.mark.parametrize("killed", dose([True], [False, True]))
 def test_no_change_of_a_field_or_a_row_is_silent(tmp_path: Path, killed: bool) -> None:
     path = tmp_path / "run.db"
     asyncio.run(work(path))
