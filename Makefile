@@ -9,7 +9,7 @@
 # make test-real  every protocol and asker with a real, very small model in this process (98 MB)
 # make test-cluster  a real Ray cluster on this machine, whose workers and heads are killed (80 MB)
 # make proof  SmolLM2 learns from data that it made with edgen, and is tested before and after (docs/improve.md); 8 minutes
-# make without-domain  the unit tests of copies of the tree without all domains, and with each alone (DOMAINS="forum guided": without these)
+# make without-domain  the unit tests of copies of the tree without all domains, then without each (DOMAINS="forum guided" for some)
 # make bench  print the benchmarks
 # make docs   what is generated in README.md, docs/ and validators/ as it is now: outputs, schemas, pages, the picture
 # make docs-site  the documentation site in site/, out of docs/ and the docstrings

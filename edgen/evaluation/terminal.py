@@ -89,10 +89,25 @@ def shorten_middle(name: str) -> str:
     return line if len(line) <= 22 else f"{line[:6]}…{line[-15:]}"
 
 
+_WIDTHS = (7, 7, 5, 5, 7, 7, 9)  # characters of the cells of a summary
+
+
 def align_columns(label: str, cells: Sequence[str]) -> str:
     """Return seven right-aligned cells after a label."""
-    widths = (7, 7, 5, 5, 7, 7, 9)
-    return f"{label:<22}" + "".join(f" {cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+    return f"{label:<22}" + "".join(f" {cell:>{width}}" for cell, width in zip(cells, _WIDTHS, strict=True))
+
+
+def _fit_number(number: float | None, places: int, width: int) -> str:
+    """Return a number in at most so many characters: in thousands (k), millions (M), … where it is longer."""
+    if number is None:
+        return "–"
+    text = f"{number:,.{places}f}"
+    for unit in "kMGT":
+        if len(text) <= width:
+            return text
+        number /= 1000
+        text = f"{number:,.0f}{unit}"
+    return text
 
 
 def summary(label: str, found: Distribution) -> str:
@@ -100,9 +115,12 @@ def summary(label: str, found: Distribution) -> str:
     if found.mean is None:
         return row(label, "none")
     places = 1 if found.mean < 10_000 else 0
-    sd = "–" if found.sd is None else f"{found.sd:,.{places}f}"
-    whole = (found.min, found.p5, found.median, found.p95, found.max)
-    return align_columns(label, (f"{found.mean:,.{places}f}", sd, *(f"{number:,.0f}" for number in whole)))
+    numbers = (found.mean, found.sd, found.min, found.p5, found.median, found.p95, found.max)
+    cells = [
+        _fit_number(number, places if place < 2 else 0, width)
+        for place, (number, width) in enumerate(zip(numbers, _WIDTHS, strict=True))
+    ]
+    return align_columns(label, cells)
 
 
 SUMMARY_HEAD = align_columns("", ("mean", "sd", "min", "5%", "median", "95%", "max"))

@@ -12,6 +12,7 @@ import pytest
 
 from edgen.validation.checker import MOST, Checker, Ids
 from edgen.validation.stream import Piece
+from tests.dose import dose
 
 TURNS = [{"role": "Teacher", "text": ""}, {"role": "Student", "text": "..."}]
 INFO = dict.fromkeys(
@@ -46,10 +47,11 @@ def test_repeated_ids_are_told_by_their_first_place() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="peaks are read from the kernel")
+@pytest.mark.long
 @pytest.mark.integration
 def test_a_file_four_times_as_large_takes_no_more_memory(tmp_path: Path) -> None:
     peaks = []
-    for records in (6_000, 24_000):
+    for records in dose((6_000, 24_000), (12_000, 48_000)):
         path = tmp_path / f"{records}.json"
         path.write_bytes(b"[" + b",".join([RECORD] * records) + b"]")
         code = (

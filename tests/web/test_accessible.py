@@ -14,12 +14,15 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests import ROOT, fork_server
+from tests.dose import dose
 from tests.web.serving import LOOKS, RULES, browsing, open_ready, serving, violations
 from tests.web.test_voting import routes_of_the_application
 
 pytestmark = pytest.mark.integration
 
-SIGHTS = [("light", 1280), ("dark", 390)]
+SIGHTS = dose(
+    [("light", 1280), ("dark", 390)], [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)]
+)
 NO_PAGES = {"/events", "/static/{name}", "/people/{run}/answers.jsonl", "/play/state"}  # data, and files
 LEADS_ON = {"/task"}  # to the page of a person's task
 PAPERS = {"consent": "consent.md", "before": "before.yaml", "after": "after.yaml"}
@@ -87,6 +90,7 @@ def _generate(run: Path, job: str, *settings: str) -> object:
     return fork_server.Popen("generate", str(ROOT / "jobs" / f"{job}.yaml"), "-o", str(run), *options)
 
 
+@pytest.mark.long
 def test_every_page_is_accessible(chrome: Browser, tmp_path: Path) -> None:
     outputs = tmp_path / "outputs"
     rated = _generate(outputs / "rated", "rated_pairs", "conversations=3", "split.test=0")

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edgen.core import resources
@@ -234,6 +234,12 @@ def any_events(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 @settings(max_examples=30)
+@example(
+    [
+        {"event": "offered", "time": 0.0, "turn": 0},
+        {"event": "subtask", "time": 100_000.0, "turn": 0, "from": "ask"},
+    ]
+)
 @given(any_events())
 def test_nothing_that_a_file_may_say_upsets_the_measures(events: list[dict[str, Any]]) -> None:
     one = sample({**PLANTED[0], "events": events}, 3)
