@@ -96,13 +96,14 @@ def _watch_disk(step: Any, *, fails: bool) -> None:
         step(fails=fails)
         sync(number)
 
-    def commit_counted(self: Any, connection: Any, group: Any) -> None:
+    def commit_counted(self: Any, connection: Any, group: Any, stored: int) -> int:
         try:
             step(fails=fails)
         except OSError:
             raise sqlite3.OperationalError("disk I/O error") from None
-        commit(self, connection, group)
+        stored = commit(self, connection, group, stored)
         step(fails=False)
+        return stored
 
     os.fsync = fsync  # type: ignore[assignment]
     Writer._commit = commit_counted  # type: ignore[method-assign]

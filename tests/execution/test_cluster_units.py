@@ -264,3 +264,22 @@ async def test_a_bug_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(OutcomeRecorder, "settle", fail)
     made = await make(tmp_path / "cluster", Server())
     assert isinstance(made.error, ZeroDivisionError)
+
+
+async def test_stored_replies_that_cannot_be_read_stop_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, read = Ledger.replies, 0
+
+    def fail(self: Ledger, *unit: Any) -> dict[bytes, Reply]:
+        nonlocal read
+        read += 1
+        if read == 10:
+            raise EdgenError("It is damaged.")
+        return real(self, *unit)
+
+    monkeypatch.setattr(Ledger, "replies", fail)
+    made = await make(tmp_path / "cluster", Server())
+    assert str(made.error) == "It is damaged."
+    assert made.status.counts.made == made.server.calls <= 9
+    assert is_quiet(made)

@@ -22,7 +22,7 @@ async def test_a_disk_that_fills_up_while_answers_come_in(tmp_path: Path) -> Non
     async with serve(Service(latency=0.01)) as service:
         job = tmp_path / "job.yaml"
         job.write_text(job_text(service.url, conversations=300, limits={"in_flight": 16}))
-        ended = await edgen_with_small_files(600, "generate", job, "-o", tmp_path / "run")
+        ended = await edgen_with_small_files(1200, "generate", job, "-o", tmp_path / "run")
         assert ended.code == 4, ended.err
         assert "cannot be written" in ended.err
         assert "Free some space" in ended.err

@@ -182,9 +182,9 @@ def test_no_lease_is_taken_before_the_disk_has_whose_it_is(
     """A kill between the two would leave a lease that no later start knows as its own."""
     commit, lease, seen = Writer._commit, BudgetBook.lease, []
 
-    def commit_late(self: Writer, *group: Any) -> None:
+    def commit_late(self: Writer, *group: Any) -> int:
         time.sleep(0.1)  # a disk that is slow
-        commit(self, *group)
+        return commit(self, *group)
 
     def look_and_lease(self: BudgetBook, owner: str, *what: Any) -> Any:
         name, place = owner.split(maxsplit=1)

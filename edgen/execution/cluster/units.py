@@ -139,9 +139,9 @@ class Units:
                 self._exhausted = True
                 return
             count, number, link = links[0]
+            link.send(Take(unit, self._work.ledger.replies(*unit)))
             rollout = link.units[unit] = RemoteRollout(link, unit, self._go_on)
             self._open[rollout] = None
-            link.send(Take(unit, self._work.ledger.replies(*unit)))
             heapq.heapreplace(links, (count + 1, number, link))
 
     async def _await_worker(self) -> None:
