@@ -25,9 +25,7 @@ from edgen.providers import Backend
 from edgen.providers.trust import Consents
 from edgen.store.ledger.facts import WorkerCounts
 
-# Seconds that a group of rows of the ledger may grow, since a commit costs the head as much as the rows of ten
-# replies, and the fraction of the calls in flight whose replies may wait for one. The workers' calls go on meanwhile.
-_PAUSE, _SHARE = 0.1, 4
+_SHARE = 4  # fraction of the calls in flight whose answers may share one commit
 
 
 class Cluster:
@@ -113,7 +111,6 @@ class ClusterScheduler(OnlineScheduler):
         await self._work.ledger.flush()
         self._pool = await self._cluster.open(self._work)
         self._pool.broken.add_done_callback(self._stop_broken)
-        self._work.ledger.writer.pause = _PAUSE
         if self._pool.alone:
             self._work.events.tell(
                 "note",

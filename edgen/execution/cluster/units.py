@@ -43,6 +43,12 @@ class Owner(Protocol):
         errors that stop the run."""
 
 
+# Seconds that replies wait for others before a commit, which costs as much as the rows of ten: at most a fifth of
+# the time of an answer, since they keep their places at the service meanwhile.
+_PAUSE = (0.025, 0.1)
+_OF_ANSWER = 0.2
+
+
 class _PlainCall:
     """A call without a task: it waits for its ticket, then for what comes of its attempt."""
 
@@ -336,6 +342,8 @@ class Units:
         for admission, count in Counter(plain.rollout.client.admission for plain in answered).items():
             admission.stored(count)
         self._recorder.note_answer()
+        least, most = _PAUSE
+        self._work.ledger.writer.pause = min(max(answered[-1].answer.latency * _OF_ANSWER, least), most)
         for plain in answered:
             rollout, answer = plain.rollout, plain.answer
             self._work.counts.add_answer(answer.reply.usage, answer.cost_usd)
