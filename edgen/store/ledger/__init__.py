@@ -93,6 +93,10 @@ _RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?)"
 _SESSION = "UPDATE sessions SET replayed=?, retried=?, state=?, message=?, ended_at=? WHERE id=?"
 
 
+# The replies of one call: (address, key, reply, charged tokens, US dollars)
+Answers = Sequence[tuple[Address, bytes, Reply, int, float | None]]
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """The result of one task. `group` is the split's group hash, in [0, 2**63)."""
 
@@ -193,24 +197,16 @@ class Ledger:
         return self.store_several([(address, key, reply, charged_tokens, cost_usd)], latency, tries, held)
 
     def store_several(
-        self,
-        answers: Sequence[tuple[Address, bytes, Reply, int, float | None]],
-        latency: float,
-        tries: int,
-        held: int | None = None,
+        self, answers: Answers, latency: float, tries: int, held: int | None = None
     ) -> asyncio.Future[None]:
         """Store the replies of one call, all or none: (address, key, reply, tokens and US dollars charged).
         Return a future that is done when they are on disk."""
         return self.writer.put(*self.statements_for(answers, latency, tries, held))
 
     def statements_for(
-        self,
-        answers: Sequence[tuple[Address, bytes, Reply, int, float | None]],
-        latency: float,
-        tries: int,
-        held: int | None = None,
+        self, answers: Answers, latency: float, tries: int, held: int | None = None,
         checksum: int | None = None,
-    ) -> list[Statement]:
+    ) -> list[Statement]:  # fmt: skip
         """Return the statements by which `store_several` stores the replies of one call. `checksum`: that of
         its only reply (`reply_checksum`), if it is known."""
         statements = [one for answer in answers for one in self._stored(*answer, latency, tries, checksum)]
