@@ -22,7 +22,7 @@ import msgspec
 from bench.measure import ROOT, edgen
 from edgen.core.pair import turns_left
 from edgen.core.version import __version__
-from edgen.export.evidence import ALL, CUT, FILE, Case, CreditFigures, Figure, table
+from edgen.export.evidence import ALL, CUT, FILE, CreditFigures, EvidenceCase, Figure, table
 from edgen.simulator.planted import worth
 from edgen.stats.intervals import share
 from edgen.store.run_reader import RunReader
@@ -127,11 +127,11 @@ def _labels(run: Path) -> Iterator[_Label]:
             yield _Label(pair.label.margin, left, pair.scenario, right, a == b)
 
 
-def _count(where: str, there: list[_Label]) -> Case:
+def _count(where: str, there: list[_Label]) -> EvidenceCase:
     found = share([float(label.right) for label in there], [label.scenario for label in there])
     assert found is not None, f"no label is of the case {where}"
     right, low, high = (round(one or 0.0, 4) for one in (found.value, found.low, found.high))
-    return Case(
+    return EvidenceCase(
         where=where, n=len(there), right=right, low=low, high=high, alike=sum(label.alike for label in there)
     )
 

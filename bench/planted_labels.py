@@ -27,7 +27,7 @@ from edgen.planning.allowed_files import unlimited
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.base import Rules
-from edgen.protocols.labelled_units import Asking
+from edgen.protocols.labelled_units import LabellingTask
 from edgen.protocols.labelling import label_units, labelling_template
 from edgen.protocols.labelling_simulated import true_labels
 from edgen.simulator.text import respond
@@ -78,7 +78,7 @@ class Figure(NamedTuple):
 def label_planted(conversations: Sequence[Conversation], seed: int, *, together: bool) -> Iterator[Any]:
     """(conversation's number, true label, answer of each annotator) of every unit, as annotators at work on a run are asked: through
     the protocol, the template and the simulator."""
-    asking = Asking(labels=LABELS, together=together)
+    asking = LabellingTask(labels=LABELS, together=together)
     prompt = load_template(labelling_template(None, "", "annotator", (LABELS,)), unlimited(), SPACE)
     for number, turns in enumerate(conversations):
         said = {name: _answers(asking, prompt, name, number, turns, seed) for name in CONFUSIONS}
@@ -89,7 +89,7 @@ def label_planted(conversations: Sequence[Conversation], seed: int, *, together:
 
 
 def _answers(
-    asking: Asking, prompt: Prompt, annotator: str, number: int, turns: Conversation, seed: int
+    asking: LabellingTask, prompt: Prompt, annotator: str, number: int, turns: Conversation, seed: int
 ) -> dict[int, str]:
     """What an annotator says of each unit of a conversation."""
     rules = Rules(asks=1, seed=hash64(f"annotator/{seed}/{annotator}") >> 1)

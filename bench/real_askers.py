@@ -17,7 +17,7 @@ import yaml
 import edgen
 from edgen.api.spaces.growth import grow_space
 from edgen.asking.asked import ask_run
-from edgen.asking.declared import DeclaredAsker, Unit
+from edgen.asking.declared import AskedUnit, DeclaredAsker
 from edgen.asking.options import AskOptions
 from edgen.core.values import Rejection, Reply, Request
 from edgen.protocols.rubric import VARIABLES, Criterion, Judged, rubric
@@ -89,7 +89,7 @@ class _Rubric(DeclaredAsker):
         Criterion("kind", "The teacher is kind."),
     )
 
-    def ask(self, unit: Unit) -> Generator[Request, Reply, _Scores | Rejection]:
+    def ask(self, unit: AskedUnit) -> Generator[Request, Reply, _Scores | Rejection]:
         """Ask for the scores."""
         index, task = unit.address.scenario, unit.address.task
         judged = Judged(self.reader.space, self.reader.scenario(index), task, unit.turns)

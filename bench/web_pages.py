@@ -27,7 +27,7 @@ import msgspec
 from bench.measure import ROOT, edgen
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.sample import Sample
-from edgen.store.conversation_index import Entry
+from edgen.store.conversation_index import IndexEntry
 from edgen.store.conversation_index_writer import Indexed, write_index
 
 RUN, LARGE = 47_234, 1_000_000
@@ -194,7 +194,7 @@ def _small(count: int) -> Iterator[Indexed]:
             entries=len(turns),
         )
         yield Indexed(
-            entry=Entry(
+            entry=IndexEntry(
                 id=sample.id,
                 title=values["dimension3"],
                 preview=texts[0],

@@ -19,8 +19,8 @@ from edgen.config import Job
 from edgen.config.arms import NOT_IN_ARMS
 from edgen.config.backends import BackendConfig, Price, ServedConfig
 from edgen.config.conversion import KEYS
-from edgen.config.job import Batch, Branch, LabelsAsked, Limits, Pairs, Resolved, Shards, Split
-from edgen.config.label_set import Label, LabelSet
+from edgen.config.job import BatchSettings, Branch, LabelsAsked, Limits, PairSettings, Resolved, Shards, Split
+from edgen.config.label_set import LabelDefinition, LabelSet
 from edgen.core import registry
 from edgen.protocols.selfplay_settings import Selfplay
 from edgen.providers.anthropic.config import AnthropicConfig
@@ -172,7 +172,7 @@ labels:
   tone:
     set: {name: tone, source: my own, several: false, roles: [Teacher], other: Neutral, labels: [{name: Warm, definition: praises}]}
 """, elsewhere="labels.md"),
-    Section(Label, "labels of a set", "The key `labels` of a label set.", """\
+    Section(LabelDefinition, "labels of a set", "The key `labels` of a label set.", """\
 labels:
   tone:
     set:
@@ -184,7 +184,7 @@ labels:
     Section(Branch, "branch", "For `protocol: selfplay` with two or more replicates. Without it, replicates share no turns.", """\
 branch: {at: 3, role: teacher}
 """),
-    Section(Pairs, "pairs", "See [Preference pairs](pairs.md).", """\
+    Section(PairSettings, "pairs", "See [Preference pairs](pairs.md).", """\
 pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_scenario: 3, min_turns_left: 2, rollouts: 4,
         logprobs: 5, judge_directed: unlabelled}
 """),
@@ -192,7 +192,7 @@ pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_sc
 limits: {in_flight: 256, requests_per_minute: 600, tokens_per_minute: 200000, attempts: 6, give_up_after: 600, timeout: 120,
          stop_after_failures: 25, max_tokens: 5000000, max_cost: 10, budget: budget.yaml, arms_at_once: 2}
 """),
-    Section(Batch, "batch", "For `--via batch`; see [Scheduling](scheduling.md). Spans are written like `6h`, `1h 30m` or `45s`.", """\
+    Section(BatchSettings, "batch", "For `--via batch`; see [Scheduling](scheduling.md). Spans are written like `6h`, `1h 30m` or `45s`.", """\
 batch: {online_after: 6h, poll: 60s, max_requests: 10000}
 """),
     Section(Split, "split", "Groups stay whole, so the test side's share is approximate.", """\
@@ -227,7 +227,7 @@ def page(sentences: Sentences) -> str:
     for section in SECTIONS:
         if section.elsewhere:
             continue
-        if section.struct is Pairs:
+        if section.struct is PairSettings:
             parts.append(ARMS.format(keys=", ".join(f"`{key}`" for key in IN_ARMS)))
         parts.append("\n".join(_section(section, sentences)))
     return "\n".join(parts)
@@ -382,7 +382,7 @@ def _shape(pattern: str) -> str:
         *msgspec.structs.fields(Job),
         *msgspec.structs.fields(OpenAIConfig),
         *msgspec.structs.fields(Price),
-        *msgspec.structs.fields(Batch),
+        *msgspec.structs.fields(BatchSettings),
     ):
         info = types.type_info(field.type)
         for one in info.types if isinstance(info, types.UnionType) else (info,):

@@ -22,7 +22,7 @@ import msgspec
 from edgen.config import Job
 from edgen.config.backends import BackendConfig
 from edgen.config.job import MAX_ARMS
-from edgen.config.label_set import MOST_LABELS, Label, LabelSet
+from edgen.config.label_set import MOST_LABELS, LabelDefinition, LabelSet
 from edgen.core import registry
 from edgen.space.entries import MAX_ENTRIES
 from edgen.space.knowledge import FILE_NAME
@@ -204,7 +204,7 @@ def space_schema() -> _Schema:
 
 def label_set_schema() -> _Schema:
     """The schema of a label set."""
-    structs = {struct.__name__: struct for struct in (LabelSet, Label)}
+    structs = {struct.__name__: struct for struct in (LabelSet, LabelDefinition)}
     parts: dict[str, _Schema] = _described(msgspec.json.schema(LabelSet), structs)["definitions"]
     top = parts.pop("LabelSet")
     top["properties"]["labels"]["maxItems"] = MOST_LABELS

@@ -107,7 +107,7 @@ def test_the_schema_knows_the_keys_that_records_have() -> None:
         return list(struct.__struct_fields__)
 
     top = SCHEMA["properties"]
-    assert list(top) == fields(records.Record)
+    assert list(top) == fields(records.EducationRecord)
     assert list(top["background_info"]["properties"]) == fields(records.BackgroundInfo)
     assert top["background_info"]["required"] == fields(records.BackgroundInfo)
     assert list(top["provenance"]["properties"]) == fields(Provenance)

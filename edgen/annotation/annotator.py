@@ -14,7 +14,7 @@ ROLE = ANNOTATOR  # whom annotators' requests name
 _NAME = compile_later(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 
 
-class Labelled(msgspec.Struct, frozen=True, kw_only=True):
+class StoredLabels(msgspec.Struct, frozen=True, kw_only=True):
     """The labels of a task in an annotator's ledger."""
 
     units: tuple[LabelledUnit, ...]

@@ -23,8 +23,8 @@ from edgen.core.errors import DataError, refuse_lines
 from edgen.core.pair import Candidate
 from edgen.core.sheets import read_sheet
 from edgen.core.yaml_values import nearest, read_text, shortened
-from edgen.protocols.labelled_units import Asking, said_digest
-from edgen.reading.answers.unit_labels import Choice, Labels, choose_labels
+from edgen.protocols.labelled_units import LabellingTask, said_digest
+from edgen.reading.answers.unit_labels import LabelChoices, Labels, choose_labels
 from edgen.store.layers import text_digest
 from edgen.store.run_reader import RunReader
 
@@ -38,7 +38,7 @@ _EXPECTED = "Expected the columns id, turn and labels, and annotator where there
 Key = tuple[str, int | None]  # conversation, turn
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PersonLabels(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One person's labels of a unit: `turn` is None for the whole conversation, `said` the digest of what was
     said up to it. No `annotator`: of the person whose file it stands in."""
 
@@ -52,11 +52,11 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class GivenFile(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a file, in its order. `without` counts its units without labels."""
 
-    given: tuple[Given, ...]
+    given: tuple[PersonLabels, ...]
     without: int
 
 
-def read_given(path: Path, reader: RunReader, asking: Asking, *, gold: bool = False) -> GivenFile:
+def read_given(path: Path, reader: RunReader, asking: LabellingTask, *, gold: bool = False) -> GivenFile:
     """Read a file of labels for a run's units. Where a line does not say who gives them, the file's name
     does; `gold`: nobody asks who. A unit may stand once in it for each annotator, in gold once.
 
@@ -106,14 +106,14 @@ class _NoLabelsError(ValueError):
 class _Reading:
     """The content read so far."""
 
-    def __init__(self, reader: RunReader, asking: Asking, usual: str | None) -> None:
+    def __init__(self, reader: RunReader, asking: LabellingTask, usual: str | None) -> None:
         self._reader = reader
         self._asking = asking
-        self._choice = Choice(asking.labels.names, asking.labels.several)
+        self._choice = LabelChoices(asking.labels.names, asking.labels.several)
         self._usual = usual
         self._last: Candidate | None = None
         self._seen: dict[tuple[str, Key], int] = {}
-        self.given: list[Given] = []
+        self.given: list[PersonLabels] = []
         self.without = 0
         self.problems: list[tuple[int, str]] = []
 
@@ -131,7 +131,7 @@ class _Reading:
         else:
             self.without += 1
 
-    def _read(self, value: Any) -> Given:
+    def _read(self, value: Any) -> PersonLabels:
         if isinstance(value, str):
             raise _NoLabelsError(value)
         if not isinstance(value, dict):
@@ -158,7 +158,7 @@ class _Reading:
             )
         said = said_digest(conversation.turns, turn)
         labels = self._labels(value["labels"])
-        return Given(id=conversation.id, turn=turn, labels=labels, annotator=str(annotator), said=said)
+        return PersonLabels(id=conversation.id, turn=turn, labels=labels, annotator=str(annotator), said=said)
 
     def _conversation(self, identifier: Any) -> Candidate:
         if self._last is None or self._last.id != identifier:

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from edgen.annotation.annotator import Labelled, is_name
+from edgen.annotation.annotator import StoredLabels, is_name
 from edgen.annotation.people import Told, read_person
 from edgen.config import arm_jobs, load_job
 from edgen.config.label_set import LabelSet, majority
@@ -31,7 +31,7 @@ from edgen.core.files import read_regular
 from edgen.core.kept_files import is_kept, require_kept
 from edgen.core.pair import Candidate
 from edgen.core.values import Status
-from edgen.protocols.labelled_units import Asking, Layer, UnitKind, layers_said, said_digest
+from edgen.protocols.labelled_units import JobLayer, LabellingTask, UnitKind, layers_said, said_digest
 from edgen.reading.answers.unit_labels import Labels
 from edgen.store.layers import UnitLabels, layer_file, layer_files, text_digest
 from edgen.store.ledger import LedgerReader
@@ -40,7 +40,7 @@ from edgen.store.run_reader import RunReader
 
 T = TypeVar("T")
 _MOST_NOTED = 4_000_000  # bytes: a label set, and a template
-_record = msgspec.json.Decoder(Labelled).decode
+_record = msgspec.json.Decoder(StoredLabels).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -79,7 +79,7 @@ class LayerFolder:
         """Return the labelled units and their labels; None before the first start. Raises RunError."""
         return read_noted(self.noted, Noted)
 
-    def require_same(self, asking: Asking) -> None:
+    def require_same(self, asking: LabellingTask) -> None:
         """Raise UsageError where the layer is of something else."""
         before, now = self.asked(), Noted(labels=asking.labels, unit=asking.unit)
         if before not in (None, now):
@@ -88,7 +88,7 @@ class LayerFolder:
                 "as it is."
             )
 
-    def note(self, asking: Asking) -> None:
+    def note(self, asking: LabellingTask) -> None:
         """Note what is labelled."""
         now = Noted(labels=asking.labels, unit=asking.unit)
         self.run.note(self.noted, msgspec.to_builtins(now))
@@ -159,13 +159,13 @@ def noted_sets(run: RunFolder) -> dict[str, LabelSet]:
     return found
 
 
-def write_labels(reader: RunReader, layer: LayerFolder, asking: Asking) -> int:
+def write_labels(reader: RunReader, layer: LayerFolder, asking: LabellingTask) -> int:
     """Write the layer's labels.jsonl from all its annotators' ledgers and people's files; return how many
     units have labels."""
     return layer.write_labels(map(_encode, units_of(reader, layer, asking)))
 
 
-def units_of(reader: RunReader, layer: LayerFolder, asking: Asking) -> Iterator[UnitLabels]:
+def units_of(reader: RunReader, layer: LayerFolder, asking: LabellingTask) -> Iterator[UnitLabels]:
     """Yield every unit with labels, in order. Memory: one scenario, and the labels by people."""
     people = {name: read_person(path) for name, path in layer.people().items()}
     with contextlib.ExitStack() as stack:
@@ -179,7 +179,7 @@ def units_of(reader: RunReader, layer: LayerFolder, asking: Asking) -> Iterator[
 
 
 def _units(
-    candidate: Candidate, said: Mapping[str, Told], people: Mapping[str, Told], asking: Asking
+    candidate: Candidate, said: Mapping[str, Told], people: Mapping[str, Told], asking: LabellingTask
 ) -> Iterator[UnitLabels]:
     """Yield the units of a conversation. Models name it by its task in the scenario, people by its id."""
     for place in asking.units(candidate.turns):
@@ -215,7 +215,7 @@ def write_job_layers(run: RunFolder) -> None:
                 write_labels(reader, layer, asking)
 
 
-def require_job_layers(run: RunFolder, layers: Iterable[Layer]) -> None:
+def require_job_layers(run: RunFolder, layers: Iterable[JobLayer]) -> None:
     """Raise UsageError where a layer that a job is to give the conversations of a run would take the place of
     another one: of one that somebody else labelled, with other labels. What the job itself labelled before is
     made anew."""
@@ -241,7 +241,7 @@ def has_job_layers(run: RunFolder) -> bool:
     )
 
 
-def _job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, Asking]]]:
+def _job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, LabellingTask]]]:
     """Return the layers that the job of a run gives its conversations, with their folders.
 
     They are next to the run, or next to each arm if arms weigh the space differently and are not read
@@ -256,7 +256,7 @@ def _job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, Asking]]]
     for group in [[arm] for arm in arms] if apart else [[*arms]]:
         asked = {name: one for arm in group for name, one in arms[arm].labels.items()}
         layers = {
-            name: Asking(labels=one.set, unit=one.unit or "turn", together=one.together)
+            name: LabellingTask(labels=one.set, unit=one.unit or "turn", together=one.together)
             for name, one in asked.items()
             if isinstance(one.set, LabelSet)
         }

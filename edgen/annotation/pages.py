@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from edgen.annotation.label_files import Given, GivenFile
+from edgen.annotation.label_files import GivenFile, PersonLabels
 from edgen.config.label_set import LabelSet
 from edgen.core.errors import DataError
 from edgen.core.pair import Candidate
-from edgen.protocols.labelled_units import Asking, said_digest
+from edgen.protocols.labelled_units import LabellingTask, said_digest
 from edgen.store.people import People
 from edgen.store.run_reader import RunReader
 
@@ -36,13 +36,13 @@ def task_of(labels: LabelSet) -> str:
     return f"label {labels.name}"
 
 
-def label_units(reader: RunReader, asking: Asking) -> Iterator[LabelUnit]:
+def label_units(reader: RunReader, asking: LabellingTask) -> Iterator[LabelUnit]:
     """Yield the units of a run, in its order."""
     for candidate in reader.candidates():
         yield from units_of_one(candidate, asking)
 
 
-def units_of_one(candidate: Candidate, asking: Asking) -> Iterator[LabelUnit]:
+def units_of_one(candidate: Candidate, asking: LabellingTask) -> Iterator[LabelUnit]:
     """Yield the units of a conversation."""
     for place in asking.units(candidate.turns):
         yield LabelUnit(candidate.id, place, said_digest(candidate.turns, place))
@@ -65,7 +65,7 @@ def is_people_file(path: Path) -> bool:
         return False
 
 
-def given_on_pages(path: Path, reader: RunReader, asking: Asking) -> GivenFile:
+def given_on_pages(path: Path, reader: RunReader, asking: LabellingTask) -> GivenFile:
     """Return the labels that people gave on the run's pages. Raises DataError for another run's file, and
     where there are none."""
     run, task = reader.rundir.path, task_of(asking.labels)
@@ -83,7 +83,9 @@ def given_on_pages(path: Path, reader: RunReader, asking: Asking) -> GivenFile:
             without += 1
             continue
         given.append(
-            Given(id=place.id, turn=place.turn, labels=tuple(labels), annotator=person, said=place.said)
+            PersonLabels(
+                id=place.id, turn=place.turn, labels=tuple(labels), annotator=person, said=place.said
+            )
         )
     if not given:
         raise DataError(str(path), f"nobody has given labels of {asking.labels.name} on this run's pages.")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.annotation.label_files import Given
+from edgen.annotation.label_files import PersonLabels
 from edgen.core.errors import RunError, UsageError
 from edgen.core.files import open_regular
 from edgen.core.kept_files import require_kept
@@ -38,7 +38,7 @@ REMEDY = (
     "Only the person can say this again: restore the file from a copy. If you changed it on purpose, move it away together "
     "with the run's digests.json, and give it with --people."
 )
-_line = msgspec.json.Decoder(Given).decode
+_line = msgspec.json.Decoder(PersonLabels).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -47,7 +47,7 @@ def read_person(path: Path) -> Told:
     return {(line.id, line.turn, line.said): line.labels for line in _lines(path)}
 
 
-def require_names(layer: str, models: Iterable[str], given: Iterable[Given]) -> None:
+def require_names(layer: str, models: Iterable[str], given: Iterable[PersonLabels]) -> None:
     """Raise UsageError where a person is called as one of the models of the layer."""
     models = {*models}
     for name in dict.fromkeys(one.annotator for one in given):
@@ -58,16 +58,16 @@ def require_names(layer: str, models: Iterable[str], given: Iterable[Given]) -> 
             )
 
 
-def take_labels(run: RunFolder, folder: Path, given: Iterable[Given]) -> tuple[Person, ...]:
+def take_labels(run: RunFolder, folder: Path, given: Iterable[PersonLabels]) -> tuple[Person, ...]:
     """Keep what people gave in the folder of a layer's annotators in a run, after what each of them said
     before."""
-    by_person: dict[str, list[Given]] = {}
+    by_person: dict[str, list[PersonLabels]] = {}
     for one in given:
         by_person.setdefault(one.annotator, []).append(one)
     return tuple(_take(run, folder / f"{name}.jsonl", said) for name, said in sorted(by_person.items()))
 
 
-def _take(run: RunFolder, path: Path, given: Iterable[Given]) -> Person:
+def _take(run: RunFolder, path: Path, given: Iterable[PersonLabels]) -> Person:
     before = [*_lines(path)] if path.exists() else []
     known: Told = {(line.id, line.turn, line.said): line.labels for line in before}
     added, new, changed = [], 0, 0
@@ -85,7 +85,7 @@ def _take(run: RunFolder, path: Path, given: Iterable[Given]) -> Person:
     return Person(annotator=path.stem, new=new, changed=changed, labelled=len(known))
 
 
-def _lines(path: Path) -> Iterator[Given]:
+def _lines(path: Path) -> Iterator[PersonLabels]:
     require_kept(path, REMEDY)
     try:
         with open_regular(path) as lines:

@@ -11,14 +11,16 @@ import msgspec
 from edgen.core.pair import Candidate
 from edgen.core.sheets import cut_cell, sheet_head, sheet_line, write_sheet
 from edgen.protocols.base import transcript_of
-from edgen.protocols.labelled_units import Asking
+from edgen.protocols.labelled_units import LabellingTask
 from edgen.store.layers import text_digest
 
 COLUMNS = ("id", "turn", "role", "before", "text", "labels", "comment", "text_sha256")
 Row = dict[str, str | int | None]
 
 
-def write_label_sheet(conversations: Iterable[Candidate], asking: Asking, path: Path) -> tuple[int, int]:
+def write_label_sheet(
+    conversations: Iterable[Candidate], asking: LabellingTask, path: Path
+) -> tuple[int, int]:
     """Write a sheet of the units of these conversations; returns how many there are of both. Raises
     UsageError where something is at `path`, which may be filled in, and where no unit can be labelled."""
     as_line, head = (
@@ -44,7 +46,7 @@ def _csv(row: Row) -> bytes:
     return sheet_line([*row.values()])
 
 
-def _rows(one: Candidate, asking: Asking) -> Iterator[Row]:
+def _rows(one: Candidate, asking: LabellingTask) -> Iterator[Row]:
     """Yield a row per unit; `before` holds the turns since the previous unit."""
     since = 0
     for place in asking.units(one.turns):

@@ -18,17 +18,17 @@ import msgspec
 
 from edgen.annotation.annotator import ROLE
 from edgen.api.annotating import Annotating, resolve
-from edgen.api.estimating import Interval, TokenIntervals
+from edgen.api.estimating import EstimateInterval, TokenIntervals
 from edgen.asking.annotators import AnnotatorAsker
 from edgen.asking.needs import unanswered
 from edgen.asking.options import AnnotateOptions
 from edgen.asking.places import open_for_reading
 from edgen.core.errors import UsageError
 from edgen.cost.assumptions import ASKS, RENDERED, answer_tokens
-from edgen.cost.tokens import Counter, counter
-from edgen.cost.usage import Range, Rates, Used
+from edgen.cost.tokens import TokenCounter, counter
+from edgen.cost.usage import CallUse, RolePrices, UsageRange
 from edgen.planning.allowed_files import Reach
-from edgen.protocols.labelled_units import Asking, UnitKind
+from edgen.protocols.labelled_units import LabellingTask, UnitKind
 from edgen.providers import Backend
 from edgen.runtime.control import Control
 from edgen.store.ledger import run_status
@@ -49,9 +49,9 @@ class AnnotatorNeeds(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     there: int
     requests: int
-    calls: Interval
+    calls: EstimateInterval
     tokens: TokenIntervals
-    cost_usd: Interval | None
+    cost_usd: EstimateInterval | None
 
 
 class AnnotateEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,15 +65,15 @@ class AnnotateEstimate(msgspec.Struct, frozen=True, kw_only=True):
     together: bool
     annotators: tuple[AnnotatorNeeds, ...]
     requests: int
-    calls: Interval
+    calls: EstimateInterval
     tokens: TokenIntervals
-    cost_usd: Interval | None
+    cost_usd: EstimateInterval | None
     basis: tuple[str, ...]
 
 
 class _Needs(NamedTuple):
     told: AnnotatorNeeds
-    uses: Range
+    uses: UsageRange
     most: int  # calls
     basis: tuple[str, ...]
 
@@ -140,7 +140,7 @@ def _needs(making: Annotating, tasks: AnnotatorAsker, backend: Backend) -> _Need
     return _Needs(told, uses, requests * job.asks, (*said, *hints))
 
 
-def _counter_of(making: Annotating, tasks: AnnotatorAsker) -> tuple[Counter, tuple[str, ...]]:
+def _counter_of(making: Annotating, tasks: AnnotatorAsker) -> tuple[TokenCounter, tuple[str, ...]]:
     """Return the counter of an annotator's tokens, and a better one that could be installed."""
     backend, path = tasks.job.backends[ROLE], None
     if (named := getattr(backend, "tokenizer", None)) is not None:
@@ -151,7 +151,7 @@ def _counter_of(making: Annotating, tasks: AnnotatorAsker) -> tuple[Counter, tup
 
 
 def _rendered(
-    units: Iterator[tuple[int, str]], tasks: AnnotatorAsker, asking: Asking, count: Counter
+    units: Iterator[tuple[int, str]], tasks: AnnotatorAsker, asking: LabellingTask, count: TokenCounter
 ) -> Iterator[tuple[int, float]]:
     """(prompt tokens, tokens of the answer with one label a unit) of requests."""
     names = asking.labels.names
@@ -169,12 +169,12 @@ def _rendered(
 
 def _uses(
     tasks: AnnotatorAsker, making: Annotating, seen: Sequence[tuple[int, float]], requests: int, error: float
-) -> Range:
+) -> UsageRange:
     """Return the usage of the requests, from a sample of them."""
     job, several = tasks.job, making.asking.labels.several
-    rates = Rates(job, making.options.via, {ROLE: job.backends[ROLE]})
+    rates = RolePrices(job, making.options.via, {ROLE: job.backends[ROLE]})
     if not seen:
-        return Range(Used(), Used(), Used())
+        return UsageRange(CallUse(), CallUse(), CallUse())
     prompt, answer = (statistics.fmean(one) for one in zip(*seen, strict=True))
     spread = statistics.stdev(one for one, _ in seen) if len(seen) > 1 else 0.0
     drawn = _SURE * spread / math.sqrt(len(seen)) if len(seen) < requests else 0.0
@@ -184,14 +184,14 @@ def _uses(
         size = answer * _LONGER[level] * (_LABELS[level] if several else 1.0)
         shown = prompt * (1 + (level - 1) * error) + (level - 1) * drawn
         levels.append(rates.used(ROLE, calls, calls * shown, calls * answer_tokens(job, ROLE, size, level)))
-    return Range(*levels).with_cache()
+    return UsageRange(*levels).with_cache()
 
 
-def _told(uses: Range, most: int, *, priced: bool) -> dict[str, Any]:
+def _told(uses: UsageRange, most: int, *, priced: bool) -> dict[str, Any]:
     """Calls, tokens and cost as intervals."""
 
-    def interval(key: str, digits: int | None = None) -> Interval:
-        return Interval(*(round(getattr(level, key), digits) for level in uses))
+    def interval(key: str, digits: int | None = None) -> EstimateInterval:
+        return EstimateInterval(*(round(getattr(level, key), digits) for level in uses))
 
     return {
         "calls": msgspec.structs.replace(interval("calls"), at_most=most),

@@ -14,7 +14,7 @@ import msgspec
 
 from edgen.annotation.annotator import ROLE, is_name
 from edgen.annotation.identical import SEEDS
-from edgen.annotation.label_files import Given, read_given
+from edgen.annotation.label_files import PersonLabels, read_given
 from edgen.annotation.layer import LayerFolder, Noted, write_labels
 from edgen.annotation.pages import given_on_pages, is_people_file
 from edgen.annotation.people import Person, require_names, take_labels
@@ -22,13 +22,13 @@ from edgen.annotation.sheet import write_label_sheet
 from edgen.asking.annotators import AnnotatorAsker, annotator_of
 from edgen.asking.answering import (
     Answerer,
-    Chosen,
+    ChosenBackend,
     choose_backend,
     load_run_job,
     open_answerers,
 )
 from edgen.asking.options import AnnotateOptions
-from edgen.asking.places import Place, open_for_reading, open_for_work
+from edgen.asking.places import AskerFolder, open_for_reading, open_for_work
 from edgen.asking.units import choose_conversations, grown_sample
 from edgen.asking.work import AtWork, ask_until_ended
 from edgen.config import BackendConfig
@@ -39,7 +39,7 @@ from edgen.evaluation.layer_view import Gold, look_at
 from edgen.planning.allowed_files import unlimited
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
-from edgen.protocols.labelled_units import Asking, UnitKind
+from edgen.protocols.labelled_units import LabellingTask, UnitKind
 from edgen.protocols.labelling import labelling_template
 from edgen.providers import Backend
 from edgen.runtime.control import Control, explain_os_errors
@@ -135,11 +135,11 @@ class Annotating:
         self, reader: RunReader, options: AnnotateOptions, labels: LabelSet, control: Control
     ) -> None:
         self.reader, self.options, self.control = reader, options, control
-        self.asking = Asking(labels=labels, unit=options.unit, together=options.together)
+        self.asking = LabellingTask(labels=labels, unit=options.unit, together=options.together)
         self.layer = LayerFolder(reader.rundir, options.layer or labels.name)
         what = "annotators of an existing run"
         self.job = load_run_job(reader.rundir, options.overrides, _SETTABLE, what)
-        self.place = Place(self.layer.annotators, reader.rundir)
+        self.place = AskerFolder(self.layer.annotators, reader.rundir)
 
     def make(self) -> AnnotatedRun:
         """Take people's labels, ask the models, and write the layer. A problem of a file is reported before
@@ -173,9 +173,9 @@ class Annotating:
         about = (self.reader.rundir.path, self.layer.name, self.asking.labels, self.asking.unit)
         return AnnotatedRun(*about, self.layer.labels, _statuses(ledgers), people=people, ended=ended)
 
-    def _given(self) -> list[Given]:
+    def _given(self) -> list[PersonLabels]:
         """Return people's labels, file by file. Raises DataError."""
-        given: list[Given] = []
+        given: list[PersonLabels] = []
         for path in self.options.people:
             read = (given_on_pages if is_people_file(path) else read_given)(path, self.reader, self.asking)
             given += read.given
@@ -187,12 +187,12 @@ class Annotating:
         named = self.options.gold
         return None if named is None else Gold(named, self.reader, self.layer, self.asking)
 
-    def _prepare_people(self) -> tuple[dict[str, Chosen], None]:
+    def _prepare_people(self) -> tuple[dict[str, ChosenBackend], None]:
         self._require_units()
         self.layer.require_same(self.asking)
         return {}, None
 
-    def prepare(self) -> tuple[dict[str, Chosen], Prompt]:
+    def prepare(self) -> tuple[dict[str, ChosenBackend], Prompt]:
         """Return the annotators and their template. Raises errors before any request or change."""
         self._require_units()
         annotators = dict(self._annotators())
@@ -218,7 +218,7 @@ class Annotating:
                 f"{reader.pending:,} conversations of this run are pending; only the finished ones are labelled."
             )
 
-    def _annotators(self) -> Iterator[tuple[str, Chosen]]:
+    def _annotators(self) -> Iterator[tuple[str, ChosenBackend]]:
         """Yield the annotators by name, each with its backend."""
         seen: set[str] = set()
         if len(self.options.by or ("",)) * self.options.annotators > _MOST:
@@ -247,7 +247,7 @@ class Annotating:
                 yield called, chosen
 
     async def _ask(
-        self, annotators: Mapping[str, Chosen], prompt: Prompt, ledgers: list[Path]
+        self, annotators: Mapping[str, ChosenBackend], prompt: Prompt, ledgers: list[Path]
     ) -> EdgenError | None:
         """Ask the annotators, side by side, what they were not asked before. `ledgers`: where their
         answers are, once they are asked. Returns what stopped them; raises what is wrong before anything
@@ -259,7 +259,7 @@ class Annotating:
 
     @contextlib.asynccontextmanager
     async def open(
-        self, annotators: Mapping[str, Chosen], prompt: Prompt, *, send: bool
+        self, annotators: Mapping[str, ChosenBackend], prompt: Prompt, *, send: bool
     ) -> AsyncIterator[list[AtWork[AnnotatorAsker]]]:
         """Open each annotator, which sends nothing unless it is to `send`. Raises UsageError where the
         layer's annotator of that name is another one."""
@@ -311,7 +311,7 @@ def require_labels(made: AnnotatedRun) -> None:
         raise ShortError(f"Nothing could be labelled: {rejected}. Another template or backend may help.")
 
 
-class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+class LabelSheet(msgspec.Struct, frozen=True, kw_only=True):
     """A sheet that was written: how many units of how many conversations, and the labels that they can
     carry."""
 
@@ -323,7 +323,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     several: bool
 
 
-def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> Sheet:
+def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> LabelSheet:
     """Write an empty sheet of a run's units, or of a sample, to a new file: JSON Lines by its suffix, else
     CSV.
 
@@ -334,7 +334,7 @@ def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> Sheet:
     rundir = RunFolder(run)
     rundir.require()
     labels, options = resolve(rundir, options)
-    asking = Asking(labels=labels, unit=options.unit)
+    asking = LabellingTask(labels=labels, unit=options.unit)
     with explain_os_errors(run), open_for_reading(run) as reader:
         sample = options.sample
         chosen = None if sample is None else choose_conversations(reader, reader.job.seed, sample)
@@ -345,7 +345,7 @@ def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> Sheet:
             if chosen is None or (index, name) in chosen
         )
         units, called = write_label_sheet(conversations, asking, path)
-    return Sheet(
+    return LabelSheet(
         file=str(path), unit=options.unit, units=units, conversations=called, labels=labels.names,
         several=labels.several,
     )  # fmt: skip

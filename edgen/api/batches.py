@@ -16,7 +16,7 @@ from edgen.execution.batch.ownership import require_own
 from edgen.execution.batch.results import ResultCounts
 from edgen.runtime.backends import open_backends, open_batches
 from edgen.runtime.control import Control, explain_os_errors
-from edgen.store.ledger import OPEN, Batch, Ledger, out_at
+from edgen.store.ledger import OPEN, Ledger, NotedBatch, out_at
 from edgen.store.run_folder import RunFolder
 
 
@@ -93,7 +93,7 @@ def list_batches(run: Path) -> list[BatchFacts]:
     return [_describe(held.whose, batch) for held in batches_of(rundir) for batch in held.batches]
 
 
-def _describe(whose: str, batch: Batch) -> BatchFacts:
+def _describe(whose: str, batch: NotedBatch) -> BatchFacts:
     sent = None if batch.sent_at is None else datetime.fromtimestamp(batch.sent_at, UTC)
     return BatchFacts(
         number=batch.number,
@@ -136,7 +136,7 @@ def cancel_batches(run: Path, numbers: Collection[int], control: Control) -> Can
 
 
 async def _cancel(
-    rundir: RunFolder, held: LedgerBatches, wanted: Sequence[Batch], control: Control
+    rundir: RunFolder, held: LedgerBatches, wanted: Sequence[NotedBatch], control: Control
 ) -> list[ResultCounts]:
     job = job_of(rundir, held)
     require_own(held.path, wanted, job.backends)

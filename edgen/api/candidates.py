@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from edgen.annotation.layer import read_noted
-from edgen.asking.needs import Amount
+from edgen.asking.needs import CallsNeeded
 from edgen.asking.options import CandidateOptions
 from edgen.asking.places import open_for_reading, open_for_work
 from edgen.asking.start import Start
 from edgen.asking.units import grown_sample
-from edgen.asking.writers import ROLE, Totals, Wanted, WriterAsker, write_candidates, writer_of
+from edgen.asking.writers import ROLE, Wanted, WriterAsker, WriterTotals, write_candidates, writer_of
 from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.text import describe_counts
@@ -40,7 +40,7 @@ class WrittenCandidates:
     options: CandidateOptions
     file: Path
     writer: WriterStatus
-    totals: Totals | None = None
+    totals: WriterTotals | None = None
     ended: EdgenError | None = None
 
 
@@ -52,7 +52,7 @@ class CandidatesEstimate(msgspec.Struct, frozen=True, kw_only=True):
     writes: Kind
     there: int
     to_write: int
-    calls: Amount
+    calls: CallsNeeded
 
 
 def write_for_run(run: Path, options: CandidateOptions, control: Control) -> WrittenCandidates:

@@ -44,7 +44,7 @@ _REFUSED = 5  # by the service
 _COUNT = "Count from one to ten, in words."  # enough tokens to time them
 
 
-class Check(msgspec.Struct, frozen=True):
+class DoctorCheck(msgspec.Struct, frozen=True):
     """One thing that was looked at: whether it is well, and a sentence."""
 
     check: str
@@ -56,7 +56,7 @@ class Diagnosis(msgspec.Struct):
     """All checks, in order. `exit_code` is that of what is wrong: 2 in the job or the command line, 4 if the
     shared budget is used up, 5 at a service."""
 
-    checks: list[Check] = []
+    checks: list[DoctorCheck] = []
     exit_code: int = 2
 
     @property
@@ -64,7 +64,7 @@ class Diagnosis(msgspec.Struct):
         return all(check.well for check in self.checks)
 
     def add(self, name: str, detail: str, *, well: bool = True) -> None:
-        self.checks.append(Check(name, well, detail))
+        self.checks.append(DoctorCheck(name, well, detail))
 
     def fail(self, name: str, detail: str, exit_code: int) -> None:
         self.add(name, detail, well=False)

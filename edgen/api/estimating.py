@@ -14,7 +14,7 @@ from edgen.config import Price
 from edgen.core.options import Via
 from edgen.core.text import round_usd
 from edgen.cost.duration import Duration
-from edgen.cost.estimate import Already, Budget, Estimate, budgets, estimate, prices
+from edgen.cost.estimate import Already, BudgetReach, PlanEstimate, budgets, estimate, prices
 from edgen.cost.usage import add_up
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
@@ -23,7 +23,7 @@ from edgen.runtime.snapshot import Tokens
 from edgen.store.run_folder import RunFolder
 
 
-class Interval(msgspec.Struct, frozen=True):
+class EstimateInterval(msgspec.Struct, frozen=True):
     """`at_most`: of all that is still to make if no call is lost, where every backend has max_tokens."""
 
     low: float
@@ -33,8 +33,8 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class TokenIntervals(msgspec.Struct, frozen=True):
-    prompt: Interval
-    completion: Interval
+    prompt: EstimateInterval
+    completion: EstimateInterval
 
 
 class BackendPrice(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,28 +87,28 @@ class AlreadyThere(msgspec.Struct, frozen=True, kw_only=True):
     other_form: bool
 
 
-class Needs(msgspec.Struct, frozen=True, kw_only=True):
+class EstimatedNeeds(msgspec.Struct, frozen=True, kw_only=True):
     """Needs of the conversations still to be made and not yet at the provider. `cost_usd` is None without a
     price, `seconds`, of online work, by batch."""
 
     conversations: int
     to_make: int
-    calls: Interval
+    calls: EstimateInterval
     tokens: TokenIntervals
-    cost_usd: Interval | None
-    seconds: Interval | None
+    cost_usd: EstimateInterval | None
+    seconds: EstimateInterval | None
     basis: Basis
     already: AlreadyThere
 
 
-class JobEstimate(Needs, frozen=True, kw_only=True):
+class JobEstimate(EstimatedNeeds, frozen=True, kw_only=True):
     """The sums over all arms, taken to err alike; `arms`, where there are any, has each arm's own."""
 
     job: str
     via: str
     prices: tuple[BackendPrice, ...]
-    budget: tuple[Budget, ...]
-    arms: dict[str, Needs] | UnsetType = UNSET
+    budget: tuple[BudgetReach, ...]
+    arms: dict[str, EstimatedNeeds] | UnsetType = UNSET
 
 
 def estimate_job(
@@ -158,24 +158,26 @@ def _known(price: Price | None) -> dict[str, Any]:
     return {key: value for key, value in known.items() if key in fields and value is not None}
 
 
-def _describe(each: Sequence[Estimate], at_once: int = 1) -> Needs:
+def _describe(each: Sequence[PlanEstimate], at_once: int = 1) -> EstimatedNeeds:
     """Return the needs of all arms together, of which so many run `at_once`."""
     uses, most = each[0].uses, each[0].most
     for one in each[1:]:
         uses = uses.plus(one.uses)
         most = None if most is None or one.most is None else add_up((most, one.most))
 
-    def interval(key: str, digits: int | None = None) -> Interval:
+    def interval(key: str, digits: int | None = None) -> EstimateInterval:
         low, expected, high = (round(getattr(level, key), digits) for level in uses)
-        return Interval(low, expected, high, UNSET if most is None else round(getattr(most, key), digits))
+        return EstimateInterval(
+            low, expected, high, UNSET if most is None else round(getattr(most, key), digits)
+        )
 
     seconds = None
     durations = [one.duration for one in each if one.duration is not None]
     if len(durations) == len(each):
         groups = (durations[first : first + at_once] for first in range(0, len(each), at_once))
         time = functools.reduce(Duration.plus, (max(group, key=lambda one: one.high) for group in groups))
-        seconds = Interval(round(time.low), round(time.expected), round(time.high))
-    return Needs(
+        seconds = EstimateInterval(round(time.low), round(time.expected), round(time.high))
+    return EstimatedNeeds(
         conversations=sum(one.conversations for one in each),
         to_make=round(sum(one.to_make for one in each)),
         calls=interval("calls"),
@@ -187,7 +189,7 @@ def _describe(each: Sequence[Estimate], at_once: int = 1) -> Needs:
     )
 
 
-def _describe_basis(each: Sequence[Estimate]) -> Basis:
+def _describe_basis(each: Sequence[PlanEstimate]) -> Basis:
     runs = {str(run.path): len(run.scenarios) for one in each for run in one.runs}
     known = [bool(one.runs) for one in each]
     arms: dict[str, list[str]] = {}

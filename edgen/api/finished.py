@@ -10,13 +10,13 @@ from edgen.core.errors import UsageError
 from edgen.core.registry import find, find_all
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.processes import require_several
-from edgen.runtime.status import Status, status_of
+from edgen.runtime.status import StatusReport, status_of
 from edgen.store.pairs_file import places_of_pairs, require_pair_set
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
-    from edgen.evaluation.comparison.result import Comparison
+    from edgen.evaluation.comparison.result import ComparisonResult
     from edgen.execution.merge import MergeResult
     from edgen.export.format import Format
     from edgen.export.options import ExportOptions
@@ -34,7 +34,7 @@ def compare_runs(
     prompts: bool = False,
     roles: Mapping[str, str] | None = None,
     output: Path | None = None,
-) -> tuple[Comparison, Path | None]:
+) -> tuple[ComparisonResult, Path | None]:
     """Compare the arms of a run, or runs, on the scenarios they share, the first with each other; `arms`
     chooses some. A path without a run is a data set, which is one arm. `prompts`: with how the
     rendered prompts differ. `roles`: what the comparison calls the roles of data sets, by their names there.
@@ -180,7 +180,9 @@ def write_report(run: Path, control: Control, output: Path | None = None) -> Wri
     return written
 
 
-def select_run(run: Path, output: Path, options: SelectOptions, control: Control) -> tuple[Status, Selection]:
+def select_run(
+    run: Path, output: Path, options: SelectOptions, control: Control
+) -> tuple[StatusReport, Selection]:
     """Make a run, in the folder `output`, of the conversations of a run that are chosen. That run stays as it
     is.
 
@@ -193,7 +195,7 @@ def select_run(run: Path, output: Path, options: SelectOptions, control: Control
     return status_of(RunFolder(output)), selection
 
 
-def merge_runs(runs: Sequence[Path], output: Path, control: Control) -> tuple[Status, MergeResult]:
+def merge_runs(runs: Sequence[Path], output: Path, control: Control) -> tuple[StatusReport, MergeResult]:
     """Make one run of these in the folder `output`. They stay as they are, and nothing is dropped.
 
     Returns how the new run stands and what was put together. Raises what `execution.merge` raises.

@@ -20,16 +20,16 @@ from edgen.api.generate_options import GenerateOptions as GenerateOptions
 from edgen.api.partitions import make_partitions
 from edgen.config import Job, backend_name
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
-from edgen.core.options import Way
+from edgen.core.options import CallMode
 from edgen.core.threads import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
 from edgen.execution.costly_changes import dropped_arms, find_rework
 from edgen.execution.finish import is_finished, remark_on_files
 from edgen.execution.fleet_identity import keep_identities
 from edgen.execution.ordered_gates import MakeInOrder
-from edgen.execution.run import Run, check_part, check_piece
+from edgen.execution.run import ActiveRun, check_part, check_piece
 from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
-from edgen.execution.session import Charged, Session, Shared, settle_lease
+from edgen.execution.session import Charged, RunSession, SharedState, settle_lease
 from edgen.planning.load import JobSource, held_values, job_for_run, plans_of
 from edgen.planning.plan import Plan
 from edgen.planning.speakers import find_doubts
@@ -38,7 +38,7 @@ from edgen.runtime.backends import arms_at_once, configs_of, open_backends, open
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.monitor import Monitor, start_event
 from edgen.runtime.snapshot import Title, still_snapshot
-from edgen.runtime.status import Status, status_of
+from edgen.runtime.status import StatusReport, status_of
 from edgen.runtime.supervise import Supervised, supervise, used_elsewhere
 from edgen.selection.select import refuse_selected
 from edgen.space.splits import choose_common_side
@@ -66,7 +66,7 @@ class Generated:
     stopped."""
 
     folder: Path
-    status: Status
+    status: StatusReport
     files: tuple[ArmFiles, ...]
     ended: EdgenError | None
 
@@ -114,7 +114,7 @@ class _ArmWork:
     scheduler: SchedulerFactory
     folder: RunFolder
     ledger: Ledger = field(init=False)
-    run: Run = field(init=False)
+    run: ActiveRun = field(init=False)
     noted: contextlib.AsyncExitStack = field(init=False)
     made: bool = False
 
@@ -243,7 +243,7 @@ class _Generation:
                 together=[role for role in plan.speaking if plan.rules.by_people(role)],
             )
         )
-        way = Way(options.via, options.on, options.workers)
+        way = CallMode(options.via, options.on, options.workers)
         opened = await stack.enter_async_context(
             open_scheduler(job, backends, way, trust, options.write_only)
         )
@@ -275,7 +275,7 @@ class _Generation:
             self._folder.write_job(*job_for_run(self._whole, self._reach))
         useless: dict[Arm, UselessError] = {}
         for group in self._groups(arms):
-            shared = Shared(self._whole.limits)
+            shared = SharedState(self._whole.limits)
             parts: list[Supervised] = []
             for arm in group:
                 # What others have used of the budget is counted once, now; those of the group count themselves.
@@ -319,10 +319,10 @@ class _Generation:
         self,
         arm: _ArmWork,
         elsewhere: Iterable[Charged],
-        shared: Shared,
+        shared: SharedState,
         stack: contextlib.AsyncExitStack,
     ) -> None:
-        session = Session(
+        session = RunSession(
             arm.plan,
             arm.backends,
             arm.ledger,
@@ -331,7 +331,7 @@ class _Generation:
             scheduler=arm.scheduler,
             shared=shared,
         )
-        arm.run = Run(arm.plan, session, arm.folder, self._options.part, _in_order(arm.plan))
+        arm.run = ActiveRun(arm.plan, session, arm.folder, self._options.part, _in_order(arm.plan))
         self._counts[arm.name] = arm.run.counts
         arm.run.adopt(self._control.note)
         # Its session ends with its own files, so that what it notes is about itself; else with the others.

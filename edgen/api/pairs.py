@@ -12,12 +12,12 @@ from typing import Any, get_args
 
 import msgspec
 
-from edgen.asking.answering import Answerer, Answering, find_backend, load_run_job, open_answerer
+from edgen.asking.answering import Answerer, AskerBackends, find_backend, load_run_job, open_answerer
 from edgen.asking.comparisons import Comparisons, RolloutComparisons
 from edgen.asking.judge_template import JudgeTemplate
 from edgen.asking.options import PairOptions
-from edgen.asking.places import Place, open_for_reading, open_for_work
-from edgen.asking.rollout_making import Asked, RolloutMaking
+from edgen.asking.places import AskerFolder, open_for_reading, open_for_work
+from edgen.asking.rollout_making import RolloutMaking, RolloutOptions
 from edgen.asking.work import AtWork, ask_until_ended
 from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
@@ -131,7 +131,7 @@ class PairMaking:
         self.rollouts: RolloutMaking | None = None
         self.name: str | None = None
         if pairs.rollouts is not None:
-            asked = Asked(options.overrides, options.allow_outside, options.way)
+            asked = RolloutOptions(options.overrides, options.allow_outside, options.way)
             self.rollouts = RolloutMaking(self.choice, asked, control)
 
     def _refuse_between_runs(self, job: Job) -> None:
@@ -272,7 +272,7 @@ class PairMaking:
         )
 
     @contextlib.asynccontextmanager
-    async def _open_judge(self, *, send: bool) -> AsyncIterator[tuple[Job, Answerer, Answering]]:
+    async def _open_judge(self, *, send: bool) -> AsyncIterator[tuple[Job, Answerer, AskerBackends]]:
         """Open the judge, which sends nothing unless it is to `send`: the job that has it as `judge`, and the
         judge."""
         named, way = self.options.judge or "", self.options.way
@@ -313,7 +313,7 @@ class PairMaking:
                 return {"model": judge.model, **facts}
             with PlayedRollouts(self.choice, facts.get("ledgers", {})) as played:
                 asker = self._comparisons(job, judge, played)
-                place = Place(self.run.judged, self.run)
+                place = AskerFolder(self.run.judged, self.run)
                 ended = await ask_until_ended([AtWork(asker, answering)], place, self._control)
             if ended is not None:
                 facts["ended"] = ended

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.api.pairs import PairMaking
-from edgen.asking.needs import Amount, Needs, count_needs, needs_of
+from edgen.asking.needs import CallsNeeded, Needs, count_needs, needs_of
 from edgen.asking.options import PairOptions
 from edgen.asking.places import open_for_reading
 from edgen.asking.rollout_making import RolloutMaking
@@ -27,7 +27,7 @@ class RolloutNeeds(msgspec.Struct, frozen=True, kw_only=True):
     k: int
     there: int
     to_play: int
-    calls: Amount
+    calls: CallsNeeded
 
 
 class JudgeNeeds(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,14 +36,14 @@ class JudgeNeeds(msgspec.Struct, frozen=True, kw_only=True):
     judge: str
     there: int
     to_judge: int
-    calls: Amount
+    calls: CallsNeeded
 
 
 class PairsEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """Estimate of pairs. `rollouts` and `judged` are None if not requested."""
 
     run: str
-    calls: Amount
+    calls: CallsNeeded
     rollouts: RolloutNeeds | None = None
     judged: JudgeNeeds | None = None
 
@@ -63,7 +63,7 @@ async def _estimate(making: PairMaking) -> PairsEstimate:
     if making.options.by == "oracle":
         judged = await _judge_needs(making)
     calls = [needs.calls for needs in (rollouts, judged) if needs is not None]
-    total = Amount()
+    total = CallsNeeded()
     for one in calls:
         total = total.plus(one)
     return PairsEstimate(run=str(making.run.path), calls=total, rollouts=rollouts, judged=judged)

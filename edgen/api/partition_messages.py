@@ -14,7 +14,7 @@ from edgen.runtime.key_consent import Trust
 from edgen.runtime.snapshot import Snapshot
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class PartitionMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     """One message of a partition: a note, its state, or its end (`done`) with the calls that it `made` now,
     the error, the exit code and the reason; empty if all was made."""
 
@@ -27,7 +27,7 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
 
 
-class Given:
+class PartitionWork:
     """The work of a partition: the job, the options, and the user's consents."""
 
     def __init__(self, source: JobSource, options: GenerateOptions, control: Control) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from edgen.api.generation import Generated, generate
-from edgen.api.partition_messages import Given, Line
+from edgen.api.partition_messages import PartitionMessage, PartitionWork
 from edgen.core.errors import EdgenError, LockedError, UselessError
 from edgen.core.events import Event
 from edgen.core.system import handling
@@ -30,7 +30,7 @@ _PATIENCE = 30.0  # seconds for a partition's process of a killed start to end
 
 def main() -> None:
     """Make a partition."""
-    given: Given = pickle.loads(next(receive()))  # noqa: S301 - from the process that started this one
+    given: PartitionWork = pickle.loads(next(receive()))  # noqa: S301 - from the process that started this one
     control = Control(trust=given.trust, interrupts=_signals)
     control.events.listen(_on_event)
     made = 0
@@ -41,14 +41,14 @@ def main() -> None:
     except (EdgenError, OSError) as problem:
         ended = problem
     if ended is None:
-        return _tell(Line(done=True, made=made))
+        return _tell(PartitionMessage(done=True, made=made))
     reason = "useless" if isinstance(ended, UselessError) else getattr(ended, "reason", "error")
     code = getattr(ended, "exit_code", 2)
-    _tell(Line(done=True, made=made, ended=str(ended), code=code, reason=reason))
+    _tell(PartitionMessage(done=True, made=made, ended=str(ended), code=code, reason=reason))
     return None
 
 
-async def _make(given: Given, control: Control) -> Generated:
+async def _make(given: PartitionWork, control: Control) -> Generated:
     clock = asyncio.get_running_loop().time
     until = clock() + _PATIENCE
     while True:
@@ -62,9 +62,9 @@ async def _make(given: Given, control: Control) -> Generated:
 
 def _on_event(event: Event) -> None:
     if isinstance(event, StatusEvent):
-        _tell(Line(snapshot=event.snapshot))
+        _tell(PartitionMessage(snapshot=event.snapshot))
     elif event.name == "note":
-        _tell(Line(note=event.text))
+        _tell(PartitionMessage(note=event.text))
 
 
 @contextlib.contextmanager
@@ -73,7 +73,7 @@ def _signals(on_signal: Callable[[int], None]) -> Iterator[None]:
         yield
 
 
-def _tell(line: Line) -> None:
+def _tell(line: PartitionMessage) -> None:
     with contextlib.suppress(OSError):
         sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
         sys.stdout.buffer.flush()

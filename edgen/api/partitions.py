@@ -26,7 +26,7 @@ from typing import Any
 import msgspec
 
 from edgen.api.generate_options import GenerateOptions
-from edgen.api.partition_messages import Given, Line
+from edgen.api.partition_messages import PartitionMessage, PartitionWork
 from edgen.config import Job, Limits
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.files import write_new
@@ -40,7 +40,7 @@ from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.snapshot import Activity, Snapshot, StatusEvent, add_usage
 from edgen.store.run_folder import RunFolder
 
-_decode = msgspec.json.Decoder(Line, dec_hook=lambda _kind, value: Counter(value)).decode
+_decode = msgspec.json.Decoder(PartitionMessage, dec_hook=lambda _kind, value: Counter(value)).decode
 _PLAN, _BUDGET = "partitions.json", "budget.yaml"
 
 
@@ -59,7 +59,7 @@ class _Partitions(msgspec.Struct, frozen=True):
 class PartitionError(EdgenError):
     """The error that ended a partition."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: PartitionMessage) -> None:
         super().__init__(line.ended)
         self.exit_code, self.reason = line.code, line.reason
 
@@ -87,7 +87,9 @@ async def make_partitions(
         async with _place(on, options.workers or job.workers, len(parts)) as (address, each):
             own = replace(options, on=address, workers=each, partitions=None)
             given = [
-                Given(source._replace(job=job), replace(own, output=path, part=plan.part(number)), control)
+                PartitionWork(
+                    source._replace(job=job), replace(own, output=path, part=plan.part(number)), control
+                )
                 for number, path in enumerate(parts)
             ]
             made = await _Processes(given, control, job).run()
@@ -158,16 +160,18 @@ async def _place(on: str | None, workers: int | None, parts: int) -> AsyncIterat
     if on is None or not on.startswith("ray"):
         yield on or "here", None
         return
-    from edgen.execution.cluster.connect import Connection
+    from edgen.execution.cluster.connect import ClusterConnection
 
-    with Connection(on.removeprefix("ray").removeprefix("://"), max(workers or 1, parts)) as connection:
+    with ClusterConnection(
+        on.removeprefix("ray").removeprefix("://"), max(workers or 1, parts)
+    ) as connection:
         yield f"ray://{connection.address}", max(1, (workers or connection.cores) // parts)
 
 
 class _Processes:
     """The processes of the partitions."""
 
-    def __init__(self, given: list[Given], control: Control, job: Job) -> None:
+    def __init__(self, given: list[PartitionWork], control: Control, job: Job) -> None:
         self._given, self._control, self._job = given, control, job
         self._running: dict[int, asyncio.subprocess.Process] = {}
         self._snapshots: dict[int, Snapshot] = {}
@@ -194,7 +198,7 @@ class _Processes:
             raise ended
         return self._made
 
-    async def _one(self, number: int, given: Given) -> None:
+    async def _one(self, number: int, given: PartitionWork) -> None:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "edgen.api.partition_process"),
             stdin=asyncio.subprocess.PIPE,
@@ -207,7 +211,7 @@ class _Processes:
         assert process.stdout is not None
         data = pickle.dumps(given)
         process.stdin.write(len(data).to_bytes(8, "big") + data)  # and stays open while this process lives
-        last: Line | None = None
+        last: PartitionMessage | None = None
         while line := await process.stdout.readline():
             last = _decode(line)
             self._hear(number, last)
@@ -215,19 +219,21 @@ class _Processes:
         code = await process.wait()
         del self._running[number]
         if last is None or not last.done:
-            last = Line(ended=f"Partition {number} was killed ({code}). {_RESUME}", code=4, reason="killed")
+            last = PartitionMessage(
+                ended=f"Partition {number} was killed ({code}). {_RESUME}", code=4, reason="killed"
+            )
         if (last.ended and last.code != 3) or (
             last.ended and last.reason == "useless"
         ):  # 3: fewer were accepted, as for the whole run
             self._fail(last)
 
-    def _fail(self, line: Line) -> None:
+    def _fail(self, line: PartitionMessage) -> None:
         if self._ended is None:
             self._ended = PartitionError(line)
         if line.reason != "budget":  # the others may use what this one has returned
             self._stop()
 
-    def _hear(self, number: int, line: Line) -> None:
+    def _hear(self, number: int, line: PartitionMessage) -> None:
         if line.note and line.note not in self._notes:
             self._notes.add(line.note)
             self._control.note(line.note)

@@ -18,7 +18,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.catalogue import load
 from edgen.planning.job_differences import find_differences, settings_by_key
 from edgen.planning.load import load_plans, plan_of
-from edgen.planning.plan import Asked, Plan
+from edgen.planning.plan import Plan, RequestContent
 from edgen.planning.speakers import find_doubts
 from edgen.planning.unused_variables import describe_unused, find_unused
 from edgen.prompting.diff import join_messages, unified_diff
@@ -66,7 +66,7 @@ class ScenarioDifference(msgspec.Struct, frozen=True):
     prompts: dict[str, PromptPair]
 
 
-class Difference(msgspec.Struct, frozen=True):
+class PreviewDifference(msgspec.Struct, frozen=True):
     """`job`: settings that differ, those of the first and of the second."""
 
     left: str
@@ -108,7 +108,7 @@ class JobPreview:
         job = plan.job
         return Preview(job.name, plan.cells, shown, warnings, job.conversations, job.space, plan.rounds.total)
 
-    def compare(self, other: str, count: int) -> Difference:
+    def compare(self, other: str, count: int) -> PreviewDifference:
         """Return the difference between the job (its first arm, if it has arms) and `other`: an arm, another
         job file, or a template in place of the job's.
 
@@ -122,7 +122,7 @@ class JobPreview:
         mine, theirs = (settings_by_key(side.plan.job, side.plan.space, side.reach) for side in (left, right))
         compared = tuple(_compare_scenario(left, right, index) for index in range(number))
         changed = find_differences(mine, theirs)
-        return Difference(left.label, right.label, changed, compared, tuple(dict.fromkeys(warnings)))
+        return PreviewDifference(left.label, right.label, changed, compared, tuple(dict.fromkeys(warnings)))
 
     def _find_other(self, left: _Compared, other: str) -> _Compared:
         if other and other in self._plans:
@@ -177,7 +177,7 @@ def _render(arm: str, plan: Plan, index: int) -> ScenarioPrompts:
     )
 
 
-def _shown(asked: Asked) -> str:
+def _shown(asked: RequestContent) -> str:
     """Return what is asked as one text, with the schema of the answer."""
     messages, schema = asked
     return join_messages(messages) + ("" if schema is None else f"\n[schema]\n{schema_text(schema)}")
@@ -231,7 +231,7 @@ def _compare_scenario(left: _Compared, right: _Compared, index: int) -> Scenario
     mine, theirs = (side.plan.asked(side.plan.scenario(index)) for side in (left, right))
     prompts = {}
     for use in dict.fromkeys((*mine, *theirs)):
-        a, b = (_shown(side.get(use, Asked((), None))) for side in (mine, theirs))
+        a, b = (_shown(side.get(use, RequestContent((), None))) for side in (mine, theirs))
         prompts[use] = PromptPair(a, b, a == b, unified_diff(a, b, left.label, right.label))
     one, other = left.plan.scenario(index).as_row(), right.plan.scenario(index).as_row()
     return ScenarioDifference(one, None if one == other else other, prompts)

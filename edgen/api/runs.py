@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import EdgenError, UsageError
-from edgen.runtime.status import Status, last_messages, status_of
+from edgen.runtime.status import StatusReport, last_messages, status_of
 from edgen.store.ledger import LedgerReader
 from edgen.store.locks import Holder
 from edgen.store.run_folder import RunFolder
 
 
-class Work(msgspec.Struct, frozen=True):
+class WorkingProcess(msgspec.Struct, frozen=True):
     """The process that works on a run, since when in `seconds`, and the mean rate of its calls since then."""
 
     process: str
@@ -31,9 +31,9 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     run: str
     name: str
-    status: Status | None = None
+    status: StatusReport | None = None
     problem: str | None = None
-    work: Work | None = None
+    work: WorkingProcess | None = None
     age_seconds: float
     bytes: int
 
@@ -52,7 +52,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
 _NOT_LISTED = frozenset({"run", "range", "arms", "judges", "rollouts", "annotators", "last"})
 
 
-class Totals(msgspec.Struct, frozen=True, kw_only=True):
+class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Totals of the runs that can be read; `runs` and `bytes` are of all. `cost_usd` is None where no run has
     a price."""
 
@@ -66,11 +66,11 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-def add_up_runs(runs: Sequence[RunFacts]) -> Totals:
+def add_up_runs(runs: Sequence[RunFacts]) -> RunTotals:
     """Return the totals of several runs."""
     each = [run.status for run in runs if run.status is not None]
     costs = [status.cost_usd for status in each if status.cost_usd is not None]
-    return Totals(
+    return RunTotals(
         runs=len(runs),
         running=sum(status.state == "running" for status in each),
         planned=sum(status.planned for status in each),
@@ -135,7 +135,7 @@ def _describe_run(rundir: RunFolder) -> RunFacts:
     return msgspec.structs.replace(facts, status=status, work=work)
 
 
-def _work_on(rundir: RunFolder) -> Work | None:
+def _work_on(rundir: RunFolder) -> WorkingProcess | None:
     """Return the process that works on a run, and its speed. None if the process has just ended, or left no
     name."""
     holder = Holder.read(rundir.lock)
@@ -149,7 +149,7 @@ def _work_on(rundir: RunFolder) -> Work | None:
     except EdgenError:  # it is being written
         made = 0
     passed = max(time.time() - holder.since, 0.001)
-    return Work(str(holder), round(passed, 3), round(made * 60 / passed, 3))
+    return WorkingProcess(str(holder), round(passed, 3), round(made * 60 / passed, 3))
 
 
 def _weigh(rundir: RunFolder) -> tuple[int, float]:

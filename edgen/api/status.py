@@ -12,13 +12,13 @@ from msgspec import UNSET
 
 from edgen.core.errors import RunError
 from edgen.runtime.budget_status import budget_status
-from edgen.runtime.status import Status, partitions_status, status_of
+from edgen.runtime.status import StatusReport, partitions_status, status_of
 from edgen.store.run_folder import RunFolder
 
 _FOLLOW_EVERY = 1.0  # seconds between two looks
 
 
-def read_status(folder: Path) -> Status:
+def read_status(folder: Path) -> StatusReport:
     """Return the status of the run in a folder. Raises RunError for a folder without a readable run."""
     rundir = RunFolder(folder)
     rundir.refuse_links()
@@ -29,13 +29,13 @@ def read_status(folder: Path) -> Status:
     return _with_budget(status_of(rundir, held=rundir.is_locked()), rundir)
 
 
-def _with_budget(status: Status, rundir: RunFolder) -> Status:
+def _with_budget(status: StatusReport, rundir: RunFolder) -> StatusReport:
     return msgspec.structs.replace(status, budget=budget_status(rundir.job) or UNSET)
 
 
 def follow_status(
     folder: Path, note: Callable[[str], None], every: float = _FOLLOW_EVERY
-) -> Iterator[Status]:
+) -> Iterator[StatusReport]:
     """Yield the status of a run at each change, until no process works on it; a run that has not begun is
     awaited.
 

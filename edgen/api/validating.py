@@ -28,7 +28,7 @@ from edgen.store.shards import MANIFEST, strays, verify_manifest, write_list_ato
 from edgen.validation.checker import Checker, FileReport
 from edgen.validation.findings import Finding, Vocabulary
 from edgen.validation.reading import Inputs, find_inputs, printable, runs_at
-from edgen.validation.repair import Fixed, Fixer, LeftOut
+from edgen.validation.repair import Fixed, Fixer, IrreparableRecord
 
 CHANGES = "changes.jsonl"
 
@@ -327,12 +327,12 @@ def _fix_into(
 
 
 def _note_changes(
-    results: Iterator[Fixed | LeftOut], label: str, counts: Counter[str], lines: list[bytes]
+    results: Iterator[Fixed | IrreparableRecord], label: str, counts: Counter[str], lines: list[bytes]
 ) -> Iterator[bytes]:
     """Yield the repaired records of a file, and count and list the changes."""
     for number, result in enumerate(results):
         where = {"file": label, "record": number}
-        if isinstance(result, LeftOut):
+        if isinstance(result, IrreparableRecord):
             counts["left_out"] += 1
             lines.append(msgspec.json.encode({**where, "left_out": result.reason}))
             continue

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from edgen.annotation.annotator import ROLE, Labelled
+from edgen.annotation.annotator import ROLE, StoredLabels
 from edgen.annotation.identical import SEEDS
 from edgen.asking.answering import Answerer
 from edgen.asking.units import UnitAsker, name_task, read_task
@@ -20,7 +20,7 @@ from edgen.config import Job
 from edgen.core.digest import fingerprint, hash64
 from edgen.core.values import Address, Turn
 from edgen.prompting import Prompt
-from edgen.protocols.labelled_units import Asking, LabelledUnit, said_digest
+from edgen.protocols.labelled_units import LabelledUnit, LabellingTask, said_digest
 from edgen.protocols.labelling import label_units
 from edgen.protocols.task import Spent, Task
 from edgen.providers import Backend
@@ -33,7 +33,7 @@ def annotator_of(
     name: str,
     backend: Backend,
     prompt: Prompt,
-    asking: Asking,
+    asking: LabellingTask,
     sample: int | None = None,
     *,
     seeded: bool = False,
@@ -64,7 +64,7 @@ class AnnotatorAsker(UnitAsker):
         reader: RunReader,
         job: Job,
         annotator: Answerer,
-        asking: Asking,
+        asking: LabellingTask,
         layer: str,
         like: AnnotatorAsker | None = None,
     ) -> None:
@@ -92,12 +92,12 @@ class AnnotatorAsker(UnitAsker):
         shown = self._asking.shown(turns, units)
         protocol = label_units(shown, Address(index, task), self.prompt, self.rules, ROLE)
 
-        def record(said: tuple[Labels, ...], spent: Spent) -> Labelled:
+        def record(said: tuple[Labels, ...], spent: Spent) -> StoredLabels:
             labelled = (
                 LabelledUnit(place, said_digest(turns, place), labels)
                 for place, labels in zip(units, said, strict=True)
             )
-            return Labelled(units=tuple(labelled), simulated=spent.simulated)
+            return StoredLabels(units=tuple(labelled), simulated=spent.simulated)
 
         return self.work(index, protocol, record)
 

@@ -12,7 +12,7 @@ import msgspec
 from edgen.config import BackendConfig, Job, check, load_job, parse_job
 from edgen.core.digest import fingerprint
 from edgen.core.errors import UsageError
-from edgen.core.options import Way
+from edgen.core.options import CallMode
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.load import check_schema, with_forms
@@ -23,7 +23,7 @@ from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
 
 Function = Callable[..., Any]
-_ONLINE = Way()
+_ONLINE = CallMode()
 
 
 class Answerer(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,14 +53,14 @@ class Answerer(msgspec.Struct, frozen=True, kw_only=True):
         return cls(id=name, model=backend.model, prompt=prompt, facts=facts)
 
 
-class Chosen(NamedTuple):
+class ChosenBackend(NamedTuple):
     """The backend that is to answer, and the caller's function that it is, if any."""
 
     config: BackendConfig
     function: Function | None = None
 
 
-class Answering(NamedTuple):
+class AskerBackends(NamedTuple):
     """Open backends, by their names in the asker's job, what makes the scheduler of calls to them, and their
     template if they share one."""
 
@@ -74,14 +74,14 @@ async def open_answering(
     job: Job,
     configs: Mapping[str, BackendConfig],
     control: Control,
-    way: Way,
+    way: CallMode,
     *,
     send: bool,
     functions: Mapping[str, Function | None] | None = None,
     run: Path | None = None,
     arm: str = "",
     together: Iterable[str] = (),
-) -> AsyncIterator[Answering]:
+) -> AsyncIterator[AskerBackends]:
     """Open backends of a job. Without `send` they have no keys and send nothing: they only say who they are.
 
     `functions`: the caller's functions that are backends, by name. `run`, `arm` and `together` are about
@@ -98,10 +98,10 @@ async def open_answering(
         together=together,
     ) as backends:
         if not send:
-            yield Answering(backends)
+            yield AskerBackends(backends)
             return
         async with open_scheduler(job, backends, way, trust) as opened:
-            yield Answering(*opened)
+            yield AskerBackends(*opened)
 
 
 @contextlib.asynccontextmanager
@@ -109,13 +109,13 @@ async def open_answerers(
     run: RunFolder,
     job: Job,
     role: str,
-    chosen: Mapping[str, Chosen],
+    chosen: Mapping[str, ChosenBackend],
     prompt: Prompt,
     control: Control,
-    way: Way = _ONLINE,
+    way: CallMode = _ONLINE,
     *,
     send: bool,
-) -> AsyncIterator[dict[str, tuple[Job, Answering]]]:
+) -> AsyncIterator[dict[str, tuple[Job, AskerBackends]]]:
     """Open backends that all answer under `role`, with one template. Equal ones share a backend and its
     connections, except those of people, who answer for each apart.
 
@@ -142,13 +142,13 @@ async def open_answerers(
                 arm=None,
             )
         )
-        found: dict[str, tuple[Job, Answering]] = {}
+        found: dict[str, tuple[Job, AskerBackends]] = {}
         for name, own in jobs.items():
             asked = with_forms(prompt, own, chosen[name].config, f"$.backends.{role}")
-            answering = Answering({role: opened[first[name]]}, prompt=asked)
+            answering = AskerBackends({role: opened[first[name]]}, prompt=asked)
             if send:
                 pair = await stack.enter_async_context(open_scheduler(own, answering.backends, way, trust))
-                answering = Answering(*pair, prompt=asked)
+                answering = AskerBackends(*pair, prompt=asked)
             found[name] = own, answering
         yield found
 
@@ -161,10 +161,10 @@ async def open_answerer(
     named: str,
     prompt: Prompt,
     control: Control,
-    way: Way = _ONLINE,
+    way: CallMode = _ONLINE,
     *,
     send: bool,
-) -> AsyncIterator[tuple[Job, Answering]]:
+) -> AsyncIterator[tuple[Job, AskerBackends]]:
     """Open the one backend that `named` names, as `open_answerers` does."""
     chosen = {role: choose_backend(job, named, role, control)}
     async with open_answerers(run, job, role, chosen, prompt, control, way, send=send) as opened:
@@ -202,11 +202,13 @@ def find_backend(job: Job, named: str, role: str) -> BackendConfig:
     return job.backends[name]
 
 
-def choose_backend(job: Job, named: str, role: str, control: Control) -> Chosen:
+def choose_backend(job: Job, named: str, role: str, control: Control) -> ChosenBackend:
     """Return the backend that `find_backend` finds, and the caller's function where it is one."""
     config = find_backend(job, named, role)
     functions = control.functions.items()
-    return Chosen(config, next((one for name, one in functions if job.backends.get(name) == config), None))
+    return ChosenBackend(
+        config, next((one for name, one in functions if job.backends.get(name) == config), None)
+    )
 
 
 def job_with(job: Job, role: str, config: BackendConfig, prompt: Prompt, source: Path) -> Job:

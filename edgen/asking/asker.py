@@ -20,7 +20,7 @@ from edgen.config import CallSettings, Job
 from edgen.core.digest import fingerprint
 from edgen.core.values import Rejection, Reply, Request, TaskId
 from edgen.core.version import __version__
-from edgen.execution.session import Session
+from edgen.execution.session import RunSession
 from edgen.prompting import Prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.task import Settled, Spent, Task, Tasks
@@ -111,11 +111,11 @@ class Asker(Tasks):
             planned=self.planned or None,
         )
 
-    def due(self, session: Session) -> Iterator[tuple[int, TaskId]]:
+    def due(self, session: RunSession) -> Iterator[tuple[int, TaskId]]:
         """Yield the units without an outcome that still stands."""
         return session.pending(self.units(), 0, self.scenarios)
 
-    async def work_through(self, session: Session) -> None:
+    async def work_through(self, session: RunSession) -> None:
         """Ask about every unit that is due. Raises what stopped it."""
         async with session.record():
             session.announce(self.plan(session.fingerprint))
@@ -123,7 +123,7 @@ class Asker(Tasks):
             await session.ledger.flush()
             self.check(session)
 
-    def check(self, session: Session) -> None:
+    def check(self, session: RunSession) -> None:
         """Raise where the work has ended without a result."""
 
     @staticmethod

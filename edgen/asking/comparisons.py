@@ -22,7 +22,7 @@ from edgen.preferences.choice import PairChoice
 from edgen.preferences.comparisons import JudgedComparison, name_comparison, read_comparison
 from edgen.preferences.rollouts import PlayedRollouts, parted_responses
 from edgen.preferences.signals import oracle_signal
-from edgen.protocols.oracle import Comparison, oracle
+from edgen.protocols.oracle import CandidatePair, oracle
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.store.run_reader import RunReader
 
@@ -69,7 +69,7 @@ class Comparisons(PromptAsker):
     def task(self, index: int, task: str) -> Task:
         """Return the work on one comparison."""
         a, b = (self.side(index, name) for name in read_comparison(task))
-        comparison = Comparison(self.reader.space, self.reader.scenario(index), task, a, b)
+        comparison = CandidatePair(self.reader.space, self.reader.scenario(index), task, a, b)
         protocol = oracle(comparison, self.prompt, self.job.pairs, self.rules)
         return Task(protocol, self.group(index), lambda result, spent: self._settle(a, b, result, spent))
 

@@ -43,7 +43,7 @@ from edgen.store.run_reader import RunReader
 Answer = msgspec.Struct  # what is kept of a unit: a struct of the asker's own
 
 
-class Unit(NamedTuple):
+class AskedUnit(NamedTuple):
     """A unit to ask about: the last of `turns`, or all of them where `place` is None."""
 
     address: Address
@@ -76,15 +76,15 @@ class DeclaredAsker(UnitAsker):
         self.count()
 
     @abstractmethod
-    def ask(self, unit: Unit) -> Generator[Request, Reply, Answer | Rejection]:
+    def ask(self, unit: AskedUnit) -> Generator[Request, Reply, Answer | Rejection]:
         """Ask about a unit, and return what is kept of the answer, or why it could not be read."""
 
-    def form(self, unit: Unit) -> Form | None:  # noqa: ARG002
+    def form(self, unit: AskedUnit) -> Form | None:  # noqa: ARG002
         """Return the form of the answer about a unit, None if the template's words suffice."""
         return None
 
     def question(
-        self, unit: Unit, variables: Mapping[str, Any], read: Callable[[Reply], Answer | Rejection]
+        self, unit: AskedUnit, variables: Mapping[str, Any], read: Callable[[Reply], Answer | Rejection]
     ) -> Generator[Request, Reply, Answer | Rejection]:
         """Ask with the template, again until an answer can be read."""
         prompt, form = self.prompt, self.form(unit)
@@ -106,11 +106,11 @@ class DeclaredAsker(UnitAsker):
         """Return the tasks about one conversation."""
         return [name_task(name, place) for place in self.places(self.turns(index, name))]
 
-    def unit(self, index: int, task: str) -> Unit:
+    def unit(self, index: int, task: str) -> AskedUnit:
         """Return the unit that a task is about."""
         name, place = read_task(task)
         turns = self.turns(index, name)
-        return Unit(Address(index, task), turns if place is None else turns[: place + 1], place)
+        return AskedUnit(Address(index, task), turns if place is None else turns[: place + 1], place)
 
     def task(self, index: int, task: str) -> Task:
         """Return the work on one unit."""

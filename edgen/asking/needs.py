@@ -10,21 +10,21 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.asking.asker import Asker
-from edgen.asking.places import Place
+from edgen.asking.places import AskerFolder
 from edgen.core.values import Status
 from edgen.store.ledger import LedgerReader
 
 
-class Amount(msgspec.Struct, frozen=True):
+class CallsNeeded(msgspec.Struct, frozen=True):
     """Calls: as expected, and if each answer is asked for as often as the job allows and every turn is
     taken."""
 
     expected: int = 0
     at_most: int = 0
 
-    def plus(self, other: Amount) -> Amount:
+    def plus(self, other: CallsNeeded) -> CallsNeeded:
         """Return the sum of both."""
-        return Amount(self.expected + other.expected, self.at_most + other.at_most)
+        return CallsNeeded(self.expected + other.expected, self.at_most + other.at_most)
 
 
 class Needs(NamedTuple):
@@ -32,7 +32,7 @@ class Needs(NamedTuple):
 
     stored: int = 0
     missing: int = 0
-    calls: Amount = Amount()
+    calls: CallsNeeded = CallsNeeded()
 
     def plus(self, other: Needs) -> Needs:
         """Return the sum of both."""
@@ -72,7 +72,7 @@ class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def needs_of(asker: Asker, place: Place) -> Needs:
+def needs_of(asker: Asker, place: AskerFolder) -> Needs:
     """Return what an asker would take."""
     return count_needs(asker.units(), place.ledger(asker), asker.calls, asker.job.asks)
 
@@ -88,7 +88,7 @@ def count_needs(
         if not answered:
             one, all_turns = calls(index, task)
             missing, expected, most = missing + 1, expected + one, most + all_turns * asks
-    return Needs(stored, missing, Amount(expected, most))
+    return Needs(stored, missing, CallsNeeded(expected, most))
 
 
 def unanswered(units: Iterable[tuple[int, Any]], ledger: Path) -> Iterator[tuple[int, Any]]:

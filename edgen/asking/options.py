@@ -10,13 +10,13 @@ import msgspec
 from edgen.core.errors import UsageError
 from edgen.core.options import (
     AllowOutside,
+    CallMode,
     CallVia,
     On,
     Overrides,
     People,
     Sample,
     TurnsLeft,
-    Way,
     Workers,
     backend,
     option,
@@ -41,9 +41,9 @@ class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
     workers: Workers = None
 
     @property
-    def way(self) -> Way:
+    def way(self) -> CallMode:
         """The way in which calls are made."""
-        return Way(self.via, self.on, self.workers)
+        return CallMode(self.via, self.on, self.workers)
 
 
 class PairOptions(AskOptions, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from edgen.store.several_runs import open_together, refuse_twins
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AskerFolder:
     """A folder with askers' ledgers: of a run, which `open_for_work` holds, or one with files made of the
     answers."""
 

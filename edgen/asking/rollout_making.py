@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edgen.asking.answering import open_answering
-from edgen.asking.places import Place
+from edgen.asking.places import AskerFolder
 from edgen.asking.rollouts import Rollouts
 from edgen.asking.work import AtWork, ask
 from edgen.config import backend_name
 from edgen.core.errors import DamagedError, RunError, UsageError
-from edgen.core.options import Way
+from edgen.core.options import CallMode
 from edgen.core.pair import Source
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plan
@@ -26,21 +26,21 @@ from edgen.runtime.control import Control
 _LOOKED_AT = 50  # conversations in which a probability is looked for
 
 
-class Asked(NamedTuple):
+class RolloutOptions(NamedTuple):
     """Options of rollouts: overrides in the form of `--set`, and the mode of calls."""
 
     overrides: tuple[str, ...] = ()
     allow_outside: bool = False
-    way: Way = Way()
+    way: CallMode = CallMode()
 
 
 class RolloutMaking:
     """The rollouts that the pairs of `choice` need, of every arm that has some."""
 
-    def __init__(self, choice: PairChoice, asked: Asked, control: Control) -> None:
+    def __init__(self, choice: PairChoice, asked: RolloutOptions, control: Control) -> None:
         self._choice, self._asked, self._control = choice, asked, control
         self._reader = choice.reader
-        self.place = Place(self._reader.rundir.rollouts, self._reader.rundir)
+        self.place = AskerFolder(self._reader.rundir.rollouts, self._reader.rundir)
         self._plans = {arm: self._plan(arm) for arm in self._reader.views}
 
     def _plan(self, arm: str) -> Plan:

@@ -18,7 +18,7 @@ from edgen.core.pair import Candidate, read_candidate_name
 from edgen.core.values import Conversation, Role
 from edgen.planning.plan import Plan
 from edgen.preferences.choice import PairChoice
-from edgen.preferences.rollouts import PlayedOn, Response, digest_given, parted_responses, read_rollout
+from edgen.preferences.rollouts import PartingTurn, PlayedOn, digest_given, parted_responses, read_rollout
 from edgen.protocols.stage import Stage, play_on
 from edgen.protocols.task import Spent, Task
 
@@ -46,7 +46,7 @@ class Rollouts(RunAsker):
         self.planned = self.responses * self.k
         self.shaping = {"k": self.k, "units": digest.hexdigest()}
 
-    def _responses(self) -> Iterator[tuple[int, list[Response]]]:
+    def _responses(self) -> Iterator[tuple[int, list[PartingTurn]]]:
         """Yield the responses of each scenario that are played on from."""
         for index, names in self.reader.scenarios():
             both = parted_responses(self._choice, index, names) if len(names) > 1 else ()
@@ -102,7 +102,7 @@ class Rollouts(RunAsker):
         return self.work(index, protocol, record)
 
 
-def _ended_by(candidate: Candidate, response: Response) -> Role | None:
+def _ended_by(candidate: Candidate, response: PartingTurn) -> Role | None:
     """Return who ended the conversation with the response itself; None where it goes on."""
     last = len(candidate.turns) == response.turns
     ended = last and candidate.ended_by == candidate.turns[-1].role

@@ -17,7 +17,7 @@ from edgen.core.values import Reply, Request, TaskId
 from edgen.core.version import __version__
 from edgen.execution.rollout import advice
 from edgen.execution.scheduler import ProgressCounts
-from edgen.execution.session import Session
+from edgen.execution.session import RunSession
 from edgen.planning.allowed_files import unlimited
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.space_growth import VARIABLES, Expanded, expansion
@@ -71,7 +71,7 @@ class GrowthAsker(FileAsker):
         """Yield the one unit."""
         yield 0, 0
 
-    def due(self, session: Session) -> Iterator[tuple[int, TaskId]]:
+    def due(self, session: RunSession) -> Iterator[tuple[int, TaskId]]:
         """Yield the unit, also where it has an outcome: the values come from its answers."""
         self._counts = session.counts
         return self.units()
@@ -87,7 +87,7 @@ class GrowthAsker(FileAsker):
 
         return self.work(index, self._watched(), record)
 
-    def check(self, session: Session) -> None:
+    def check(self, session: RunSession) -> None:
         """Raise ProviderError where a request got no answer."""
         if self.expanded is not None:
             session.counts.accepted = len(self.expanded.kept)

@@ -13,11 +13,11 @@ from edgen.asking.answering import load_run_job, open_answerer, open_answering
 from edgen.asking.asker import FileAsker
 from edgen.asking.needs import Needs, needs_of
 from edgen.asking.options import AskOptions
-from edgen.asking.places import Place, hold_ledger
+from edgen.asking.places import AskerFolder, hold_ledger
 from edgen.asking.work import A, AtWork, ask, ask_until_ended
 from edgen.config import Job
 from edgen.core.errors import EdgenError
-from edgen.core.options import Way
+from edgen.core.options import CallMode
 from edgen.core.threads import run_in_thread
 from edgen.prompting import Prompt
 from edgen.providers import Backend
@@ -47,7 +47,7 @@ class Start(ABC, Generic[A]):
         else `default`."""
         self.reader, self.control = reader, control
         self.job = load_run_job(reader.rundir, options.overrides, self.settable, self.of_what)
-        self.place = Place(folder, reader.rundir)
+        self.place = AskerFolder(folder, reader.rundir)
         self._way, self._by = options.way, by
 
     @abstractmethod
@@ -93,7 +93,7 @@ def ask_for_file(
     asker: FA,
     control: Control,
     result: Callable[[FA, Path], T],
-    way: Way = Way(),  # noqa: B008 - a value
+    way: CallMode = CallMode(),  # noqa: B008 - a value
     require: Callable[[Path], None] = lambda _out: None,
 ) -> T:
     """Ask for all missing answers, and return the `result` of the asker and its ledger, which is locked
@@ -102,7 +102,7 @@ def ask_for_file(
     `require` checks the asker's file once the ledger is locked, since the previous holder may have written
     that file. Raises the error that stopped the asker, with a note on where its answers are.
     """
-    place, job = Place(asker.out.parent), asker.job
+    place, job = AskerFolder(asker.out.parent), asker.job
     people = None
     if any(config.BY_PEOPLE for config in job.backends.values()):
         people = make_desk(asker.out)

@@ -7,11 +7,11 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from edgen.asking.answering import Answering
+from edgen.asking.answering import AskerBackends
 from edgen.asking.asker import Asker
-from edgen.asking.places import Place
+from edgen.asking.places import AskerFolder
 from edgen.core.errors import EdgenError
-from edgen.execution.session import Session, Shared
+from edgen.execution.session import RunSession, SharedState
 from edgen.runtime.control import Control
 from edgen.runtime.monitor import Monitor
 from edgen.runtime.supervise import Supervised, supervise, tell_lost_replies
@@ -24,23 +24,23 @@ class AtWork(NamedTuple, Generic[A]):
     """An asker with the backends that answer it."""
 
     asker: A
-    answering: Answering
+    answering: AskerBackends
 
 
-async def ask(work: Sequence[AtWork[Asker]], place: Place, control: Control) -> None:
+async def ask(work: Sequence[AtWork[Asker]], place: AskerFolder, control: Control) -> None:
     """Have askers of one place ask, side by side, what their ledgers do not hold yet.
 
     They share the budget and the limits of each service. Raises what stopped them.
     """
     paths = [place.ledger(one.asker) for one in work]
-    shared = Shared(work[0].asker.job.limits)
+    shared = SharedState(work[0].asker.job.limits)
     async with contextlib.AsyncExitStack() as stack:
         parts: list[Supervised] = []
         for (asker, answering), path in zip(work, paths, strict=True):
             place.note(asker)
             ledger = await stack.enter_async_context(Ledger(path, logprobs=asker.logprobs))
             tell_lost_replies(ledger, control)
-            session = Session(
+            session = RunSession(
                 asker,
                 answering.backends,
                 ledger,
@@ -54,7 +54,9 @@ async def ask(work: Sequence[AtWork[Asker]], place: Place, control: Control) -> 
         await supervise(parts, control)
 
 
-async def ask_until_ended(work: Sequence[AtWork[Asker]], place: Place, control: Control) -> EdgenError | None:
+async def ask_until_ended(
+    work: Sequence[AtWork[Asker]], place: AskerFolder, control: Control
+) -> EdgenError | None:
     """Do the same as `ask`, but return the error that stopped the askers once one of them has a ledger, whose
     content can then be reported."""
     try:
@@ -66,5 +68,5 @@ async def ask_until_ended(work: Sequence[AtWork[Asker]], place: Place, control: 
     return None
 
 
-def _work_of(asker: Asker, session: Session) -> Callable[[Monitor], Awaitable[object]]:
+def _work_of(asker: Asker, session: RunSession) -> Callable[[Monitor], Awaitable[object]]:
     return lambda _monitor: asker.work_through(session)

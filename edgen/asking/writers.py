@@ -66,7 +66,7 @@ class TurnTexts(msgspec.Struct, frozen=True, kw_only=True):
     simulated: bool = False
 
 
-class Totals(msgspec.Struct, frozen=True, kw_only=True):
+class WriterTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Totals of a file: `turns` with `texts`, of which `short` have fewer than requested; and the dropped
     parts of the answers, by reason."""
 
@@ -125,7 +125,9 @@ class WriterAsker(UnitAsker):
         return self.work(index, protocol, record)
 
 
-def write_candidates(reader: RunReader, ledger: Path, wanted: Wanted, writer: str, file: Path) -> Totals:
+def write_candidates(
+    reader: RunReader, ledger: Path, wanted: Wanted, writer: str, file: Path
+) -> WriterTotals:
     """Write what a writer's ledger holds to the run's file of its kind, in the run's order. Memory: that of
     one scenario."""
     texts = short = 0
@@ -140,7 +142,7 @@ def write_candidates(reader: RunReader, ledger: Path, wanted: Wanted, writer: st
             yield _encode(line)
 
     turns = reader.rundir.write_lines(file, lines())
-    return Totals(turns=turns, texts=texts, short=short, dropped=dict(sorted(dropped.items())))
+    return WriterTotals(turns=turns, texts=texts, short=short, dropped=dict(sorted(dropped.items())))
 
 
 def _written(

@@ -22,7 +22,7 @@ from edgen.runtime.options import WorkOptions
 if TYPE_CHECKING:
     from edgen.api.annotate_estimate import AnnotateEstimate, AnnotatorNeeds
     from edgen.api.annotating import AnnotatedRun
-    from edgen.api.estimating import Interval
+    from edgen.api.estimating import EstimateInterval
     from edgen.runtime.control import Control
 
 
@@ -160,7 +160,7 @@ def _render_uses(one: AnnotatorNeeds | AnnotateEstimate) -> Iterator[str]:
         yield f"  cost     ${cost.expected:,.4f} (${cost.low:,.4f} to ${cost.high:,.4f})"
 
 
-def _span(one: Interval) -> str:
+def _span(one: EstimateInterval) -> str:
     return f"{one.expected:,} ({one.low:,} to {one.high:,})"
 
 

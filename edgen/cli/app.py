@@ -13,7 +13,7 @@ import typer
 from edgen.cli import old_names
 from edgen.cli.declared import with_declared
 from edgen.cli.errors import Interruption
-from edgen.cli.options import SETTINGS, Command, Group
+from edgen.cli.options import SETTINGS, Command, SectionedGroup
 from edgen.core import registry
 from edgen.core.text import safe
 from edgen.core.version import __version__
@@ -69,7 +69,7 @@ def _make_command(name: str) -> Any:
     return typer.main.get_command(holder)
 
 
-class _Root(Group):
+class _Root(SectionedGroup):
     """The command line. Its complaints are safe to print: a shell's * may have put any file's name into
     it."""
 

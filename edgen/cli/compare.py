@@ -17,7 +17,7 @@ from edgen.core.errors import UsageError
 from edgen.core.options import OwnMeasures, RoleWords, TrustCode
 
 
-class Command(o.SeveralWords):
+class CompareCommand(o.SeveralWords):
     option = "--arms"
 
 

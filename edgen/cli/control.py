@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.cli.errors import End, at_end, ending_signals
+from edgen.cli.errors import CommandEnd, at_end, ending_signals
 from edgen.cli.listeners.display import make_display
 from edgen.core.errors import LockedError, ShortError
 from edgen.core.events import Event
@@ -96,7 +96,7 @@ class _Recorder:
                 self._write_metrics("running", None)
         self._show(event)
 
-    def end(self, end: End) -> bool:
+    def end(self, end: CommandEnd) -> bool:
         """End the command: write the last figures and the last line of the log; return whether there is a
         log."""
         state = "short" if end.reason == ShortError.reason else "stopped"
@@ -115,7 +115,7 @@ class _Recorder:
         self._log.end(end.text, facts, self._parts, end.trace)
         return True
 
-    def _notify(self, state: str, end: End) -> None:
+    def _notify(self, state: str, end: CommandEnd) -> None:
         """Notify of the command's end, with the status of its run if there is one."""
         if self._notifier is None:
             return
@@ -130,7 +130,7 @@ class _Recorder:
         if problem is not None:
             self._show(Event("note", f"--notify: {problem}; the exit code stays {end.code}."))
 
-    def _write_metrics(self, state: str, end: End | None) -> None:
+    def _write_metrics(self, state: str, end: CommandEnd | None) -> None:
         if self._metrics is None:
             return
         problem = self._metrics.write(self._run, self._unit, self._parts.values(), state, end)

@@ -19,7 +19,7 @@ from edgen.core.system import ENDING_SIGNALS, is_hangup
 from edgen.core.text import safe
 
 
-class End(NamedTuple):
+class CommandEnd(NamedTuple):
     """The end of a command: its exit code, the sentence for it, the traceback of a bug, the reason in one
     word, and the SystemExit to pass on."""
 
@@ -31,7 +31,7 @@ class End(NamedTuple):
 
 
 # Whether it has said so, in place of a line on stderr.
-Ending = Callable[[End], bool]
+Ending = Callable[[CommandEnd], bool]
 
 _endings: list[Ending] = []
 _came: list[int] = []  # the signal that ends the command, where it is not Ctrl-C's
@@ -77,7 +77,7 @@ def run_guarded(run: Callable[[], object]) -> int:
     return end.code
 
 
-def _run_to_end(run: Callable[[], object]) -> End:
+def _run_to_end(run: Callable[[], object]) -> CommandEnd:
     """Call `run` and return how it ended."""
     try:
         run()
@@ -85,33 +85,33 @@ def _run_to_end(run: Callable[[], object]) -> End:
         if end.code == 128 + signal.SIGINT:  # typer's, for a signal that came before the command ran
             return _interrupted()
         if (fault := find_fault(end)) is not None:  # no plugin ends edgen
-            return End(fault.exit_code, str(fault), reason=fault.reason)
-        return End(end.code if isinstance(end.code, int) else int(end.code is not None), exit=end)
+            return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
+        return CommandEnd(end.code if isinstance(end.code, int) else int(end.code is not None), exit=end)
     except EdgenError as error:
-        return End(error.exit_code, str(error), reason=error.reason)
+        return CommandEnd(error.exit_code, str(error), reason=error.reason)
     except (KeyboardInterrupt, Interruption):
         return _interrupted()
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             text = "this system lets a process open too few files; raise the limit (ulimit -n 256)."
-            return End(2, text, reason="error")
+            return CommandEnd(2, text, reason="error")
         if error.filename is None:
-            return End(1, trace=traceback.format_exc(), reason="bug")
-        return End(2, f"{error.filename}: {error.strerror}.", reason="error")
+            return CommandEnd(1, trace=traceback.format_exc(), reason="bug")
+        return CommandEnd(2, f"{error.filename}: {error.strerror}.", reason="error")
     except MemoryError:
         text = "the machine ran out of memory; try fewer calls at once (--set limits.in_flight=32)."
-        return End(1, text, reason="memory")
+        return CommandEnd(1, text, reason="memory")
     except Exception as error:  # noqa: BLE001 - a bug: the one case in which a person sees a traceback
         if (fault := find_fault(error)) is not None:
-            return End(fault.exit_code, str(fault), reason=fault.reason)
+            return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
         text = "this is a bug in edgen, not a mistake of yours. All answers are stored."
-        return End(1, text, traceback.format_exc(), "bug")
+        return CommandEnd(1, text, traceback.format_exc(), "bug")
     except BaseException as error:
         if type(error).__name__ != "CancelledError":
             raise
         # asyncio forgets a signal that comes between its handler and its first step, and lets this through.
         return _interrupted()
-    return End(0)
+    return CommandEnd(0)
 
 
 def find_signal() -> int:
@@ -119,15 +119,15 @@ def find_signal() -> int:
     return _came[0] if _came else signal.SIGINT
 
 
-def _interrupted() -> End:
+def _interrupted() -> CommandEnd:
     """Return the end by the signal that came. The traceback still holds what the signal left half made, so
     this is before any of it is taken apart."""
     _silence_half_made()
     number = find_signal()
     if number == signal.SIGINT:
-        return End(130, "interrupted.", reason="interrupted")
+        return CommandEnd(130, "interrupted.", reason="interrupted")
     text = "terminated; finished results are stored, and no file is half written."
-    return End(128 + number, text, reason="interrupted")
+    return CommandEnd(128 + number, text, reason="interrupted")
 
 
 def ending_signals() -> list[signal.Signals]:
@@ -137,7 +137,7 @@ def ending_signals() -> list[signal.Signals]:
     return [each for each in others if not (is_hangup(each) and signal.getsignal(each) is signal.SIG_IGN)]
 
 
-def _say_how_it_ended(end: End) -> None:
+def _say_how_it_ended(end: CommandEnd) -> None:
     """Say how it ended, where a log does not say so already."""
     endings = _endings[:]
     _endings.clear()

@@ -20,8 +20,8 @@ from edgen.core.options import AllowOutside, CallVia, Overrides
 from edgen.core.text import dollars
 
 if TYPE_CHECKING:
-    from edgen.api.estimating import AlreadyThere, BackendPrice, Interval, JobEstimate, Needs
-    from edgen.cost.estimate import Budget
+    from edgen.api.estimating import AlreadyThere, BackendPrice, EstimatedNeeds, EstimateInterval, JobEstimate
+    from edgen.cost.estimate import BudgetReach
 
 
 def command(
@@ -126,7 +126,7 @@ def _render_table(estimate: JobEstimate) -> Iterator[str]:
     return align_columns([[label, *cells, *[""] * (wide - len(cells))] for label, cells in rows.items()])
 
 
-def _values(interval: Interval) -> list[float]:
+def _values(interval: EstimateInterval) -> list[float]:
     most = [interval.at_most] if isinstance(interval.at_most, int | float) else []
     return [interval.low, interval.expected, interval.high, *most]
 
@@ -167,7 +167,7 @@ def _describe_price(price: BackendPrice, *, batch: bool) -> str:
     )
 
 
-def _describe_uses(needs: Needs) -> str:
+def _describe_uses(needs: EstimatedNeeds) -> str:
     cost, money = needs.cost_usd, ""
     tokens = int(needs.tokens.prompt.expected + needs.tokens.completion.expected)
     if cost is not None:
@@ -176,7 +176,7 @@ def _describe_uses(needs: Needs) -> str:
     return f"{count_noun(int(needs.calls.expected), 'call')}, {count_noun(tokens, 'token')}{money}"
 
 
-def _describe_reach(cap: Budget, *, batch: bool) -> str:
+def _describe_reach(cap: BudgetReach, *, batch: bool) -> str:
     """Describe the reach of a cap, in a sentence or two."""
     money = cap.key == "max_cost" or cap.key.startswith("budget per_")
     of, spent = (

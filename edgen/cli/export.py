@@ -32,7 +32,7 @@ FormatOption = Annotated[
 FolderOption = Annotated[Path | None, o.output("DIR", "A new or empty folder.")]
 
 
-class Command(o.Command):
+class ExportCommand(o.Command):
     """`edgen export` with the options that formats declare."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

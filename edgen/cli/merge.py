@@ -17,7 +17,7 @@ from edgen.core.errors import ShortError, UsageError
 
 if TYPE_CHECKING:
     from edgen.execution.merge import MergeResult
-    from edgen.runtime.status import Status
+    from edgen.runtime.status import StatusReport
 
 
 def command(
@@ -45,7 +45,7 @@ def command(
     _require_complete(status, merged, output)
 
 
-def _as_json(status: Status, merged: MergeResult) -> dict[str, Any]:
+def _as_json(status: StatusReport, merged: MergeResult) -> dict[str, Any]:
     """Return the new run's status, and its sources."""
     duplicates = {
         "same": merged.same,
@@ -63,7 +63,7 @@ def _as_json(status: Status, merged: MergeResult) -> dict[str, Any]:
     return {**to_builtins(status), "inputs": inputs, "duplicates": duplicates, "gaps": gaps}
 
 
-def _render(status: Status, merged: MergeResult) -> Iterator[str]:
+def _render(status: StatusReport, merged: MergeResult) -> Iterator[str]:
     for one in merged.inputs:
         pending = f", {one.pending:,} pending" if one.pending else ""
         made = (
@@ -81,7 +81,7 @@ def _render(status: Status, merged: MergeResult) -> Iterator[str]:
     yield from render_status(status)
 
 
-def _require_complete(status: Status, merged: MergeResult, output: Path) -> None:
+def _require_complete(status: StatusReport, merged: MergeResult, output: Path) -> None:
     """Raise ShortError with what the new run lacks, and who makes it."""
     if merged.complete:
         return

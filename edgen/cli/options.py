@@ -71,7 +71,7 @@ def _path(ctx: Any) -> list[str]:
     return [*above, ctx.command.name]
 
 
-class Group(TyperGroup):
+class SectionedGroup(TyperGroup):
     """A group whose help shows the first sentence of each command, by section where there are sections."""
 
     @property
@@ -90,7 +90,11 @@ class CommandGroup(Typer):
 
     def __init__(self, help_: str) -> None:
         super().__init__(
-            cls=Group, help=help_, no_args_is_help=True, rich_markup_mode=None, context_settings=SETTINGS
+            cls=SectionedGroup,
+            help=help_,
+            no_args_is_help=True,
+            rich_markup_mode=None,
+            context_settings=SETTINGS,
         )
 
     def command(self, name: str | None = None, **more: Any) -> Callable[[_F], _F]:

@@ -10,7 +10,7 @@ import msgspec
 from edgen.api.playing import PLAYER
 from edgen.providers.human.config import HumanConfig
 from edgen.runtime.players import Paper, answered_by, paper_after, paper_before, task_of
-from edgen.store.people import Answer, People, has_people
+from edgen.store.people import People, UnitAnswer, has_people
 
 if TYPE_CHECKING:
     from edgen.api.playing import Game
@@ -41,7 +41,7 @@ class Papers:
                 value = self._ask(paper)
             now = time.time()
             self._pending.append((paper, value, now))
-            answered[paper.unit] = Answer(0, "", paper.unit, PLAYER, value, paper.shown, None, now)
+            answered[paper.unit] = UnitAnswer(0, "", paper.unit, PLAYER, value, paper.shown, None, now)
 
     def after(self) -> None:
         """Ask what is asked after a conversation. Raises Left."""
@@ -67,7 +67,7 @@ class Papers:
         text = self._screen.answer(paper.request, title="Some questions")
         return msgspec.json.decode(text)
 
-    def _answered(self) -> dict[str, Answer]:
+    def _answered(self) -> dict[str, UnitAnswer]:
         if not has_people(self._game.folder):
             return {}
         with People(self._game.folder) as people:

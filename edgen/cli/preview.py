@@ -21,7 +21,7 @@ from edgen.core.text import safe, value_in_words
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from edgen.api.previewing import Difference, Preview, ScenarioDifference
+    from edgen.api.previewing import Preview, PreviewDifference, ScenarioDifference
     from edgen.prompting.diff import Pieces
 
 
@@ -86,7 +86,7 @@ def _render_preview(preview: Preview) -> Iterator[str]:
         yield ""
 
 
-def _render_difference(difference: Difference, width: int) -> Iterator[str]:
+def _render_difference(difference: PreviewDifference, width: int) -> Iterator[str]:
     for key, (mine, other) in difference.job.items():
         yield f"{key} is {mine} in the first, {other} in the second"
     if difference.job:
@@ -103,7 +103,7 @@ def _render_scenario(scenario: dict[str, Any], behind: str = "") -> Iterator[str
             yield f"  {key}: {value_in_words(value)}"
 
 
-def _render_one(one: ScenarioDifference, difference: Difference, width: int) -> Iterator[str]:
+def _render_one(one: ScenarioDifference, difference: PreviewDifference, width: int) -> Iterator[str]:
     left, right = difference.left, difference.right
     yield from _render_scenario(one.scenario, f" ({left})" if one.other_scenario else "")
     if one.other_scenario:

@@ -10,13 +10,13 @@ from edgen.core.durations import span
 from edgen.core.text import dollars, format_short
 
 if TYPE_CHECKING:
-    from edgen.api.runs import RunFacts, Totals
+    from edgen.api.runs import RunFacts, RunTotals
 
 _WIDTH = 78  # columns of a line below a row, which is indented by two
 _HEAD = ("run", "state", "accepted", "calls", "tokens", "cost", "age", "size")
 
 
-def render_runs(runs: Sequence[RunFacts], totals: Totals) -> Iterator[str]:
+def render_runs(runs: Sequence[RunFacts], totals: RunTotals) -> Iterator[str]:
     """Yield the table. Below a row: the run's problem, the process at work, or why it stopped."""
     if not runs:
         return
@@ -54,7 +54,7 @@ def _cells(run: RunFacts) -> tuple[str, ...]:
     return run.name, status.state, accepted, str(calls), tokens, cost, age, size
 
 
-def _total_cells(totals: Totals) -> tuple[str, ...]:
+def _total_cells(totals: RunTotals) -> tuple[str, ...]:
     states = f"{totals.running} running" if totals.running else ""
     accepted, size = f"{totals.accepted:,}/{totals.planned:,}", f"{format_short(totals.bytes)}B"
     tokens, cost = format_short(totals.tokens), _format_cost(totals.cost_usd, totals.calls)

@@ -17,7 +17,7 @@ from edgen.core.options import OwnMeasures, TrustCode
 from edgen.selection.options import SelectOptions
 
 if TYPE_CHECKING:
-    from edgen.runtime.status import Status
+    from edgen.runtime.status import StatusReport
     from edgen.store.ledger import Selection
 
 
@@ -55,7 +55,7 @@ def command(
     )
 
 
-def _render(status: Status, selection: Selection) -> Iterator[str]:
+def _render(status: StatusReport, selection: Selection) -> Iterator[str]:
     clauses = selection.clauses
     rows = [(one.name, f"{one.of:,}", f"{one.took:,}", f"{one.of - one.took:,}") for one in clauses]
     lines = align_columns([("clause", "asked", "took", "left"), *rows])

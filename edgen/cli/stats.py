@@ -37,7 +37,7 @@ AdherenceOption = Annotated[
 ]
 
 
-class Command(o.SeveralWords):
+class StatsCommand(o.SeveralWords):
     """`--only overview lengths RUN`: the first word that is no measure, nor a misspelt one, is a path."""
 
     option = "--only"

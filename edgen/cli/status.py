@@ -23,7 +23,7 @@ from edgen.core.text import describe_counts, describe_reasons, dollars, safe
 
 if TYPE_CHECKING:
     from edgen.runtime.snapshot import Amount, Tokens
-    from edgen.runtime.status import Status
+    from edgen.runtime.status import StatusReport
 
 
 def command(
@@ -78,7 +78,7 @@ def _print_runs(folder: Path, *, json: bool) -> None:
         note(f"edgen: {folder}: there are no runs in this folder.")
 
 
-def _show_changes(changes: Iterable[Status], *, json: bool) -> None:
+def _show_changes(changes: Iterable[StatusReport], *, json: bool) -> None:
     """Show a JSON object per line, a screen that changes in place, or a line per change."""
     speed = _Speed()
     if json or not sys.stdout.isatty():
@@ -100,7 +100,7 @@ def _show_changes(changes: Iterable[Status], *, json: bool) -> None:
             live.update(Text(safe("\n".join(lines)), overflow="fold"), refresh=True)
 
 
-def render_status(status: Status) -> Iterator[str]:
+def render_status(status: StatusReport) -> Iterator[str]:
     """Yield a line per fact."""
     calls, tokens, part = status.calls, status.tokens, status.range
     piece = f" (scenarios {part.first} to {part.end - 1} of {part.of})" if part else ""
@@ -155,7 +155,7 @@ def render_status(status: Status) -> Iterator[str]:
         yield f"asked      {other.asker}, {other.answerer}: {told}"
 
 
-def _render_budget(status: Status) -> Iterator[str]:
+def _render_budget(status: StatusReport) -> Iterator[str]:
     """Yield the use of the budget that the run shares, a line per cap."""
     budget = status.budget
     if budget is UNSET:
@@ -170,7 +170,7 @@ def _render_budget(status: Status) -> Iterator[str]:
         yield f"budget     {cap.cap} {cap.period}: {left} left, {used} of {most} used by all runs ({budget.file})"
 
 
-def _render_change(status: Status, speed: str) -> str:
+def _render_change(status: StatusReport, speed: str) -> str:
     """Return the status in a line with the time of day."""
     parts = [
         f"{time.strftime('%H:%M:%S')} {status.state}: {status.planned - status.pending:,}/{status.planned:,}",
@@ -193,7 +193,7 @@ class _Speed:
     def __init__(self) -> None:
         self._first: tuple[float, int] | None = None
 
-    def describe(self, status: Status) -> str:
+    def describe(self, status: StatusReport) -> str:
         now, ended = time.monotonic(), status.planned - status.pending
         if self._first is None:
             self._first = now, ended
@@ -215,7 +215,7 @@ def _describe_amount(amount: Amount) -> str:
     return f"{amount.tokens:,} tokens{money}"
 
 
-def _render_batches(runs: list[Status]) -> Iterator[str]:
+def _render_batches(runs: list[StatusReport]) -> Iterator[str]:
     """Yield the sent batches of a run and its arms, in a line."""
     out = [batch for run in runs for batch in run.batches or ()]
     if out:

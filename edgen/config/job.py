@@ -52,7 +52,7 @@ class Limits(msgspec.Struct, frozen=True):
         return not (self.max_tokens is None and self.max_cost is None and self.budget is None)
 
 
-class Batch(msgspec.Struct, frozen=True, kw_only=True):
+class BatchSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of provider batch jobs (`--via batch`). Spans are written like `6h`, `90m` or `45s`. They
     shape no answer."""
 
@@ -98,7 +98,7 @@ class Branch(msgspec.Struct, frozen=True, kw_only=True):
     """Role whose turn differs; null: the first."""
 
 
-class Pairs(msgspec.Struct, frozen=True, kw_only=True):
+class PairSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings for judging and choosing preference pairs."""
 
     votes: Annotated[int, Meta(ge=1, le=100)] = 1
@@ -221,11 +221,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Backends by role; `default` answers for all other roles."""
     arms: dict[str, dict[str, Any]] = {}
     """Variants of the job on the same scenarios, by name."""
-    pairs: Pairs = Pairs()
+    pairs: PairSettings = PairSettings()
     """Settings of preference pairs (`edgen pairs`)."""
     limits: Limits = Limits()
     """Speed and size limits of the run."""
-    batch: Batch = Batch()
+    batch: BatchSettings = BatchSettings()
     """Settings of batches (`--via batch`)."""
     on: Annotated[str, Meta(pattern=r"^(here|ray|ray://[^/\s]+)\Z")] | None = None
     """A Ray cluster that makes the run, and answers what asks about it: `ray` for one on this machine,
@@ -262,7 +262,7 @@ class CallSettings(msgspec.Struct, frozen=True):
 
     name: str
     limits: Limits
-    batch: Batch
+    batch: BatchSettings
     backends: dict[str, BackendConfig]
     stop_when_useless: bool = True
     top_up: bool = False

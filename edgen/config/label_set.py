@@ -39,7 +39,7 @@ class LabelSetError(FileError):
     what = "label set"
 
 
-class Label(msgspec.Struct, frozen=True, kw_only=True):
+class LabelDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """One label."""
 
     name: Text
@@ -55,7 +55,7 @@ class LabelSet(msgspec.Struct, frozen=True, kw_only=True):
 
     name: Text
     """The set's name."""
-    labels: tuple[Label, ...]
+    labels: tuple[LabelDefinition, ...]
     """The labels."""
     source: str | None = None
     """Origin of the labels."""
@@ -120,7 +120,9 @@ def majority(given: Sequence[tuple[str, ...]], labels: LabelSet) -> tuple[tuple[
 
 def inline_set(name: str, definitions: dict[str, str], *, several: bool = True) -> LabelSet:
     """Build a label set from labels and definitions, as written in a job."""
-    labels = tuple(Label(name=label, definition=definition) for label, definition in definitions.items())
+    labels = tuple(
+        LabelDefinition(name=label, definition=definition) for label, definition in definitions.items()
+    )
     return LabelSet(name=name, labels=labels, several=several)
 
 

@@ -26,7 +26,7 @@ _NUMBERED = re.compile(r"^(?:[-*•]|\(?\d{1,3}[.):])\s+")  # before a line of a
 Kind = Literal["text", "choice", "several", "number", "texts", "numbers", "json"]
 
 
-class Choice(NamedTuple):
+class FieldChoice(NamedTuple):
     """One value of a field, as it is shown. `hint`: it is recommended."""
 
     value: str | int | float | bool
@@ -41,7 +41,7 @@ class Field(NamedTuple):
 
     name: str
     kind: Kind
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[FieldChoice, ...] = ()
     least: int = 0
     most: int = _LONGEST
     own: str = ""
@@ -87,12 +87,14 @@ def fields_of(request: PersonRequest) -> tuple[Field, ...]:
     offers, questions = request.view.offers, dict(request.view.questions)
     found: list[Field] = []
     for name, part in properties.items():
-        words = {one.value: Choice(one.value, one.words, one.hint) for one in offers if one.field == name}
+        words = {
+            one.value: FieldChoice(one.value, one.words, one.hint) for one in offers if one.field == name
+        }
         found += (field._replace(asks=questions.get(name, "")) for field in _fields(name, part, words))
     return tuple(found)
 
 
-def _fields(name: str, part: Mapping[str, Any], words: Mapping[Any, Choice]) -> Iterator[Field]:
+def _fields(name: str, part: Mapping[str, Any], words: Mapping[Any, FieldChoice]) -> Iterator[Field]:
     """Yield the field of a part of an answer; of a choice or an object with a text, a field for each."""
     ways = part.get("anyOf")
     if ways is None:
@@ -105,7 +107,7 @@ def _fields(name: str, part: Mapping[str, Any], words: Mapping[Any, Choice]) -> 
             yield _field(name, way, words)
 
 
-def _field(name: str, part: Mapping[str, Any], words: Mapping[Any, Choice]) -> Field:
+def _field(name: str, part: Mapping[str, Any], words: Mapping[Any, FieldChoice]) -> Field:
     values = _values(part)
     if words and part.get("type") != "array":
         return Field(name, "choice", tuple(words.values()))
@@ -143,9 +145,9 @@ def _values(part: Mapping[str, Any]) -> Sequence[Any] | None:
     return None
 
 
-def _choice(value: Any) -> Choice:
+def _choice(value: Any) -> FieldChoice:
     words = {True: "Yes", False: "No"}.get(value) if isinstance(value, bool) else str(value)
-    return Choice(value, words or str(value))
+    return FieldChoice(value, words or str(value))
 
 
 def write_answer(fields: Sequence[Field], given: Mapping[str, Sequence[str]]) -> str:

@@ -49,7 +49,7 @@ class Digest(msgspec.Struct, frozen=True):
         return cls(hashlib.sha256(data).hexdigest(), len(data), data.count(b"\n"))
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+class KeptDigests(msgspec.Struct, frozen=True, omit_defaults=True):
     """The valid digests of a file: one, or two while it is being replaced; None means no file. `grows`:
     others may append lines, so the digest covers the beginning."""
 
@@ -68,10 +68,10 @@ class Damage(msgspec.Struct, frozen=True):
 class _Noted(msgspec.Struct, frozen=True):
     layout: int
     sha256: str
-    files: dict[str, Entry]
+    files: dict[str, KeptDigests]
 
 
-def read_digests(folder: Path) -> dict[str, Entry]:
+def read_digests(folder: Path) -> dict[str, KeptDigests]:
     """Return the entries of a folder's digests.json by their files' paths in the folder, empty if there is no
     such file. Raises DamagedError."""
     path = folder / DIGESTS
@@ -217,7 +217,7 @@ def settle_digests(folder: Path) -> None:
             )
 
 
-def _settle(folder: Path, name: str, entry: Entry) -> Entry:
+def _settle(folder: Path, name: str, entry: KeptDigests) -> KeptDigests:
     """Return the entry with the newest matching digest; with only None if the file is missing and may be."""
     if len(entry.digests) == 1:
         return entry
@@ -225,10 +225,10 @@ def _settle(folder: Path, name: str, entry: Entry) -> Entry:
         with open_regular(folder / name) as file:
             holds = _find_held(file, entry)
     except FileNotFoundError:
-        return Entry((None,)) if None in entry.digests else entry
+        return KeptDigests((None,)) if None in entry.digests else entry
     except OSError:
         return entry
-    return entry if holds is None else Entry((holds,), entry.grows)
+    return entry if holds is None else KeptDigests((holds,), entry.grows)
 
 
 @contextlib.contextmanager
@@ -244,16 +244,16 @@ def _noting(folder: Path, digests: Mapping[Path, Digest], *, grows: bool = False
     for name, digest in names.items():
         before = entries[name].digests if name in entries else () if (folder / name).exists() else (None,)
         if before or not (folder / name).exists():
-            both[name] = Entry((*dict.fromkeys((*before, digest)),), grows)
+            both[name] = KeptDigests((*dict.fromkeys((*before, digest)),), grows)
         else:  # an older edgen wrote the present file: until it is replaced, it has no digest
             both.pop(name, None)
     if both != entries:
         _write_entries(folder, both)
     yield
-    _write_entries(folder, entries | {name: Entry((digest,), grows) for name, digest in names.items()})
+    _write_entries(folder, entries | {name: KeptDigests((digest,), grows) for name, digest in names.items()})
 
 
-def _write_entries(folder: Path, entries: Mapping[str, Entry]) -> None:
+def _write_entries(folder: Path, entries: Mapping[str, KeptDigests]) -> None:
     files = dict(sorted(entries.items()))
     noted = _Noted(_LAYOUT, _digest_entries(files), files)
     write_whole(folder / DIGESTS, msgspec.json.format(msgspec.json.encode(noted), indent=1) + b"\n")
@@ -264,7 +264,7 @@ def _is_inside(name: str) -> bool:
     return not {"", ".", ".."} & {*name.split("/")} and "\0" not in name
 
 
-def _digest_entries(entries: Mapping[str, Entry]) -> str:
+def _digest_entries(entries: Mapping[str, KeptDigests]) -> str:
     return hashlib.sha256(msgspec.json.encode(entries, order="deterministic")).hexdigest()
 
 
@@ -276,7 +276,7 @@ def _damaged_digests(folder: Path, what: str) -> DamagedError:
     )
 
 
-def _find_entry(path: Path) -> tuple[Path, Entry | None]:
+def _find_entry(path: Path) -> tuple[Path, KeptDigests | None]:
     """Return the folder above a file that has a digests.json, and its entry for the file."""
     for folder in path.parents[:_DEPTH]:
         if (folder / DIGESTS).exists():
@@ -284,7 +284,7 @@ def _find_entry(path: Path) -> tuple[Path, Entry | None]:
     return path.parent, None
 
 
-def _compare(folder: Path, name: str, entry: Entry) -> Damage | None:
+def _compare(folder: Path, name: str, entry: KeptDigests) -> Damage | None:
     """Return the difference between a file and its entry; None if there is none."""
     try:
         with open_regular(folder / name) as file:
@@ -299,7 +299,7 @@ def _compare(folder: Path, name: str, entry: Entry) -> Damage | None:
     return Damage(name, _describe(found, wanted, grows=entry.grows))
 
 
-def _find_held(file: BufferedReader, entry: Entry) -> Digest | None:
+def _find_held(file: BufferedReader, entry: KeptDigests) -> Digest | None:
     """Return an entry's newest digest that matches an open file; None if none matches."""
     held = _held(entry)
     if not entry.grows:
@@ -308,7 +308,7 @@ def _find_held(file: BufferedReader, entry: Entry) -> Digest | None:
     return next((digest for digest in held if _digest_file(file, digest.size) == digest), None)
 
 
-def _held(entry: Entry) -> list[Digest]:
+def _held(entry: KeptDigests) -> list[Digest]:
     """Return the digests of an entry, newest first."""
     return [digest for digest in reversed(entry.digests) if digest is not None]
 
@@ -349,6 +349,6 @@ def _hold(folder: Path, digests: Mapping[Path, Digest]) -> bool:
     except DamagedError:
         return False
     return all(
-        entries.get(path.relative_to(folder).as_posix()) == Entry((digest,))
+        entries.get(path.relative_to(folder).as_posix()) == KeptDigests((digest,))
         for path, digest in digests.items()
     )

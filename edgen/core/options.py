@@ -14,7 +14,7 @@ import msgspec
 Via = Literal["online", "batch"]
 
 
-class Way(msgspec.Struct, frozen=True):
+class CallMode(msgspec.Struct, frozen=True):
     """The way in which calls are made: singly or in batches, here or `on` a cluster.
 
     `on`: `ray`, `ray://ADDRESS` or `here`; None: as the job says. `workers`: their number, None for one a

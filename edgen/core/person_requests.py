@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from edgen.core.values import Address, Given, TaskId
+from edgen.core.values import Address, AnswerTimes, TaskId
 
 
 class Offer(msgspec.Struct, frozen=True, array_like=True):
@@ -70,7 +70,7 @@ class PersonAnswer(NamedTuple):
     """A person's answer to a request, and when it was given."""
 
     text: str
-    given: Given
+    given: AnswerTimes
 
 
 class AskPeople(Protocol):

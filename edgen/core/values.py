@@ -217,7 +217,7 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
     top: tuple[tuple[str, float], ...] = ()
 
 
-class Given(msgspec.Struct, frozen=True, omit_defaults=True):
+class AnswerTimes(msgspec.Struct, frozen=True, omit_defaults=True):
     """Times of a person's answer, in seconds since the epoch by the clocks of edgen's processes: when it was
     asked for, first `seen`, `typed` (its writing began) and given (`at`), in this order. `seconds`: from seen
     to given. None where nobody noted it, such as the first key without JavaScript."""
@@ -230,7 +230,7 @@ class Given(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AnswerTime(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Times of a person's answer, as in `Given`. `answered`: when it was given."""
+    """Times of a person's answer, as in `AnswerTimes`. `answered`: when it was given."""
 
     role: str
     step: int
@@ -261,7 +261,7 @@ class Reply(msgspec.Struct, frozen=True):
     and marks that are not in the text."""
     others: tuple[Reply, ...] = ()
     """The further answers of a call that asked for several."""
-    given: Given | None = None
+    given: AnswerTimes | None = None
     """The time at which a person gave it; None for the answer of a model."""
 
 

@@ -17,14 +17,14 @@ from edgen.config import ANNOTATOR, Job, backend_name, backend_of, protocol_of
 from edgen.core.pictures import Counted
 from edgen.core.plugin_faults import require_type
 from edgen.core.values import Scenario
-from edgen.cost.tokens import Counter, counter, picture_counter
-from edgen.cost.usage import Range, Rates, Used, add_up, backends_asked
+from edgen.cost.tokens import TokenCounter, counter, picture_counter
+from edgen.cost.usage import CallUse, RolePrices, UsageRange, add_up, backends_asked
 from edgen.planning.allowed_files import Reach
 from edgen.planning.gates import layers_of
 from edgen.planning.plan import Plan
 from edgen.prompting.token_bound import prompt_token_bound
 from edgen.protocols.base import ExpectedCall
-from edgen.protocols.labelled_units import Layer
+from edgen.protocols.labelled_units import JobLayer
 from edgen.space import Entry
 
 RENDERED = 200  # maximum scenarios whose prompts are rendered and counted
@@ -58,7 +58,7 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
     """Render a seeded sample of the scenarios in `units`, all if they are few, and count them. `reach`: the
     files that the job may name. Raises InputError for an unusable tokenizer, TemplateError."""
     job = plan.job
-    counters: dict[str, Counter] = {}
+    counters: dict[str, TokenCounter] = {}
     seen = {role: picture_counter(backend) for role, backend in backends_asked(job).items()}
     hints: list[str] = []
     for role, backend in backends_asked(job).items():
@@ -120,11 +120,11 @@ def _bounds(plan: Plan, scenario: Scenario, seen: Mapping[str, Counted]) -> dict
     }
 
 
-def assume(job: Job, prompts: Prompts, rates: Rates) -> Range:
+def assume(job: Job, prompts: Prompts, rates: RolePrices) -> UsageRange:
     """Return the use of all replicates of one scenario: the first one, and the later ones, which are
     equal."""
     first, later = (
-        Range(*(_conversation(job, prompts, rates, level, later=is_later) for level in range(3)))
+        UsageRange(*(_conversation(job, prompts, rates, level, later=is_later) for level in range(3)))
         for is_later in (False, True)
     )
     return first.plus(later.times(job.replicates - 1))
@@ -158,7 +158,7 @@ def _expected_calls(job: Job, level: int) -> tuple[ExpectedCall, ...]:
     return require_type("protocol", job.protocol, found, tuple, "a tuple of ExpectedCall")  # type: ignore[no-any-return]
 
 
-def _conversation(job: Job, prompts: Prompts, rates: Rates, level: int, *, later: bool) -> Used:
+def _conversation(job: Job, prompts: Prompts, rates: RolePrices, level: int, *, later: bool) -> CallUse:
     """Return the use of one conversation at one level: 0 low, 1 expected, 2 high. `later`: it leaves
     replicate 0, if the job branches, and only continues from there."""
     protocol = protocol_of(job)
@@ -181,15 +181,15 @@ def _conversation(job: Job, prompts: Prompts, rates: Rates, level: int, *, later
     return add_up([whole, *own, _labelling(job, prompts, rates, level)])
 
 
-def assume_labelling(job: Job, prompts: Prompts, rates: Rates) -> Range:
+def assume_labelling(job: Job, prompts: Prompts, rates: RolePrices) -> UsageRange:
     """Return the use of labelling the replicates of one scenario."""
-    return Range(*(_labelling(job, prompts, rates, level) for level in range(3))).times(job.replicates)
+    return UsageRange(*(_labelling(job, prompts, rates, level) for level in range(3))).times(job.replicates)
 
 
-def _labelling(job: Job, prompts: Prompts, rates: Rates, level: int) -> Used:
+def _labelling(job: Job, prompts: Prompts, rates: RolePrices, level: int) -> CallUse:
     """Return the use of the job's layers for one conversation at one level."""
     if not job.labels:
-        return Used()
+        return CallUse()
     asks = min(ASKS[level], float(job.asks))
     each = prompts.mean[ANNOTATOR] * (1 + (level - 1) * prompts.error)
     calls, turns, said = 0.0, 0.0, _said(job, level)
@@ -201,7 +201,7 @@ def _labelling(job: Job, prompts: Prompts, rates: Rates, level: int) -> Used:
     return rates.used(ANNOTATOR, asks * calls, asks * calls * (each + said), asks * calls * answers)
 
 
-def _share_of_roles(job: Job, layer: Layer) -> float:
+def _share_of_roles(job: Job, layer: JobLayer) -> float:
     return sum(map(layer.asking.labels.asks_for, job.speakers)) / len(job.speakers)
 
 
@@ -212,7 +212,7 @@ def _said(job: Job, level: int) -> float:
     return sum(answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS for call in spoken)
 
 
-def most_of_one(job: Job, prompts: Prompts, rates: Rates) -> Used | None:
+def most_of_one(job: Job, prompts: Prompts, rates: RolePrices) -> CallUse | None:
     """Return the maximum use of one conversation, except for calls without a counted answer: every ask used,
     every answer of maximum length, those of retries by their own maximum. None without max_tokens."""
     backends = backends_asked(job)
@@ -242,8 +242,8 @@ def _longest(job: Job, room: tuple[int, int]) -> int:
 
 
 def _most_of_labelling(
-    job: Job, prompts: Prompts, rates: Rates, rooms: Mapping[str, tuple[int, int]]
-) -> Used:
+    job: Job, prompts: Prompts, rates: RolePrices, rooms: Mapping[str, tuple[int, int]]
+) -> CallUse:
     """Return the maximum use of a job's layers for one conversation."""
     answers = _expected_calls(job, 2)
     room = [_longest(job, rooms[call.role]) for call in answers]

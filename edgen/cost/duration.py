@@ -20,7 +20,7 @@ from edgen.config import BackendConfig, Job, protocol_of
 from edgen.core.durations import span
 from edgen.core.errors import EdgenError
 from edgen.cost.history import EarlierRun
-from edgen.cost.usage import Range, Used, backends_asked
+from edgen.cost.usage import CallUse, UsageRange, backends_asked
 from edgen.providers import provider_of
 from edgen.store.call_times import CallTime, read_call_time
 from edgen.store.ledger import LedgerReader
@@ -54,7 +54,7 @@ class Duration(NamedTuple):
 
 def estimate_duration(
     job: Job,
-    uses: Range,
+    uses: UsageRange,
     conversations: float,
     runs: Sequence[EarlierRun],
     environ: Mapping[str, str] = os.environ,
@@ -110,7 +110,7 @@ def _find_timed(backends: Iterable[BackendConfig], environ: Mapping[str, str]) -
     return found
 
 
-def _scale(timed: CallTime, used: Used, waited: float) -> float:
+def _scale(timed: CallTime, used: CallUse, waited: float) -> float:
     """Return the seconds of a call with the mean answer of `used`, by a timed call that spent the share
     `waited` of its time until the first token."""
     if not used.calls:
@@ -126,7 +126,7 @@ def _describe_timed(timed: Sequence[CallTime]) -> str:
     return f"a call of {slowest.completion:,} tokens took {slowest.seconds:.2g} s with `edgen doctor` {when}"
 
 
-def _seconds(job: Job, used: Used, latency: float, at_once: float) -> float:
+def _seconds(job: Job, used: CallUse, latency: float, at_once: float) -> float:
     limits = job.limits
     needed = [used.calls * latency / at_once, latency, used.calls * OWN_WORK]
     if limits.requests_per_minute is not None:

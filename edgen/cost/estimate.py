@@ -29,7 +29,7 @@ from edgen.cost.assumptions import (
 from edgen.cost.duration import Duration, estimate_duration
 from edgen.cost.gating import pass_rate
 from edgen.cost.history import EarlierRun, find_earlier_runs, same_form
-from edgen.cost.usage import Range, Rates, Used, Way, add_up, backends_asked, predict
+from edgen.cost.usage import CallUse, RolePrices, UsageRange, Way, add_up, backends_asked, predict
 from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
 from edgen.stats.quantiles import Z95, wilson
@@ -52,14 +52,14 @@ class Already(msgspec.Struct, frozen=True):
 
     conversations: int = 0
     accepted: int = 0
-    used: Used = Used()
+    used: CallUse = CallUse()
     cost_usd: float | None = None
-    partly: Used = Used()  # of begun conversations
-    out: Used = Used()  # requests of the plan at the provider, at their maximum
+    partly: CallUse = CallUse()  # of begun conversations
+    out: CallUse = CallUse()  # requests of the plan at the provider, at their maximum
     other_form: bool = False  # a run of that name exists, made by another form of the job
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class PlanEstimate(msgspec.Struct, frozen=True):
     """The remaining use of a plan."""
 
     job: Job
@@ -67,11 +67,11 @@ class Estimate(msgspec.Struct, frozen=True):
     """Wanted conversations."""
     to_make: float
     """Expected conversations still to be made."""
-    uses: Range
+    uses: UsageRange
     """Their use, without `out`."""
-    out: Range
+    out: UsageRange
     """Requests that are at the provider already."""
-    most: Used | None
+    most: CallUse | None
     """The maximum use of all; None without max_tokens."""
     priced: bool
     prompts: Prompts
@@ -86,7 +86,7 @@ class Estimate(msgspec.Struct, frozen=True):
 def estimate(
     plan: Plan, reach: Reach, folder: Path, run: RunFolder, *, via: Way, part: range | None,
     passing: float | None = None,
-) -> Estimate:  # fmt: skip
+) -> PlanEstimate:  # fmt: skip
     """Estimate one plan. `reach`: the files that its job may name. `folder` holds earlier runs, `run` is the
     folder of its own run; `part`: the scenarios to make, None for all; `passing`: the share that passes the
     job's gates, None for the known one.
@@ -96,7 +96,7 @@ def estimate(
     """
     job = plan.job
     units = _units(job, part)
-    rates = Rates(job, via)
+    rates = RolePrices(job, via)
     prompts = count_prompts(plan, units, reach)
     already = _already(plan, run, units, rates)
     found, damaged = find_earlier_runs(plan, folder, rates)
@@ -112,11 +112,11 @@ def estimate(
     most = most_of_one(job, prompts, rates)
     if most is not None:
         most = most.times(to_make[2])
-        uses = Range(*(Used(*map(min, level, most)) for level in uses))
-    left = Range(*(level.less(already.partly) for level in uses))
+        uses = UsageRange(*(CallUse(*map(min, level, most)) for level in uses))
+    left = UsageRange(*(level.less(already.partly) for level in uses))
     out, new = left.parted(already.out.calls)
     time = estimate_duration(job, new, to_make[1], runs) if via == "online" else None
-    return Estimate(
+    return PlanEstimate(
         job=job,
         conversations=wanted,
         to_make=to_make[1],
@@ -144,8 +144,8 @@ def estimate(
 
 
 def _uses(
-    job: Job, prompts: Prompts, rates: Rates, runs: tuple[EarlierRun, ...], scenarios: list[float]
-) -> Range:
+    job: Job, prompts: Prompts, rates: RolePrices, runs: tuple[EarlierRun, ...], scenarios: list[float]
+) -> UsageRange:
     """Return the use of this many scenarios (low, expected, high), from earlier runs or assumptions."""
     seen = [used for one in runs for used in one.scenarios]
     assumed = assume(job, prompts, rates)
@@ -154,7 +154,7 @@ def _uses(
         labelling = assume_labelling(job, prompts, rates)
         each = [one.plus(labelling.times(n)) for one, n in zip(each, scenarios, strict=True)]
     factor = max(map(_widening, runs), default=1.0)
-    return Range(each[0].low, each[1].expected, each[2].high).with_cache().widened(factor)
+    return UsageRange(each[0].low, each[1].expected, each[2].high).with_cache().widened(factor)
 
 
 def _units(job: Job, part: range | None) -> range:
@@ -258,14 +258,14 @@ def _of_most(job: Job) -> str:
     )
 
 
-def _already(plan: Plan, run: RunFolder, units: range, rates: Rates) -> Already:
+def _already(plan: Plan, run: RunFolder, units: range, rates: RolePrices) -> Already:
     """Return what the run in its folder has of the plan."""
     if not run.job.exists() or not run.ledger.exists():
         return Already()
     theirs = load_job(run.job)
     with LedgerReader(run.ledger) as view:
         counts = view.status.counts
-        used = Used(counts.made, counts.prompt_tokens, counts.completion_tokens, counts.cost_usd or 0.0)
+        used = CallUse(counts.made, counts.prompt_tokens, counts.completion_tokens, counts.cost_usd or 0.0)
         if not same_form(plan, theirs):
             return Already(used=used, cost_usd=counts.cost_usd, other_form=True)
         if plan.job.top_up:  # more were planned than the job requests
@@ -273,7 +273,7 @@ def _already(plan: Plan, run: RunFolder, units: range, rates: Rates) -> Already:
         stands = Counter(accepted for *_, accepted in _standing(view, plan, units))
         partly = add_up(_begun(view, plan, units, rates))
         out = add_up(
-            Used(calls, tokens, usd=usd)
+            CallUse(calls, tokens, usd=usd)
             for index, replicate, calls, tokens, usd in view.out()
             if index in units and replicate < plan.job.replicates
         )
@@ -288,7 +288,7 @@ def _standing(view: LedgerReader, plan: Plan, units: range) -> Iterator[tuple[in
             yield index, replicate, status == "accepted"
 
 
-def _begun(view: LedgerReader, plan: Plan, units: range, rates: Rates) -> Iterator[Used]:
+def _begun(view: LedgerReader, plan: Plan, units: range, rates: RolePrices) -> Iterator[CallUse]:
     """Yield the use so far of each begun conversation."""
     standing = _standing(view, plan, units)
     end = next(standing, None)
@@ -300,7 +300,7 @@ def _begun(view: LedgerReader, plan: Plan, units: range, rates: Rates) -> Iterat
             yield priced if usd is None else priced._replace(usd=usd)
 
 
-class Budget(msgspec.Struct, frozen=True):
+class BudgetReach(msgspec.Struct, frozen=True):
     """The reach of a cap: charges so far, the part of these reserved for outstanding requests, and the
     expected share of all conversations that exist or can be made with the rest. `enough`: at the interval's
     high end; `enough_at_most`: at the maximum, if no call is lost. `binds`: some counted calls have a cost.
@@ -316,12 +316,12 @@ class Budget(msgspec.Struct, frozen=True):
     binds: bool
 
 
-def budgets(job: Job, estimates: Mapping[str, Estimate], whole: RunFolder, via: Way) -> list[Budget]:
+def budgets(job: Job, estimates: Mapping[str, PlanEstimate], whole: RunFolder, via: Way) -> list[BudgetReach]:
     """Return the reach of each cap of a job, for all its arms together."""
     each = list(estimates.values())
     if not each:
         return []
-    rates = [Rates(one.job, via) for one in each]
+    rates = [RolePrices(one.job, via) for one in each]
     whole_uses = [one.uses.plus(one.out) for one in each]
     uses = add_up(one.expected for one in whole_uses), add_up(one.high for one in whole_uses)
     out = add_up(one.already.out for one in each)
@@ -349,7 +349,7 @@ def budgets(job: Job, estimates: Mapping[str, Estimate], whole: RunFolder, via: 
         expected = of(uses[0])
         reach = min(left / expected, 1.0) if expected else 1.0
         found.append(
-            Budget(
+            BudgetReach(
                 key=key,
                 cap=cap,
                 charged=used,
@@ -376,7 +376,7 @@ def _shared_caps(job: Job) -> list[tuple[str, str, float, float, float]]:
     ]
 
 
-def prices(estimates: Mapping[str, Estimate]) -> list[tuple[str, str, Price | None]]:
+def prices(estimates: Mapping[str, PlanEstimate]) -> list[tuple[str, str, Price | None]]:
     """Return (backend, model, price) of every used backend, once each."""
     found: dict[tuple[str, str], Price | None] = {}
     for one in estimates.values():

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from edgen.cost.history import EarlierRun
-from edgen.cost.usage import Range
+from edgen.cost.usage import UsageRange
 from edgen.planning.plan import Plan
 from edgen.stats.quantiles import Z95, wilson
 
@@ -32,12 +32,12 @@ class PassRate(NamedTuple):
     tries: int
     basis: str
 
-    def spread(self, uses: Range) -> Range:
+    def spread(self, uses: UsageRange) -> UsageRange:
         """Return the use of conversations with retries, given the use of one try each."""
         # Unreadable answers were retried, too, and use up the same tries.
-        return Range(*(level.times(one[0]) for level, one in zip(uses, self._each(), strict=True))).widened(
-            _SHARED
-        )
+        return UsageRange(
+            *(level.times(one[0]) for level, one in zip(uses, self._each(), strict=True))
+        ).widened(_SHARED)
 
     def planned(self, to_make: tuple[float, float, float]) -> tuple[float, float, float]:
         """Return how many are made until that many have passed."""

@@ -30,7 +30,7 @@ from edgen.core.errors import DamagedError, EdgenError
 from edgen.core.files import read_regular
 from edgen.core.version import __version__
 from edgen.core.yaml_values import MAX_BYTES
-from edgen.cost.usage import Rates, Used, add_up
+from edgen.cost.usage import CallUse, RolePrices, add_up
 from edgen.expressions.conversation import Facts
 from edgen.planning.plan import Plan
 from edgen.protocols.labelled_units import ABOUT
@@ -53,7 +53,7 @@ class EarlierRun(NamedTuple):
     `labelled`: with the job's own labels."""
 
     path: Path
-    scenarios: list[Used]
+    scenarios: list[CallUse]
     accepted: int
     ended: int
     other_model: str | None
@@ -63,7 +63,7 @@ class EarlierRun(NamedTuple):
     labelled: bool = True
 
 
-def find_earlier_runs(plan: Plan, folder: Path, rates: Rates) -> tuple[list[EarlierRun], list[Path]]:
+def find_earlier_runs(plan: Plan, folder: Path, rates: RolePrices) -> tuple[list[EarlierRun], list[Path]]:
     """Return the runs in `folder` most similar to a plan: those of the same gates, models, settings and space
     if any, else the closest. Also return the runs skipped for damaged ledgers."""
     found: dict[tuple[bool, ...], list[EarlierRun]] = defaultdict(list)
@@ -99,7 +99,7 @@ def _latest(folder: Path, template_sha256: str) -> Iterator[Path]:
     yield from (path for _, path in sorted(jobs, key=lambda one: (-one[0], str(one[1]))))
 
 
-def _read(plan: Plan, path: Path, rates: Rates) -> EarlierRun | None:
+def _read(plan: Plan, path: Path, rates: RolePrices) -> EarlierRun | None:
     """Read a run's evidence, None if it has none. Raises DamagedError."""
     run = RunFolder(path)
     if run.previous.exists():  # answers of several forms of a job, which cannot be separated
@@ -186,7 +186,9 @@ def _settings(job: Job, roles: Sequence[str]) -> list[dict[str, Any]]:
     return [backends[backend_name(job, role)] for role in roles]
 
 
-def _scenarios(ours: Job, theirs: Job, view: LedgerReader, rates: Rates) -> tuple[list[Used], Counter[str]]:
+def _scenarios(
+    ours: Job, theirs: Job, view: LedgerReader, rates: RolePrices
+) -> tuple[list[CallUse], Counter[str]]:
     """Return the use of each scenario for our number of replicates, and how conversations ended."""
     ended: dict[int, dict[int, str]] = defaultdict(dict)
     ends: Counter[str] = Counter()
@@ -196,7 +198,7 @@ def _scenarios(ours: Job, theirs: Job, view: LedgerReader, rates: Rates) -> tupl
         ends[status] += 1
         if status != "failed":
             ended[index][replicate] = status
-    used: dict[int, dict[int, Used]] = defaultdict(dict)
+    used: dict[int, dict[int, CallUse]] = defaultdict(dict)
     for index, replicate, calls in view.counted_replies():
         if index >= _SCENARIOS:
             break
@@ -216,13 +218,13 @@ def _scenarios(ours: Job, theirs: Job, view: LedgerReader, rates: Rates) -> tupl
             ours.branch is not None and 0 not in here
         ):
             continue
-        bundle = _bundle(ours, [used[index].get(replicate, Used()) for replicate in here])
+        bundle = _bundle(ours, [used[index].get(replicate, CallUse()) for replicate in here])
         if bundle is not None:
             found.append(bundle)
     return found, ends
 
 
-def _bundle(ours: Job, each: list[Used]) -> Used | None:
+def _bundle(ours: Job, each: list[CallUse]) -> CallUse | None:
     """Return the use of one scenario of ours, from conversations of one scenario of theirs: others may leave
     the first one. None if there are too few."""
     wanted = ours.replicates
@@ -233,7 +235,7 @@ def _bundle(ours: Job, each: list[Used]) -> Used | None:
     return each[0].plus(add_up(each[1:]).times((wanted - 1) / (len(each) - 1))) if len(each) > 1 else None
 
 
-def _priced(job: Job, calls: Sequence[CountedReply], rates: Rates) -> Used:
+def _priced(job: Job, calls: Sequence[CountedReply], rates: RolePrices) -> CallUse:
     """Return the use of these calls, at the prices of their backends."""
     protocol = protocol_of(job)
     roles = (ANNOTATOR if call.step >= ABOUT else protocol.role_of(job, call.step) for call in calls)

@@ -27,7 +27,7 @@ _BYTES_PER_TOKEN = 4  # English, OpenAI's rule of thumb
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class TokenCounter:
     """A counter of the tokens of texts. `how` is its method in words; `error` is the possible error of a
     prompt's count in either direction, as a share."""
 
@@ -52,7 +52,7 @@ def picture_counter(backend: BackendConfig) -> Counted:
     return functools.partial(provider_of(backend).picture_tokens, backend.model)
 
 
-def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[Counter, str | None]:
+def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[TokenCounter, str | None]:
     """Return the counter for a backend's model, and advice for a better one (None: no advice).
 
     `tokenizer` is the job's tokenizer.json. Raises UsageError if that cannot be used.
@@ -73,12 +73,12 @@ def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[Coun
         return APPROXIMATE, f"prompts are counted exactly after `{install_command('tokens')}`"
     encoding: Any = bpe_openai.get_encoding(vocabulary)
     # Only the service's tokens around messages are uncertain.
-    return Counter(
+    return TokenCounter(
         lambda text: len(encoding.encode_ordinary(text)), f"{vocabulary}, its own vocabulary", 0.03
     ), None
 
 
-def _from_file(path: Path) -> Counter:
+def _from_file(path: Path) -> TokenCounter:
     try:
         import tokenizers
     except ImportError:
@@ -94,7 +94,7 @@ def _from_file(path: Path) -> Counter:
             f"{path}: this is not a tokenizer.json ({' '.join(str(problem).split())[:200]})."
         ) from None
     # Chat templates differ: with a short prompt, their tokens matter.
-    return Counter(lambda text: len(made.encode(text, add_special_tokens=False).ids), path.name, 0.05)
+    return TokenCounter(lambda text: len(made.encode(text, add_special_tokens=False).ids), path.name, 0.05)
 
 
 def _guess(text: str) -> int:
@@ -106,7 +106,7 @@ def _guess(text: str) -> int:
 # English: see tests/test_tokens.py. Short sentences of common words, as in `education_dialogue`, are
 # overestimated most.
 TOO_FEW, TOO_MANY = 0.05, 0.27
-APPROXIMATE = Counter(
+APPROXIMATE = TokenCounter(
     _guess,
     f"one token for four bytes, as in English; measured {TOO_FEW:.0%} too few to {TOO_MANY:.0%} too many",
     0.3,

@@ -20,7 +20,7 @@ _CACHED_FROM, _WRITTEN_FROM = 1024, 512
 _MILLION = (Usage(10**6, 0), Usage(0, 10**6), Usage(10**6, 0, 10**6), Usage(10**6, 0, 0, 10**6))
 
 
-class Used(NamedTuple):
+class CallUse(NamedTuple):
     """Use of calls."""
 
     calls: float = 0.0
@@ -40,52 +40,52 @@ class Used(NamedTuple):
     def tokens(self) -> float:
         return self.prompt + self.completion
 
-    def plus(self, other: Used) -> Used:
-        return Used(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+    def plus(self, other: CallUse) -> CallUse:
+        return CallUse(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
-    def times(self, factor: float) -> Used:
-        return Used(*(mine * factor for mine in self))
+    def times(self, factor: float) -> CallUse:
+        return CallUse(*(mine * factor for mine in self))
 
-    def less(self, other: Used) -> Used:
+    def less(self, other: CallUse) -> CallUse:
         """Return the remainder after subtracting existing use, never below zero."""
-        return Used(*(max(mine - theirs, 0.0) for mine, theirs in zip(self, other, strict=True)))
+        return CallUse(*(max(mine - theirs, 0.0) for mine, theirs in zip(self, other, strict=True)))
 
 
-class Range(NamedTuple):
+class UsageRange(NamedTuple):
     """The use of a job: low, expected, high."""
 
-    low: Used
-    expected: Used
-    high: Used
+    low: CallUse
+    expected: CallUse
+    high: CallUse
 
-    def plus(self, other: Range) -> Range:
-        return Range(*(mine.plus(theirs) for mine, theirs in zip(self, other, strict=True)))
+    def plus(self, other: UsageRange) -> UsageRange:
+        return UsageRange(*(mine.plus(theirs) for mine, theirs in zip(self, other, strict=True)))
 
-    def times(self, factor: float) -> Range:
-        return Range(*(level.times(factor) for level in self))
+    def times(self, factor: float) -> UsageRange:
+        return UsageRange(*(level.times(factor) for level in self))
 
-    def with_cache(self) -> Range:
+    def with_cache(self) -> UsageRange:
         """Return the low end with all possible savings of a prompt cache, the high end with all its
         additional cost."""
         low, expected, high = self
-        return Range(
+        return UsageRange(
             low._replace(usd=max(low.usd - low.saved, 0.0)),
             expected,
             high._replace(usd=high.usd + high.added),
         )
 
-    def widened(self, factor: float) -> Range:
-        return Range(self.low.times(1 / factor), self.expected, self.high.times(factor))
+    def widened(self, factor: float) -> UsageRange:
+        return UsageRange(self.low.times(1 / factor), self.expected, self.high.times(factor))
 
-    def parted(self, calls: float) -> tuple[Range, Range]:
+    def parted(self, calls: float) -> tuple[UsageRange, UsageRange]:
         """Split into the use of this many calls and of the others, with equal calls."""
         shares = [min(calls / level.calls, 1.0) if level.calls else 0.0 for level in self]
         pairs = list(zip(self, shares, strict=True))
         theirs, others = (level.times(p) for level, p in pairs), (level.times(1 - p) for level, p in pairs)
-        return Range(*theirs), Range(*others)
+        return UsageRange(*theirs), UsageRange(*others)
 
 
-class Rates:
+class RolePrices:
     """The prices per token of a job's roles. `asked`: the backend of each role, None for the roles of the
     job's conversations."""
 
@@ -97,29 +97,29 @@ class Rates:
         # A cap in dollars does not bind.
         self.free = self.priced and not any(self._most(role, 1e6, 1e6) for role in prices)
 
-    def used(self, role: str, calls: float, prompt: float, completion: float) -> Used:
+    def used(self, role: str, calls: float, prompt: float, completion: float) -> CallUse:
         """Return the use of this many calls of a role, with their cost without a prompt cache and the
         possible change by it. Prompts shorter than a cache keeps do not change."""
         price = self._prices[role]
         if price is None:
-            return Used(calls, prompt, completion)
+            return CallUse(calls, prompt, completion)
         per_prompt, per_completion, read, write = (
             price.cost(kind, batch=self._batch) / 1e6 for kind in _MILLION
         )
         usd, each = prompt * per_prompt + completion * per_completion, prompt / calls if calls else 0.0
         saved = prompt * max(per_prompt - read, 0.0) if each >= _CACHED_FROM else 0.0
         added = prompt * max(write - per_prompt, 0.0) if each >= _WRITTEN_FROM else 0.0
-        return Used(calls, prompt, completion, usd, saved, added)
+        return CallUse(calls, prompt, completion, usd, saved, added)
 
-    def paid(self, role: str, usage: Usage) -> Used:
+    def paid(self, role: str, usage: Usage) -> CallUse:
         """Return the use of one counted call of a role."""
         price = self._prices[role]
         usd = 0.0 if price is None else price.cost(usage, batch=self._batch)
-        return Used(1.0, usage.prompt_tokens, usage.completion_tokens, usd)
+        return CallUse(1.0, usage.prompt_tokens, usage.completion_tokens, usd)
 
-    def most(self, role: str, calls: float, prompt: float, completion: float) -> Used:
+    def most(self, role: str, calls: float, prompt: float, completion: float) -> CallUse:
         """Return the use of this many calls of a role, with their maximum cost."""
-        return Used(calls, prompt, completion, self._most(role, prompt, completion))
+        return CallUse(calls, prompt, completion, self._most(role, prompt, completion))
 
     def dearest(self, prompt: int, completion: int) -> float:
         """Return the highest possible cost of an answer of any role."""
@@ -135,15 +135,15 @@ def backends_asked(job: Job) -> dict[str, BackendConfig]:
     return {role: backend_of(job, role) for role in roles_asked(job)}
 
 
-def add_up(parts: Iterable[Used]) -> Used:
+def add_up(parts: Iterable[CallUse]) -> CallUse:
     """Return the sum of all parts."""
-    whole = Used()
+    whole = CallUse()
     for part in parts:
         whole = whole.plus(part)
     return whole
 
 
-def predict(seen: Sequence[Used], scenarios: float) -> Range:
+def predict(seen: Sequence[CallUse], scenarios: float) -> UsageRange:
     """Predict the sums over this many new scenarios from observed ones (at least one).
 
     The 95% interval for the sum of n future draws from m seen ones: n times their mean, plus or minus t(m -
@@ -155,8 +155,8 @@ def predict(seen: Sequence[Used], scenarios: float) -> Range:
     mean = add_up(seen).times(1 / m)
     one_more = mean.plus(mean.times(1 / mean.calls)) if mean.calls else mean
     spreads = map(statistics.stdev, zip(*seen, one_more, strict=True))
-    half = Used(*(t95(m) * spread * math.sqrt(n + n * n / m) for spread in spreads))
+    half = CallUse(*(t95(m) * spread * math.sqrt(n + n * n / m) for spread in spreads))
     expected = mean.times(n)
     low = expected.less(half)
     fewest = min(used.calls for used in seen) * n
-    return Range(low._replace(calls=max(low.calls, fewest)), expected, expected.plus(half))
+    return UsageRange(low._replace(calls=max(low.calls, fewest)), expected, expected.plus(half))

@@ -40,7 +40,7 @@ _USAGE = (
 )
 
 
-class Guard:
+class TokenGuard:
     """An ASGI application that requires a token.
 
     `token`: at least 16 characters valid in addresses; None draws one. `host`: the address that the server

@@ -26,7 +26,7 @@ from edgen.core.errors import EdgenError, InputError, UsageError
 from edgen.env.conversation import Conversation, Step, heard
 from edgen.env.environment import EducationEnv
 from edgen.env.episode import Messages
-from edgen.env.guard import Guard
+from edgen.env.guard import TokenGuard
 from edgen.env.libraries import not_installed
 
 try:
@@ -58,13 +58,13 @@ class Heard(Observation):
     probability: float | None = None
 
 
-class Scenario(State):
+class ScenarioState(State):
     """The number of the present scenario."""
 
     scenario: int | None = None
 
 
-class ConversationServer(Environment[Said, Heard, Scenario]):
+class ConversationServer(Environment[Said, Heard, ScenarioState]):
     """One client's successive conversations. All servers share one environment."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
@@ -74,7 +74,7 @@ class ConversationServer(Environment[Said, Heard, Scenario]):
         self._env = env
         self._following = following
         self._conversation: Conversation | None = None
-        self._state = Scenario()
+        self._state = ScenarioState()
 
     async def reset_async(
         self, /, seed: int | None = None, episode_id: str | None = None, scenario: int | None = None, **_: Any
@@ -92,7 +92,7 @@ class ConversationServer(Environment[Said, Heard, Scenario]):
         index = next((n for n in (scenario, seed) if n is not None), None)
         index = next(self._following) if index is None else index
         self._conversation = self._env.conversation(index)
-        self._state = Scenario(episode_id=episode_id, scenario=index)
+        self._state = ScenarioState(episode_id=episode_id, scenario=index)
         return Heard(messages=await self._conversation.reset())
 
     async def step_async(self, /, action: Said, timeout_s: float | None = None, **_: Any) -> Heard:
@@ -112,7 +112,7 @@ class ConversationServer(Environment[Said, Heard, Scenario]):
         raise NotImplementedError
 
     @property
-    def state(self) -> Scenario:
+    def state(self) -> ScenarioState:
         """The present scenario, and the number of steps."""
         return self._state
 
@@ -122,7 +122,7 @@ def _observation(step: Step, messages: Messages) -> Heard:
     return Heard(messages=messages, reward=step.reward, done=step.done, **told)
 
 
-class ConversationClient(EnvClient[Said, Heard, Scenario]):
+class ConversationClient(EnvClient[Said, Heard, ScenarioState]):
     """A client: `reset(scenario=...)`, `step(Said(...))` until done, `state()`; `sync()` for programs without
     event loop."""
 
@@ -134,8 +134,8 @@ class ConversationClient(EnvClient[Said, Heard, Scenario]):
         heard = Heard(reward=reward, done=done, **payload["observation"])
         return StepResult(observation=heard, reward=reward, done=done)
 
-    def _parse_state(self, payload: dict[str, Any]) -> Scenario:
-        return Scenario(**payload)
+    def _parse_state(self, payload: dict[str, Any]) -> ScenarioState:
+        return ScenarioState(**payload)
 
 
 def serve(
@@ -145,7 +145,7 @@ def serve(
     token: str | None = None,
     host: str = "127.0.0.1",
     allow_hosts: Iterable[str] = (),
-) -> Guard:
+) -> TokenGuard:
     """Return the server as an ASGI application, for uvicorn for example.
 
     `conversations`: maximum concurrent conversations. `token`: required from every client, at least 16
@@ -158,7 +158,7 @@ def serve(
     app.add_exception_handler(EdgenError, _refuse)
     # An environment of conversations has no tools, and OpenEnv's handler of their protocol fails on some input.
     app.router.routes[:] = [route for route in app.routes if getattr(route, "path", None) != "/mcp"]
-    return Guard(app, token, host=host, allow_hosts=allow_hosts, at_once=conversations)
+    return TokenGuard(app, token, host=host, allow_hosts=allow_hosts, at_once=conversations)
 
 
 async def _refuse(_: Any, error: Exception) -> Any:

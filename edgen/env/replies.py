@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import Pairs
+from edgen.config import PairSettings
 from edgen.core.errors import JobError, UsageError
 from edgen.core.pair import Candidate
 from edgen.core.values import END_MARKER, Rejection, RejectionReason, Reply, Request, Role, Scenario, Turn
@@ -25,7 +25,7 @@ from edgen.execution.client.budget import Spending
 from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
 from edgen.preferences.signals import oracle_signal
-from edgen.protocols.oracle import Comparison, oracle
+from edgen.protocols.oracle import CandidatePair, oracle
 from edgen.reading.one_turn.reader import read_turn
 
 REMEMBERED = 10_000  # scores; the oldest is dropped first
@@ -128,8 +128,8 @@ class ReplyJudge:
         ours = _candidate("policy", place, said.text)
         theirs = _candidate("reference", place, reference.removesuffix(END_MARKER).rstrip())
         task = f"{ours.name}~{theirs.name}"
-        comparison = Comparison(self._plan.space, place.scenario, task, ours, theirs)
-        asked = Pairs(compare=pairs.compared, votes=pairs.votes)
+        comparison = CandidatePair(self._plan.space, place.scenario, task, ours, theirs)
+        asked = PairSettings(compare=pairs.compared, votes=pairs.votes)
         verdicts = yield from oracle(comparison, self._prompt, asked, rules)
         if isinstance(verdicts, Rejection):
             if verdicts.reason is RejectionReason.IDENTICAL:

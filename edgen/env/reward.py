@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from edgen.config import Pairs
+from edgen.config import PairSettings
 from edgen.core.errors import JobError
 from edgen.core.pair import Candidate
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Scenario, Turn
@@ -17,7 +17,7 @@ from edgen.planning.load import load_template
 from edgen.planning.plan import Plan
 from edgen.preferences.signals import oracle_signal
 from edgen.prompting import Prompt
-from edgen.protocols.oracle import ORACLE, Comparison, oracle, usual_template
+from edgen.protocols.oracle import ORACLE, CandidatePair, oracle, usual_template
 from edgen.space import content_sha256
 from edgen.store.run_reader import RunReader
 
@@ -88,7 +88,7 @@ class OracleReward:
                 plan.job.name, "an oracle reward compares conversations: set pairs.compare to conversation."
             )
         prompt, references = judge_prompt(plan), self._read(plan)
-        asked = Pairs(compare="conversation", votes=plan.job.pairs.votes)
+        asked = PairSettings(compare="conversation", votes=plan.job.pairs.votes)
 
         def reward(ended: Ended) -> Generator[Request, Reply, float | None]:
             index = ended.scenario.index
@@ -99,7 +99,7 @@ class OracleReward:
                 id=f"policy-{index}", scenario=index, replicate=0, arm="policy", turns=ended.turns
             )
             task = f"{ours.name}~{reference.name}"
-            comparison = Comparison(plan.space, ended.scenario, task, ours, reference)
+            comparison = CandidatePair(plan.space, ended.scenario, task, ours, reference)
             verdicts = yield from oracle(comparison, prompt, asked, plan.rules)
             if isinstance(verdicts, Rejection):
                 return 0.5 if verdicts.reason is RejectionReason.IDENTICAL else None

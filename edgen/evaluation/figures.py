@@ -76,7 +76,7 @@ class Interval(NamedTuple):
     hollow: bool = False
 
 
-class Histogram(NamedTuple):
+class HistogramBars(NamedTuple):
     """A distribution with a name."""
 
     label: str
@@ -117,7 +117,7 @@ class Intervals(NamedTuple):
 class Histograms(NamedTuple):
     """Up to three distributions as histograms, more as strips of their quantiles."""
 
-    rows: Sequence[Histogram]
+    rows: Sequence[HistogramBars]
     axis: Axis
 
 
@@ -222,7 +222,7 @@ def intervals_picture(
 
 
 def histograms_picture(
-    name: str, title: str, rows: Sequence[Histogram], axis: Axis, caption: str
+    name: str, title: str, rows: Sequence[HistogramBars], axis: Axis, caption: str
 ) -> Iterator[Picture]:
     """Yield the distributions with data; no picture without one."""
     rows = [row for row in rows if row.distribution.n]
@@ -243,14 +243,14 @@ def histograms_picture(
     )
 
 
-def explain_histograms(rows: Sequence[Histogram]) -> str:
+def explain_histograms(rows: Sequence[HistogramBars]) -> str:
     """Return how to read the drawing of these."""
     if sum(1 for row in rows if row.distribution.n) <= 3:
         return "The dashed line is the median."
     return "Dot: median; thick line: the middle half; thin line: from 5% to 95%."
 
 
-def _distribution_tables(rows: Sequence[Histogram], axis: Axis) -> Iterator[Table]:
+def _distribution_tables(rows: Sequence[HistogramBars], axis: Axis) -> Iterator[Table]:
     keys = ("mean", "sd", "min", "p5", "p25", "median", "p75", "p95", "max")
     yield Table(
         ("", "n", "mean", "sd", "least", "5%", "25%", "median", "75%", "95%", "most"),

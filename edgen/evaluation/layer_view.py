@@ -11,7 +11,7 @@ from edgen.annotation.label_files import read_given
 from edgen.annotation.layer import LayerFolder, Noted, read_noted
 from edgen.core.errors import DataError, UsageError
 from edgen.core.extras import require_extra
-from edgen.protocols.labelled_units import Asking
+from edgen.protocols.labelled_units import LabellingTask
 from edgen.reading.answers.unit_labels import Labels
 from edgen.runtime.control import Control
 from edgen.store.layers import LabelsByLayer, LayerJoin, layer_files
@@ -29,7 +29,7 @@ class Gold:
     Raises UsageError and DataError for unusable ones.
     """
 
-    def __init__(self, named: str, reader: RunReader, layer: LayerFolder, asking: Asking) -> None:
+    def __init__(self, named: str, reader: RunReader, layer: LayerFolder, asking: LabellingTask) -> None:
         require_extra("analysis", "Figures against gold")
         self.name = named
         self.layer: str | None = None
@@ -58,7 +58,7 @@ class Gold:
 
 
 def look_at(
-    reader: RunReader, layer: LayerFolder, asking: Asking, gold: Gold | None, control: Control
+    reader: RunReader, layer: LayerFolder, asking: LabellingTask, gold: Gold | None, control: Control
 ) -> tuple[LayerFigures | None, GoldFigures | None]:
     """Return the figures of a layer, of all arms together, and against gold. Without the extra `analysis`,
     note that it is missing."""
@@ -86,7 +86,7 @@ def look_at(
     return count.result(), None if against is None else against.result()
 
 
-def _require_alike(named: str, noted: Noted | None, asking: Asking) -> None:
+def _require_alike(named: str, noted: Noted | None, asking: LabellingTask) -> None:
     if noted is None:
         return
     if noted.unit != asking.unit:

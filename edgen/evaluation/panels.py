@@ -25,6 +25,7 @@ from edgen.evaluation.figures import (
     Axis,
     Bar,
     Block,
+    HistogramBars,
     Interval,
     Picture,
     Table,
@@ -37,7 +38,6 @@ from edgen.evaluation.figures import (
     series_colour,
     share_of,
 )
-from edgen.evaluation.figures import Histogram as DrawnHistogram
 from edgen.evaluation.terminal import join_shares
 from edgen.stats.intervals import Estimate
 
@@ -195,13 +195,13 @@ def _parts(value: Any, path: str, of: str) -> tuple[dict[str, tuple[int, int]], 
 
 def _histograms(
     panel: Panel, shown: Sequence[tuple[Aggregate, str]], found: Sequence[ArmResult[Any]]
-) -> Iterator[DrawnHistogram]:
+) -> Iterator[HistogramBars]:
     for place, arm in enumerate(found):
         for one, path in shown:
             for number_of, (key, each) in enumerate(parts_of(_figure(arm.value, path))):
                 title = one.title.format(key=key) if one.title else key
                 words = label_with_arm(title, arm.arm) if title else arm.name
-                yield DrawnHistogram(words, each, series_colour(number_of if panel.colour_keys else place))
+                yield HistogramBars(words, each, series_colour(number_of if panel.colour_keys else place))
 
 
 def _table(panel: Panel, one: Crossed, found: Sequence[ArmResult[Any]]) -> Iterator[Table]:

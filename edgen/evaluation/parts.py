@@ -153,7 +153,7 @@ def _measure_part(paths: Sequence[Path], arm: str, names: Collection[str]) -> by
     quality = measure(_open(paths, arm), names)
     made = {type(value): name for name, value in quality.values.items()}
 
-    class Pickler(pickle.Pickler):
+    class PartPickler(pickle.Pickler):
         def reducer_override(self, value: Any) -> Any:
             name = made.get(type(value))
             if name is not None and type(value) is find("measure", name).value_type:
@@ -162,7 +162,7 @@ def _measure_part(paths: Sequence[Path], arm: str, names: Collection[str]) -> by
             return NotImplemented
 
     out = io.BytesIO()
-    Pickler(out).dump((quality.values, {name: str(fault) for name, fault in quality.faults.items()}))
+    PartPickler(out).dump((quality.values, {name: str(fault) for name, fault in quality.faults.items()}))
     return out.getvalue()
 
 

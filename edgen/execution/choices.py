@@ -27,23 +27,23 @@ from edgen.execution.scheduler import Work
 log = logging.getLogger("edgen")
 
 
-class Place(NamedTuple):
+class CallPlace(NamedTuple):
     """A call that an answer belongs to."""
 
     address: Address
     key: bytes
 
 
-class Share(NamedTuple):
+class CallShare(NamedTuple):
     """A call's answer, with its charges."""
 
-    place: Place
+    place: CallPlace
     reply: Reply
     charged_tokens: int
     cost_usd: float | None
 
 
-AskFor = Callable[[AnyRollout, Request, Sequence[Place]], Awaitable[Reply]]
+AskFor = Callable[[AnyRollout, Request, Sequence[CallPlace]], Awaitable[Reply]]
 
 
 class JoinedCalls:
@@ -63,7 +63,7 @@ class JoinedCalls:
         """Return the stored answer to a rollout's request. Raises CallError and errors that stop the run."""
         client = rollout.client
         same, alone = client.key(_anonymous(request)), False
-        own = Place(request.address, rollout.key)
+        own = CallPlace(request.address, rollout.key)
         while True:
             while (under_way := self._under_way.get(same)) is not None:
                 # If one waiter stops, the others keep waiting; a call whose answer is missing is made
@@ -100,7 +100,7 @@ class JoinedCalls:
             del self._trial[name]
             trial.set_result(None)
 
-    def _open_places(self, rollout: AnyRollout, request: Request) -> Iterator[Place]:
+    def _open_places(self, rollout: AnyRollout, request: Request) -> Iterator[CallPlace]:
         """Yield the unanswered identical calls, as many as one request may bring answers to besides its
         own."""
         client, ledger = rollout.client, self._work.ledger
@@ -110,7 +110,7 @@ class JoinedCalls:
                 room -= 1
                 yield place
 
-    def _twins(self, rollout: AnyRollout, request: Request) -> Iterator[Place]:
+    def _twins(self, rollout: AnyRollout, request: Request) -> Iterator[CallPlace]:
         """Yield the first calls of twin tasks that are in fact identical."""
         if rollout.spent.asks:
             return
@@ -120,9 +120,9 @@ class JoinedCalls:
             asked = twin.request
             twin.close()
             if asked is not None and _anonymous(asked) == _anonymous(request):
-                yield Place(asked.address, twin.key)
+                yield CallPlace(asked.address, twin.key)
 
-    async def _lead(self, rollout: AnyRollout, request: Request, places: Sequence[Place]) -> Reply:
+    async def _lead(self, rollout: AnyRollout, request: Request, places: Sequence[CallPlace]) -> Reply:
         """Request several answers, or one if that is not possible."""
         wanted = msgspec.structs.replace(request, choices=len(places))
         try:
@@ -161,18 +161,20 @@ def _anonymous(request: Request) -> Request:
     return msgspec.structs.replace(request, address=Address(request.address.scenario, 0), seed=0, alike=())
 
 
-def _named(client: ModelClient, request: Request) -> Iterator[Place]:
-    return (Place(one.address, client.key(one)) for one in request.alike)
+def _named(client: ModelClient, request: Request) -> Iterator[CallPlace]:
+    return (CallPlace(one.address, client.key(one)) for one in request.alike)
 
 
-def share_out(answer: Answer, places: Sequence[Place], price: Callable[[int, int], float]) -> list[Share]:
+def share_out(
+    answer: Answer, places: Sequence[CallPlace], price: Callable[[int, int], float]
+) -> list[CallShare]:
     """Return each call's share of an answer with several choices, as far as they go.
 
     A service counts all choices together. Each call gets a part of the completion by length; the first also
     gets the prompt and the remainder. So the parts add up to the counted and charged amounts.
     """
     if not answer.reply.others:
-        return [Share(places[0], answer.reply, answer.charged_tokens, answer.cost_usd)]
+        return [CallShare(places[0], answer.reply, answer.charged_tokens, answer.cost_usd)]
     first = msgspec.structs.replace(answer.reply, others=())
     others = answer.reply.others[: len(places) - 1]
     usage, cost = answer.reply.usage, answer.cost_usd
@@ -187,7 +189,7 @@ def share_out(answer: Answer, places: Sequence[Place], price: Callable[[int, int
             for one, count in zip(others, counts, strict=True)
         )
     own = None if cost is None else round(cost - sum(costs), 12)
-    shares = [Share(places[0], first, answer.charged_tokens - sum(counts), own)]
+    shares = [CallShare(places[0], first, answer.charged_tokens - sum(counts), own)]
     for place, one, count, usd in zip(places[1:], others, counts, costs, strict=False):
-        shares.append(Share(place, one, count, None if cost is None else usd))
+        shares.append(CallShare(place, one, count, None if cost is None else usd))
     return shares

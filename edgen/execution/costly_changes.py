@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from edgen.config import Job, backend_of, load_job
 from edgen.core.errors import CallError, DataError, EdgenError
 from edgen.core.values import Status
-from edgen.cost.usage import Rates, Way
+from edgen.cost.usage import RolePrices, Way
 from edgen.execution.client.clients import make_clients
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import Rollout
@@ -188,7 +188,7 @@ def _lacking(plan: Plan, clients: Mapping[str, ModelClient], ledger: Ledger, uni
 
 def _cost(plan: Plan, status: RunStatus, via: Way, calls: int) -> float | None:
     """Return the US dollars of these calls, from the run's mean use so far and the job's present prices."""
-    counts, rates = status.counts, Rates(plan.job, via)
+    counts, rates = status.counts, RolePrices(plan.job, via)
     if not rates.priced:
         return None
     return rates.dearest(counts.prompt_tokens, counts.completion_tokens) / (counts.made or 1) * calls

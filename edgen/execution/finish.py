@@ -43,7 +43,7 @@ from edgen.store.ledger import (
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import (
     MANIFEST,
-    Counts,
+    SplitCounts,
     digest_shards,
     read_manifest,
     strays,
@@ -125,7 +125,7 @@ def _write(made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGro
         write_shards(
             rundir.shards,
             ((side.is_test(group), record) for _, _, group, record in records),
-            Counts(train=counts[False], test=counts[True]),
+            SplitCounts(train=counts[False], test=counts[True]),
             made.job.shards,
             _describe_run(made, ledger),
         )
@@ -155,7 +155,7 @@ def find_stale_files(run: RunFolder, side: HeldOutGroups) -> Iterator[tuple[str,
             counts[side.is_test(group)] += count
         wanted = digest_shards(
             ((side.is_test(group), record) for _, _, group, record in view.records()),
-            Counts(train=counts[False], test=counts[True]),
+            SplitCounts(train=counts[False], test=counts[True]),
             job.shards,
         )
         listed = {file.path: file for file in read_manifest(run.shards).files}

@@ -21,16 +21,16 @@ from edgen.core.files import replacing
 from edgen.execution.finish import JOB, RunSummary, plan_of_run, write_files
 from edgen.execution.merge_extras import copy_rest, judge_ledgers
 from edgen.execution.new_run import copy_job, described_job, making, refuse_open, refuse_target
-from edgen.execution.run_identity import Part, begun_arms, compare_runs
+from edgen.execution.run_identity import InputPart, begun_arms, compare_runs
 from edgen.families.base import record_id
 from edgen.planning.gates import asks_for_near_duplicates
 from edgen.space.splits import choose_common_side
 from edgen.store.ledger import (
     SELECTION,
     Drop,
-    Duplicates,
     Ledger,
     MergedLedger,
+    MergeDuplicates,
     RunPlan,
     RunStatus,
     SourceLedger,
@@ -106,7 +106,7 @@ class _Merged(NamedTuple):
 
     folder: RunFolder
     summary: RunSummary
-    twice: Duplicates
+    twice: MergeDuplicates
     gaps: tuple[tuple[int, int], ...]
 
 
@@ -117,7 +117,7 @@ class _Merger:
         self,
         runs: Sequence[RunFolder],
         job: Job,
-        parts: Sequence[Part],
+        parts: Sequence[InputPart],
         work: RunFolder,
         tell: Callable[[str], None],
     ) -> None:
@@ -158,7 +158,9 @@ class _Merger:
             shutil.rmtree(duplicates.parent)
         return self._result(sources, [*notes, *unlike])
 
-    def _result(self, sources: list[tuple[Part, list[SourceLedger]]], notes: Iterable[str]) -> MergeResult:
+    def _result(
+        self, sources: list[tuple[InputPart, list[SourceLedger]]], notes: Iterable[str]
+    ) -> MergeResult:
         made = self._made.values()
         return MergeResult(
             inputs=tuple(_input(part.arm, source) for part, own in sources for source in own),
@@ -173,7 +175,7 @@ class _Merger:
             and all(one.summary.status.accepted >= one.summary.status.plan.asked for one in made),
         )
 
-    def _sources(self, part: Part) -> list[SourceLedger]:
+    def _sources(self, part: InputPart) -> list[SourceLedger]:
         """Return the ledgers of a part. Raises RunError for one that is damaged or has open batches."""
         found = []
         for run in part.runs:
@@ -190,7 +192,7 @@ class _Merger:
             found.append(source)
         return found
 
-    def _put_together(self, part: Part, sources: Sequence[SourceLedger], drop: Drop) -> _Merged:
+    def _put_together(self, part: InputPart, sources: Sequence[SourceLedger], drop: Drop) -> _Merged:
         own, job, noted = self._work.arm(part.arm), part.job, part.job.resolved
         assert noted is not None
         own.path.mkdir(parents=True, exist_ok=True)

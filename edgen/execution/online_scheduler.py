@@ -14,7 +14,7 @@ from edgen.core.errors import CallError, EdgenError, StoppedError, UselessError
 from edgen.core.plugin_faults import find_fault
 from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.batch.open_batches import open_batches_error
-from edgen.execution.choices import JoinedCalls, Place, Share, share_out
+from edgen.execution.choices import CallPlace, CallShare, JoinedCalls, share_out
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.call import Answer, Call
@@ -212,18 +212,18 @@ class OnlineScheduler:
         """Send a request and store the answer; return when it is on disk."""
         if self._joined is not None and rollout.client.most_choices > 1:
             return self._joined.ask(rollout, request)
-        return self._ask_for(rollout, request, (Place(request.address, rollout.key),))
+        return self._ask_for(rollout, request, (CallPlace(request.address, rollout.key),))
 
     async def _ask_for(
         self,
         rollout: AnyRollout,
         request: Request,
-        places: Sequence[Place],
+        places: Sequence[CallPlace],
         failed: tuple[Call, CallError] | None = None,
     ) -> Reply:
         """Request an answer for each place, the rollout's own first, and store the results. `failed`: see
         ModelClient.ask."""
-        shares: list[Share] = []
+        shares: list[CallShare] = []
 
         def store(answer: Answer) -> Awaitable[None]:
             shares.extend(share_out(answer, places, rollout.client.charges.price_of))

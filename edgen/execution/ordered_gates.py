@@ -24,7 +24,7 @@ from edgen.store.ledger import Ledger, Outcome, Scope
 KEPT = -1
 
 
-class InOrder(Protocol):
+class OrderedDecision(Protocol):
     """A decision on expressions over conversations in order: add all, then decide."""
 
     def add(self, facts: Facts) -> None: ...
@@ -33,7 +33,7 @@ class InOrder(Protocol):
         """Yield for each the index of the first expression that it fails; KEPT if it meets all."""
 
 
-MakeInOrder = Callable[[Sequence[Expression]], InOrder]
+MakeInOrder = Callable[[Sequence[Expression]], OrderedDecision]
 
 
 async def decide_in_order(

@@ -21,7 +21,7 @@ from edgen.core.version import __version__
 from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, write_files
 from edgen.execution.ordered_gates import MakeInOrder, decide_in_order
 from edgen.execution.rollout import ADVICE
-from edgen.execution.session import Session
+from edgen.execution.session import RunSession
 from edgen.execution.usefulness import GATED
 from edgen.families.base import Recorded
 from edgen.planning.backend_files import keep_backend_files
@@ -150,14 +150,14 @@ def check_piece(folder: Path, known: RunPlan, job: Job, asked: range | None) -> 
         )
 
 
-class Run:
+class ActiveRun:
     """A plan, its session, and the run's folder. `part`: the scenarios to make, None for all; `in_order`:
     decides gates that depend on earlier conversations."""
 
     def __init__(
         self,
         plan: Plan,
-        session: Session,
+        session: RunSession,
         rundir: RunFolder,
         part: range | None = None,
         in_order: MakeInOrder | None = None,

@@ -15,7 +15,7 @@ OF_ALL = ("conversations", "replicates")  # the merged job has the largest of th
 _OF_FIRST = ("split", "shards", "limits", "top_up")  # and the first run's of these
 
 
-class Part(msgspec.Struct, frozen=True):
+class InputPart(msgspec.Struct, frozen=True):
     """One run or arm in every input that has it. `job` has the largest counts."""
 
     arm: str
@@ -23,7 +23,7 @@ class Part(msgspec.Struct, frozen=True):
     job: Job
 
 
-def compare_runs(runs: Sequence[RunFolder]) -> tuple[Job, list[Part], list[str]]:
+def compare_runs(runs: Sequence[RunFolder]) -> tuple[Job, list[InputPart], list[str]]:
     """Return the merged run's job, the parts to merge, and sentences about remaining differences. Raises
     RunError."""
     jobs = [load_job(run.job) for run in runs]
@@ -36,7 +36,7 @@ def compare_runs(runs: Sequence[RunFolder]) -> tuple[Job, list[Part], list[str]]
     parts = []
     for arm in _all_arms(runs) if first.arms else [""]:
         those = tuple(run.arm(arm) for run in runs if not arm or run.arm(arm).ledger.exists())
-        parts.append(Part(arm, those, _same_job(those)))
+        parts.append(InputPart(arm, those, _same_job(those)))
     notes = [
         f"{key} differs: that of {runs[0].path} is kept."
         for key in _OF_FIRST

@@ -16,7 +16,7 @@ import msgspec
 from edgen.core.errors import EdgenError
 from edgen.core.events import Events
 from edgen.core.values import Status, TaskId, Usage
-from edgen.store.ledger import Counts, Ledger, RunStatus
+from edgen.store.ledger import Ledger, LedgerCounts, RunStatus
 from edgen.store.ledger.facts import WorkerCounts
 
 if TYPE_CHECKING:  # showing counts needs no client
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # showing counts needs no client
     from edgen.protocols.task import Tasks
 
 
-class ProgressCounts(Counts):
+class ProgressCounts(LedgerCounts):
     """The running counts of a run. At every moment planned = accepted + rejected + failed + pending. Calls,
     tokens and cost are this session's; `cost_usd` is None while no backend has a price."""
 

@@ -31,7 +31,7 @@ from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import ProgressCounts, Scheduler, SchedulerFactory, Work
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend
-from edgen.store.budget_book import PICO, BudgetBook, Used
+from edgen.store.budget_book import PICO, BudgetBook, BudgetUse
 from edgen.store.ledger import OPEN, Ledger, LedgerReader, RunPlan, charged_at
 from edgen.store.ledger.facts import (
     OWNER,
@@ -57,7 +57,7 @@ _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 Charged = Callable[[Callable[[int, int], float]], tuple[int, float]]
 
 
-class Shared:
+class SharedState:
     """State shared by concurrent sessions of one run: its budget, the services' admissions, and their end.
     Create one per start, for one event loop."""
 
@@ -67,7 +67,7 @@ class Shared:
         self.schedulers: list[Scheduler] = []
 
 
-class Session:
+class RunSession:
     """Tasks, the backends of `roles`, and their ledger.
 
     `backends` are by their names in the job. `elsewhere`: what other ledgers of the same run have used of the
@@ -84,10 +84,10 @@ class Session:
         roles: Iterable[str],
         elsewhere: Iterable[Charged] = (),
         scheduler: SchedulerFactory = call_by_call,
-        shared: Shared | None = None,
+        shared: SharedState | None = None,
     ) -> None:
         self.limits = tasks.call_settings.limits
-        shared = shared or Shared(self.limits)
+        shared = shared or SharedState(self.limits)
         ledger.take_over()
         self.ledger = ledger
         self.budget = None if shared.budget is None else self._open_budget(shared.budget)
@@ -130,7 +130,7 @@ class Session:
         tokens, usd = self.ledger.sum_charges(lambda _prompt, _completion: 0.0)
         held = [self.ledger.out.sums(batch.number)[1:] for batch in self.ledger.out.batches(*OPEN)]
         purse = Purse(BudgetBook(Path(self.limits.budget)), self._owner())
-        purse.settle_before(Used(tokens, round(usd * PICO)))
+        purse.settle_before(BudgetUse(tokens, round(usd * PICO)))
         return whole.beside(
             purse, (tokens - sum(tokens for tokens, _ in held), usd - sum(usd for _, usd in held))
         )
@@ -303,7 +303,7 @@ def settle_lease(budget: str, ledger: Path, tell: Callable[[str], None]) -> None
     try:
         book = BudgetBook(Path(budget), create=False)
         if book.path.exists():
-            book.end(_name_owner(known, ledger), Used(tokens, round(usd * PICO)))
+            book.end(_name_owner(known, ledger), BudgetUse(tokens, round(usd * PICO)))
     except EdgenError as problem:
         tell(f"{problem} {_STAYS}")
 

@@ -24,7 +24,7 @@ from edgen.core.values import END_MARKER, Role, Scenario, Turn
 from edgen.core.yaml_values import read_text
 from edgen.export.options import ExportOptions, FormatOptions, Opening, Told
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
-from edgen.families.base import Scene, Scenes
+from edgen.families.base import Scenes, TurnScene
 from edgen.protocols.parts import TURN_VARIABLES, labels_of, turn_variables
 from edgen.space import Space
 from edgen.space.model import has_five_dimensions, template_fields, template_variables
@@ -187,7 +187,7 @@ class Chat:
         named = second["content"] if len(self.users) > 1 else f"{self.users[0]}: {second['content']}"
         return [{"role": "user", "content": f"{self.assistant}: {first['content']}\n\n{named}"}, *rest]
 
-    def prompt_in(self, scene: Scene, turns: Sequence[Turn]) -> list[Message]:
+    def prompt_in(self, scene: TurnScene, turns: Sequence[Turn]) -> list[Message]:
         """Return the messages before a response in a scene: its turns, at least one, with the assistant's
         knowledge of the scene at the end of the first message, or before it if that is the assistant's."""
         messages = self.messages(turns[scene.begin :], scene.scenario)

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.core.pair import OF_RESPONSES, Compare, Label, OracleSignal, Pair, RolloutSignal, Source
-from edgen.store.run_parts import Compared
+from edgen.store.run_parts import ComparedPair
 
 Level = Literal["conversation", "turn"]
 Part = Literal["conversations", "labels"]
@@ -45,7 +45,7 @@ class Evidence:
         return " · ".join(word for word in words if word)
 
 
-def evidence_of(compared: Compared, label: Label | None) -> Evidence:
+def evidence_of(compared: ComparedPair, label: Label | None) -> Evidence:
     """Return the evidence of a pair. `label` is its own; for one without, any label of the same run."""
     by = None if label is None else label.by
     k = None if label is None or label.k is UNSET else label.k
@@ -75,7 +75,7 @@ def signal_behind(pair: Pair, label: Label | None) -> OracleSignal | RolloutSign
 
 
 def _simulated(
-    compared: Compared, by: Source | None, signal: OracleSignal | RolloutSignal | None
+    compared: ComparedPair, by: Source | None, signal: OracleSignal | RolloutSignal | None
 ) -> frozenset[Part]:
     """Return the simulated parts. A simulated judge counts only if a judge gave the labels: people's are
     their own, and a probability is the conversations' own."""
@@ -172,7 +172,7 @@ FILE = Path(__file__).with_name("credit_figures.json")
 ALL, CUT = "all", "min_turns_left 1"  # the cases in a note
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
+class EvidenceCase(msgspec.Struct, frozen=True, kw_only=True):
     """Labels of one kind of pairs, by the number of turns after they part. `right`: the share whose preferred
     turn is truly better, with a 95% interval that allows for correlated pairs of a scenario; `alike`: how
     many of the `n` have no better one, and so cannot be right."""
@@ -192,7 +192,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     by: Literal["oracle", "probability"]
     k: int | None
     calls: float
-    cases: tuple[Case, ...]
+    cases: tuple[EvidenceCase, ...]
 
     @property
     def name(self) -> str:
@@ -200,7 +200,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         by = "judge" if self.by == "oracle" else "probability"
         return f"{self.credit}, by {by}" + ("" if self.k is None else f", k = {self.k}")
 
-    def case(self, where: str) -> Case:
+    def case(self, where: str) -> EvidenceCase:
         """Return the case of that name."""
         return next(case for case in self.cases if case.where == where)
 
@@ -233,12 +233,12 @@ def table(figures: CreditFigures) -> Iterator[str]:
         yield f"| {figure.name} | {figure.calls:.1f} | {shares} |"
 
 
-def _describe(case: Case) -> str:
+def _describe(case: EvidenceCase) -> str:
     alike = f", {case.alike} alike" if case.alike else ""
     return f"{_share(case)} (n {case.n}{alike})"
 
 
-def _share(case: Case) -> str:
+def _share(case: EvidenceCase) -> str:
     return f"{case.right:.0%} ({case.low:.0%} to {case.high:.0%})"
 
 

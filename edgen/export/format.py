@@ -20,11 +20,11 @@ from edgen.export.rows import DEFAULT, REASONS, SPLITS, DataTable, Item, LeftOut
 from edgen.export.tried import Tried, tried
 from edgen.space import Space
 from edgen.store.layers import LayerFacts
-from edgen.store.run_parts import AcceptedConversation, Compared
+from edgen.store.run_parts import AcceptedConversation, ComparedPair
 from edgen.store.run_reader import RunReader
 
 __all__ = [
-    "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "Compared", "DataTable", "Format", "FormatOptions", "Item",
+    "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "ComparedPair", "DataTable", "Format", "FormatOptions", "Item",
     "LeftOut", "Row", "RunReader", "SplitName", "Tried", "tried",
 ]  # fmt: skip
 

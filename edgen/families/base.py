@@ -27,8 +27,8 @@ from edgen.families.parts import (
     FiledRecord,
     Provenance,
     Recorded,
-    Scene,
     Scenes,
+    TurnScene,
     with_marker,
     without_marker,
 )
@@ -52,8 +52,21 @@ class ScenesAndPictures:
 
 
 __all__ = [
-    "Family", "FiledRecord", "Provenance", "Recorded", "Scene", "Scenes", "dimension_groups", "filed_index",
-    "filed_record", "filed_turns", "read_record_id", "read_values", "record_id", "with_marker", "without_marker",
+    "Family",
+    "FiledRecord",
+    "Provenance",
+    "Recorded",
+    "Scenes",
+    "TurnScene",
+    "dimension_groups",
+    "filed_index",
+    "filed_record",
+    "filed_turns",
+    "read_record_id",
+    "read_values",
+    "record_id",
+    "with_marker",
+    "without_marker",
     "write_values",
 ]  # fmt: skip
 

@@ -21,7 +21,7 @@ _SYSTEM = "system"
 _LONGEST_VALUE = 10_000  # characters of another field that is shown
 
 
-class Chat(DataSetReader):
+class ChatReader(DataSetReader):
     """Chat messages. Other fields of a record are values of its scenario, a system message at the beginning
     among them: it is what the assistant knows."""
 
@@ -110,4 +110,4 @@ def _values_of(record: Mapping[str, Any], messages: str) -> Iterator[tuple[str, 
             yield name, str(value)[:_LONGEST_VALUE]
 
 
-CHAT = Chat()
+CHAT = ChatReader()

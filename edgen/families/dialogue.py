@@ -23,7 +23,7 @@ from edgen.plugin.families import (
 )
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+class DialogueRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """One element of a shard. `roles` are the speakers, in the order of their first turns."""
 
     id: str
@@ -38,7 +38,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Record).decode
+_decode = msgspec.json.Decoder(DialogueRecord).decode
 
 
 class Dialogue(Family):
@@ -57,7 +57,7 @@ class Dialogue(Family):
         """Return the record of a conversation."""
         conversation = recorded.conversation
         return _encode(
-            Record(
+            DialogueRecord(
                 id=recorded.id,
                 scenario=write_values(recorded.scenario),
                 roles=tuple(dict.fromkeys(turn.role for turn in conversation.turns)),

@@ -140,7 +140,7 @@ def filed_verbatim(
     )
 
 
-class Scene(msgspec.Struct, frozen=True):
+class TurnScene(msgspec.Struct, frozen=True):
     """The context of a turn in a conversation with several parts: its first turn, from 0, the scenario with
     its values, and the role's knowledge, in lines."""
 
@@ -157,7 +157,7 @@ class Scenes(ABC):
     @abstractmethod
     def of(
         self, role: Role, scenario: Scenario, turns: Sequence[Turn], outcome: Mapping[str, Any] | None
-    ) -> dict[int, Scene]:
+    ) -> dict[int, TurnScene]:
         """Return the scene of each answering turn of a role, by its place. `turns` may stop anywhere."""
 
     def responses(self, turn: Turn) -> tuple[Turn, ...]:

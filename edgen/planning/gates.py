@@ -32,13 +32,13 @@ from edgen.expressions.conversation import (
 from edgen.expressions.language import Expression, ExpressionError, Named
 from edgen.planning.allowed_files import Reach
 from edgen.protocols.base import Template
-from edgen.protocols.labelled_units import Asking, Layer, Said
+from edgen.protocols.labelled_units import JobLayer, LabellingTask, Said
 from edgen.protocols.labelling import labelling_template
 from edgen.space.model import Space
 
 _ABOUT_DUPLICATES = compile_later(rf"\b{NEAR_DUPLICATE}\b")
 _BY_TURN = 100  # requests assumed for labelling turn by turn
-Label = Callable[[Layer], Generator[Request, Reply, Said | Rejection]]
+Label = Callable[[JobLayer], Generator[Request, Reply, Said | Rejection]]
 _ROUNDS = (
     "this job is made in rounds, and what a later round is made with must not change when a conversation that failed is "
     "made later; leave near-duplicates out afterwards (`edgen select RUN --where 'not near_duplicate'`)"
@@ -56,12 +56,12 @@ class Gate(NamedTuple):
         """The rejection reason of conversations that fail it."""
         return Rejection(RejectionReason.GATE, "", self.name).code
 
-    def asks_of(self, layers: Iterable[Layer]) -> list[Layer]:
+    def asks_of(self, layers: Iterable[JobLayer]) -> list[JobLayer]:
         """Return the layers whose labels it needs."""
         named = layers_named(self.expression.names)
         return [layer for layer in layers if layer.name in named]
 
-    def requests(self, layers: Iterable[Layer]) -> int:
+    def requests(self, layers: Iterable[JobLayer]) -> int:
         """Return about how many requests its labels take."""
         return sum(
             layer.annotators
@@ -85,7 +85,7 @@ class Gates(NamedTuple):
     plain: tuple[Gate, ...] = ()
     labelled: tuple[Gate, ...] = ()
     ordered: tuple[Gate, ...] = ()
-    layers: tuple[Layer, ...] = ()
+    layers: tuple[JobLayer, ...] = ()
 
     @property
     def ask(self) -> bool:
@@ -149,7 +149,7 @@ def read_gates(
     gates: Mapping[str, str],
     space: Space,
     source: str,
-    layers: Sequence[Layer] = (),
+    layers: Sequence[JobLayer] = (),
     measures: Sequence[str] = (),
     *,
     in_rounds: bool = False,
@@ -224,19 +224,19 @@ def _named_in(gates: Any) -> Iterator[str]:
             continue
 
 
-def layers_of(job: Job) -> tuple[Layer, ...]:
+def layers_of(job: Job) -> tuple[JobLayer, ...]:
     """Return the layers of a job with resolved label sets. Raises JobError if one has no annotator."""
     found, problems = [], []
     for place, (name, asked) in enumerate(job.labels.items()):
         assert isinstance(asked.set, LabelSet), "the label sets are read first"
-        asking = Asking(labels=asked.set, unit=asked.unit or "turn", together=asked.together)
+        asking = LabellingTask(labels=asked.set, unit=asked.unit or "turn", together=asked.together)
         if asking.unit == "turn" and not any(asked.set.asks_for(role) for role in job.speakers):
             message = (
                 f"the labels {asked.set.name} are for turns of {', '.join(asked.set.roles)}, and the job's space has the roles "
                 f"{', '.join(job.speakers)}; copy the label set with other `roles`, or say `unit: conversation`"
             )
             problems.append(Problem(f"$.labels.{name}", message))
-        found.append(Layer(name, place, asking, asked.annotators))
+        found.append(JobLayer(name, place, asking, asked.annotators))
     if problems:
         raise JobError.of(job.name, problems)
     return tuple(found)

@@ -46,10 +46,10 @@ from edgen.planning.gates import Gates, layers_of, read_gates
 from edgen.prompting import Prompt
 from edgen.protocols.base import ConversationProtocol, Conversing, Result, Rules, Template
 from edgen.protocols.gated import Decided, Gated, Passed, gated
-from edgen.protocols.labelled_units import Layer, Said, encode_said
+from edgen.protocols.labelled_units import JobLayer, Said, encode_said
 from edgen.protocols.labelling import Unit, labelling_variables, labels_form
-from edgen.protocols.task import Answered, Settled, Spent, Task
-from edgen.reading.answers.unit_labels import Choice
+from edgen.protocols.task import AnsweringModel, Settled, Spent, Task
+from edgen.reading.answers.unit_labels import LabelChoices
 from edgen.space import Space, content_sha256
 from edgen.space.model import ROLES as USUAL_ROLES
 from edgen.space.phrases import NAME as PHRASES
@@ -62,14 +62,14 @@ if TYPE_CHECKING:
     from edgen.protocols.stage import Stage
 
 
-class Asked(NamedTuple):
+class RequestContent(NamedTuple):
     """The messages of a request, and the JSON Schema of the answer, None without one."""
 
     messages: tuple[Message, ...]
     schema: bytes | None
 
     @classmethod
-    def of(cls, messages: tuple[Message, ...], prompt: Prompt, form: Form | None) -> Asked:
+    def of(cls, messages: tuple[Message, ...], prompt: Prompt, form: Form | None) -> RequestContent:
         """Return what is asked with a prompt whose answer has a form."""
         asked = None if form is None else prompt.form(form)
         return cls(messages, prompt.schema) if asked is None else cls(asked.added_to(messages), asked.schema)
@@ -225,7 +225,7 @@ class Plan:
         name, place = record_id(self.job.name, scenario.index, replicate), Address(scenario.index, replicate)
 
         def decide(made: Conversation, rules: Rules) -> Decided:
-            def label(layer: Layer) -> Generator[Request, Reply, Said | Rejection]:
+            def label(layer: JobLayer) -> Generator[Request, Reply, Said | Rejection]:
                 return layer.label(made.turns, place, self.extra_prompts[ANNOTATOR], rules)
 
             return self.gates.decide(Facts(scenario, made, name), label)
@@ -252,17 +252,17 @@ class Plan:
             return found
         return require_type("protocol", self.job.protocol, found, dict, "a dict of messages from `opening`")  # type: ignore[no-any-return]
 
-    def asked(self, scenario: Scenario) -> dict[str, Asked]:
+    def asked(self, scenario: Scenario) -> dict[str, RequestContent]:
         """Return the first request of each prompt, by use. Prompts of roles that no backend plays, such as
         one played by chance, are left out."""
         forms = self.protocol.forms(scenario, self.prompts, self.rules)
         return {
-            use: Asked.of(messages, self.prompts[use], forms.get(use))
+            use: RequestContent.of(messages, self.prompts[use], forms.get(use))
             for use, messages in self.opening(scenario).items()
             if self.templates[use].asked in self.roles
         }
 
-    def labelling_opening(self) -> Asked | None:
+    def labelling_opening(self) -> RequestContent | None:
         """Return what the annotator is asked, for a conversation without turns and with all label sets; None
         without annotator."""
         if not self.gates.layers:
@@ -270,8 +270,8 @@ class Plan:
         units = [Unit(layer.asking.labels) for layer in self.gates.layers]
         variables = labelling_variables(units, Address(0, 0), self.job.seed)
         prompt = self.extra_prompts[ANNOTATOR]
-        form = labels_form([Choice(one.labels.names, one.labels.several) for one in units])
-        return Asked.of(prompt.messages(variables), prompt, form)
+        form = labels_form([LabelChoices(one.labels.names, one.labels.several) for one in units])
+        return RequestContent.of(prompt.messages(variables), prompt, form)
 
     def stage(self, scenario: Scenario) -> Stage | None:
         """Return the agents of a scenario; None if the protocol has no agents that take turns."""
@@ -314,7 +314,9 @@ class Plan:
 
     def _provenance(self, index: int, replicate: int, conversation: Conversation, spent: Spent) -> Provenance:
         # The role that a record names first: the one prompt's, or the teacher's.
-        answered = spent.by_role.get(self.roles[0]) or next(iter(spent.by_role.values()), Answered("", ""))
+        answered = spent.by_role.get(self.roles[0]) or next(
+            iter(spent.by_role.values()), AnsweringModel("", "")
+        )
         several = self._asks_several
         return Provenance(
             scenario=index,

@@ -8,7 +8,7 @@ read_turn: one turn. ActedTurn, acted_form, read_acted_turn: a turn with the act
 choice_form, read_choice: one of several offers, or words of its own. read_scores: a number for each name,
 MOST_SCORE at most. body_of, object_in, unfenced, drop_thinking: the part of a reply that answers. fold_key:
 a name as it is compared. find_service_refusal: a refusal by the service. RoleWords, OwnWords,
-TEACHER_STUDENT: words for roles. Pairs, parse: JSON with mistakes. replace_surrogates: a text that every
+TEACHER_STUDENT: words for roles. JsonMembers, parse: JSON with mistakes. replace_surrogates: a text that every
 file can hold.
 """
 
@@ -27,7 +27,7 @@ from edgen.reading.answers.choice import read_choice as read_choice
 from edgen.reading.answers.scores import MOST_SCORE as MOST_SCORE
 from edgen.reading.answers.scores import read_scores as read_scores
 from edgen.reading.assistant_words import find_service_refusal as find_service_refusal
-from edgen.reading.loose_json.parser import Pairs as Pairs
+from edgen.reading.loose_json.parser import JsonMembers as JsonMembers
 from edgen.reading.loose_json.parser import parse as parse
 from edgen.reading.one_turn.reader import read_turn as read_turn
 from edgen.reading.roles import TEACHER_STUDENT as TEACHER_STUDENT

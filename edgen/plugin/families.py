@@ -7,15 +7,16 @@ Second level (see `edgen.plugin`): these names may change in any minor release, 
 Role: the name of a role, a text. FiledRecord: a record of a file of any origin. filed_record, filed_turns,
 filed_index: its value, its turns, and the number of its scenario. write_values, read_values: a scenario's
 values as JSON. family_of: the family of a space. dimension_groups: what scenarios are split by.
-Scene, Scenes: what a conversation is about besides its scenario. with_marker, without_marker: the end marker.
+TurnScene, Scenes: what a conversation is about besides its scenario. with_marker, without_marker: the end
+    marker.
 """
 
 from __future__ import annotations
 
 from edgen.core.values import Role as Role
 from edgen.families.base import FiledRecord as FiledRecord
-from edgen.families.base import Scene as Scene
 from edgen.families.base import Scenes as Scenes
+from edgen.families.base import TurnScene as TurnScene
 from edgen.families.base import dimension_groups as dimension_groups
 from edgen.families.base import family_of as family_of
 from edgen.families.base import filed_index as filed_index

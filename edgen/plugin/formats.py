@@ -17,7 +17,7 @@ Tables of conversations
         space.
     LayerFacts, columns_of, cells_of, texts_of, texts_in: columns of annotation layers.
 Pairs
-    Pair, Label, Side, Compared, OracleSignal, RolloutSignal: pairs.jsonl. turns_left: how far a
+    Pair, Label, Side, ComparedPair, OracleSignal, RolloutSignal: pairs.jsonl. turns_left: how far a
         pair is from the end. Evidence, evidence_of, signal_behind: what a label rests on. digest_of: of
         messages.
 Texts of writers
@@ -85,6 +85,6 @@ from edgen.export.tokens import ChatTokenizer as ChatTokenizer
 from edgen.export.tried import tried as tried
 from edgen.store.layers import LayerFacts as LayerFacts
 from edgen.store.run_folder import RunFolder as RunFolder
-from edgen.store.run_parts import Compared as Compared
+from edgen.store.run_parts import ComparedPair as ComparedPair
 from edgen.store.written_texts import WrittenTexts as WrittenTexts
 from edgen.store.written_texts import read_written as read_written

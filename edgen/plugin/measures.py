@@ -15,7 +15,7 @@ Pictures
     Picture, Table, bars_picture: for the report. Block, Drawing: a part of the report's page. Bar, Curve,
         Curves, Cells, Interval, Intervals, Axis: what a picture has. intervals_picture, histograms_picture:
         pictures of several arms.
-    Histogram: a histogram as it is drawn. SHARES, PROBABILITIES: axes. ROLES: Teacher and Student.
+    HistogramBars: a histogram as it is drawn. SHARES, PROBABILITIES: axes. ROLES: Teacher and Student.
         series_colour, shade_of: colours.
     label_with_arm, sentence_of_arm, describe_rows: words with an arm's name. interval_of, mean_of,
         share_of: numbers with intervals. draw_panels, share_intervals: pictures that follow from a
@@ -44,7 +44,7 @@ from edgen.evaluation.figures import Cells as Cells
 from edgen.evaluation.figures import Curve as Curve
 from edgen.evaluation.figures import Curves as Curves
 from edgen.evaluation.figures import Drawing as Drawing
-from edgen.evaluation.figures import Histogram as Histogram
+from edgen.evaluation.figures import HistogramBars as HistogramBars
 from edgen.evaluation.figures import Interval as Interval
 from edgen.evaluation.figures import Intervals as Intervals
 from edgen.evaluation.figures import Picture as Picture

@@ -35,7 +35,7 @@ from edgen.stats.agreement import agreement
 from edgen.stats.calibration import calibration
 from edgen.stats.intervals import Estimate, scale_estimate, share
 from edgen.stats.logistic import slope
-from edgen.store.run_parts import Compared
+from edgen.store.run_parts import ComparedPair
 from edgen.store.run_reader import RunReader
 
 Floats = NDArray[np.float64]
@@ -169,7 +169,7 @@ def bias_report(rows: Iterable[tuple[Pair, Words]], arms: Sequence[str] = ()) ->
     return rounded
 
 
-def bias_of_compared(rows: Iterable[Compared], arms: Sequence[str] = ()) -> dict[str, Any]:
+def bias_of_compared(rows: Iterable[ComparedPair], arms: Sequence[str] = ()) -> dict[str, Any]:
     """Return the bias report of the pairs that a run has, given each with its two conversations, and the
     run's arms."""
     return bias_report(((row.pair, _count_words(row)) for row in rows), arms)
@@ -180,7 +180,7 @@ def bias_of_run(reader: RunReader) -> dict[str, Any]:
     return bias_of_compared(reader.compared(), reader.arms)
 
 
-def _count_words(compared: Compared) -> Words:
+def _count_words(compared: ComparedPair) -> Words:
     """Count the words that a judge was shown of each side, by what it compared."""
     a, b, prefix = compared.a.turns, compared.b.turns, compared.pair.prefix_turns
     part = slice(prefix, prefix + 1)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from edgen.config.job import Pairs
+from edgen.config.job import PairSettings
 from edgen.core.errors import UsageError
 from edgen.core.pair import Candidate, turns_left
 from edgen.core.values import Turn
@@ -48,7 +48,7 @@ class PairChoice:
     """The pairs that are looked at of each scenario: those of its tournament, or `every` one that there
     is."""
 
-    def __init__(self, reader: RunReader, wanted: Pairs, *, every: bool = False) -> None:
+    def __init__(self, reader: RunReader, wanted: PairSettings, *, every: bool = False) -> None:
         self.reader = reader
         self.wanted = wanted
         self.every = every

@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from edgen.config.job import Pairs
+from edgen.config.job import PairSettings
 from edgen.core.errors import UsageError
 from edgen.core.pair import OF_RESPONSES, Compare, Source
 
@@ -25,8 +25,8 @@ ROLLOUTS = 4  # of each response, where nobody says how many
 
 
 def credited(
-    pairs: Pairs, by: Source, credit: Credit | None, rollouts: int | None, *, usual: Compare
-) -> Pairs:
+    pairs: PairSettings, by: Source, credit: Credit | None, rollouts: int | None, *, usual: Compare
+) -> PairSettings:
     """Return the settings of pairs with the requested credit of one turn, `compare` and all. `usual`: what a
     judge compares where neither the job nor an option says so. Raises UsageError for a contradiction."""
     if by in OF_RESPONSES:

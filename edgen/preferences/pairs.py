@@ -33,7 +33,7 @@ from edgen.preferences.judge_directed import first_directed
 from edgen.preferences.labels import LabelRules, label_scenario
 from edgen.preferences.response_pairs import response_pairs
 from edgen.preferences.rollout_signals import Outcomes, rollout_signals
-from edgen.preferences.rollouts import PlayedRollouts, Response
+from edgen.preferences.rollouts import PartingTurn, PlayedRollouts
 from edgen.preferences.signals import human_signal, probability_signal
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
@@ -186,7 +186,7 @@ class _Known(NamedTuple):
         address a judge, by name."""
         a, b, prefix = parting
         said = (outcome.get(name_comparison(*names)) for outcome in outcomes.values())
-        speaks = [self._directed(index, Response(name, prefix + 1), directed[name]) for name in names]
+        speaks = [self._directed(index, PartingTurn(name, prefix + 1), directed[name]) for name in names]
         return Signals(
             probability=probability_signal(a.probability, b.probability),
             oracle=tuple(_judgements(said, texts_digest(a, b))),
@@ -203,7 +203,7 @@ class _Known(NamedTuple):
         judged = None if self.judge is None else outcomes.get(self.judge)
         return tuple(rollout_signals(self.played, index, names, parting, judged))
 
-    def _directed(self, index: int, response: Response, own: str | None) -> str | None:
+    def _directed(self, index: int, response: PartingTurn, own: str | None) -> str | None:
         """Return the part of a side that addresses a judge: in its own conversation (`own`), else in a
         rollout of its response."""
         if own is not None or self.played is None:

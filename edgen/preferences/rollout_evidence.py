@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET
 
-from edgen.config import Pairs
+from edgen.config import PairSettings
 from edgen.core.pair import Pair, Side, candidate_name
 from edgen.core.values import RejectionReason
 from edgen.preferences.choice import PairChoice, Parting
 from edgen.preferences.comparisons import JudgedComparison, name_comparison
 from edgen.preferences.rollout_signals import Outcomes, rollout_signals
-from edgen.preferences.rollouts import PlayedRollouts, Response
+from edgen.preferences.rollouts import PartingTurn, PlayedRollouts
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
 
@@ -43,9 +43,9 @@ def find_rollouts(reader: RunReader, pair: Pair) -> list[RolloutOutcome]:
         return []
     names = [candidate_name(side.arm or "", side.replicate) for side in (pair.a, pair.b)]
     parting = Parting.of(*(reader.candidate(pair.scenario, name) for name in names))
-    choice = PairChoice(reader, Pairs(rollouts=signals[0].k))
+    choice = PairChoice(reader, PairSettings(rollouts=signals[0].k))
     judged = _outcomes(reader, next(filter(None, (one.judge for one in signals)), None), pair.scenario)
-    responses = [Response(name, parting.prefix + 1) for name in names]
+    responses = [PartingTurn(name, parting.prefix + 1) for name in names]
     for ledgers in _ledgers(reader, pair):
         with PlayedRollouts(choice, {path.stem: path for path in ledgers}) as played:
             made = rollout_signals(played, pair.scenario, (names[0], names[1]), parting, judged)
@@ -86,7 +86,7 @@ def _outcomes(reader: RunReader, judge: str | None, index: int) -> Outcomes | No
 
 
 def _outcomes_of(
-    played: PlayedRollouts, index: int, responses: list[Response], judged: Outcomes
+    played: PlayedRollouts, index: int, responses: list[PartingTurn], judged: Outcomes
 ) -> Iterator[RolloutOutcome]:
     both = zip(*(played.of(index, one) for one in responses), strict=True)
     for number, (a, b) in enumerate(both):

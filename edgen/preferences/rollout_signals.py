@@ -14,7 +14,7 @@ from edgen.core.pair import OracleSignal, RolloutSignal, texts_digest
 from edgen.core.values import RejectionReason, Status
 from edgen.preferences.choice import Parting
 from edgen.preferences.comparisons import JudgedComparison, name_comparison
-from edgen.preferences.rollouts import PlayedRollouts, Response
+from edgen.preferences.rollouts import PartingTurn, PlayedRollouts
 
 _DIGITS = 9
 _decode = msgspec.json.Decoder(JudgedComparison).decode
@@ -83,7 +83,7 @@ def rollout_signals(
     `judged`."""
     if parting.responses is None or parting.near_end(played.choice.wanted.min_turns_left):
         return
-    responses = [Response(name, parting.prefix + 1) for name in names]
+    responses = [PartingTurn(name, parting.prefix + 1) for name in names]
     both = [played.of(index, one) for one in responses]
     known = [
         [one.probability for one in side if one is not None and one.probability is not None] for side in both
@@ -95,7 +95,7 @@ def rollout_signals(
 
 
 def _judgements(
-    responses: Sequence[Response], both: Sequence[Sequence[Any]], judged: Outcomes
+    responses: Sequence[PartingTurn], both: Sequence[Sequence[Any]], judged: Outcomes
 ) -> Iterator[OracleSignal | None]:
     """Yield the judge's comparison of the first rollouts of both responses, of the second ones, and so on, if
     it was on these very texts."""

@@ -26,7 +26,7 @@ from edgen.store.ledger import LedgerReader
 _encode = msgspec.json.Encoder().encode
 
 
-class Response(NamedTuple):
+class PartingTurn(NamedTuple):
     """A turn at which a pair parts: the last of the first `turns` of the candidate `name`."""
 
     name: str
@@ -37,11 +37,11 @@ class Response(NamedTuple):
         return f"{self.name}@{self.turns}.{number}"
 
 
-def read_rollout(task: str) -> tuple[Response, int]:
+def read_rollout(task: str) -> tuple[PartingTurn, int]:
     """Return the response and the number in a task's name."""
     name, _, rest = task.partition("@")
     turns, _, number = rest.partition(".")
-    return Response(name, int(turns)), int(number)
+    return PartingTurn(name, int(turns)), int(number)
 
 
 class PlayedOn(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,11 +60,11 @@ _decode = msgspec.json.Decoder(PlayedOn).decode
 
 def parted_responses(
     choice: PairChoice, index: int, names: Sequence[str]
-) -> Iterator[tuple[Response, Response]]:
+) -> Iterator[tuple[PartingTurn, PartingTurn]]:
     """Yield both responses of every pair of a scenario that parts in two responses of the same role."""
     for a, b, parting in choice.partings(index, names):
         if parting.responses is not None:
-            yield Response(a, parting.prefix + 1), Response(b, parting.prefix + 1)
+            yield PartingTurn(a, parting.prefix + 1), PartingTurn(b, parting.prefix + 1)
 
 
 def planned_comparisons(choice: PairChoice, index: int, names: Sequence[str]) -> Iterator[str]:
@@ -99,7 +99,7 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
         """The number of rollouts of each response."""
         return self.choice.wanted.rollouts or 0
 
-    def of(self, index: int, response: Response) -> list[Candidate | None]:
+    def of(self, index: int, response: PartingTurn) -> list[Candidate | None]:
         """Return all k rollouts of a response; None for one that failed or was not made."""
         known = self._of_scenario(index)
         return [known.get(response.rollout(number)) for number in range(self.k)]

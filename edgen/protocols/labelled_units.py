@@ -39,7 +39,7 @@ Said = dict[str, tuple[LabelledUnit, ...]]
 """The labels of one conversation by each annotator of a layer, by the annotators' names."""
 
 
-class Asking(msgspec.Struct, frozen=True, kw_only=True):
+class LabellingTask(msgspec.Struct, frozen=True, kw_only=True):
     """The task of annotators: the label set, the units, and whether all turns of a conversation are labelled
     at once."""
 
@@ -75,13 +75,13 @@ def job_annotators(count: int) -> tuple[str, ...]:
     return tuple(f"job:{ANNOTATOR}{end}" for end in ("", *(f"-{number}" for number in range(2, count + 1))))
 
 
-class Layer(NamedTuple):
+class JobLayer(NamedTuple):
     """Labels that a job puts on its conversations while they are made; `place` is its own among the job's
     layers."""
 
     name: str
     place: int
-    asking: Asking
+    asking: LabellingTask
     annotators: int = 1
 
     @property

@@ -31,7 +31,7 @@ from edgen.plugin import (
 )
 from edgen.plugin.forms import Form, form_of, listed, one_of
 from edgen.plugin.protocols import Offer, Protocol, View, ended, fence_turns, said_in
-from edgen.reading.answers.unit_labels import Choice, Labels, read_unit_labels
+from edgen.reading.answers.unit_labels import LabelChoices, Labels, read_unit_labels
 
 TEMPLATE = "label_turns"
 # What a labeller's template is given; it has to show `SHOWN`.
@@ -90,7 +90,7 @@ def label_units(
     """Return the labels of the units among the shown content, in order; or a rejection. `role`: the asked
     role."""
     units = [one for one in shown if isinstance(one, Unit)]
-    choices = [Choice(unit.labels.names, unit.labels.several) for unit in units]
+    choices = [LabelChoices(unit.labels.names, unit.labels.several) for unit in units]
 
     def read(reply: Reply) -> tuple[Labels, ...] | Rejection:
         return read_unit_labels(reply.text, choices, **ended(reply))
@@ -131,7 +131,7 @@ def _numbered(shown: Sequence[Turn | Unit]) -> list[Turn]:
     return lines
 
 
-def labels_form(choices: Sequence[Choice]) -> Form:
+def labels_form(choices: Sequence[LabelChoices]) -> Form:
     """Return the form of the labels of so many units."""
     parts = {}
     for number, choice in enumerate(choices, start=1):

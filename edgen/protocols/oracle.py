@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.config import Pairs
+from edgen.config import PairSettings
 from edgen.core.pair import UNKNOWN_SIDE, Compare, Order, SideName, Verdict
 from edgen.plugin import (
     Address,
@@ -128,7 +128,7 @@ def usual_template(space: Space) -> str:
     return "oracle_guarded" if has_five_dimensions(space) else "oracle_roles"
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class CandidatePair(msgspec.Struct, frozen=True):
     """Two candidates of a scenario of a space; `task` names them among all pairs that the scenario can
     have."""
 
@@ -150,7 +150,7 @@ def shared_prefix(a: Candidate, b: Candidate) -> int:
 
 
 def oracle(
-    comparison: Comparison, prompt: Prompting, pairs: Pairs, rules: Rules
+    comparison: CandidatePair, prompt: Prompting, pairs: PairSettings, rules: Rules
 ) -> Generator[Request, Reply, list[Verdict] | Rejection]:
     """Yield a request per vote and order (and per retry); return every verdict, with the same number of both
     orders, or a rejection.
@@ -189,7 +189,7 @@ def oracle(
     return verdicts
 
 
-def votes_of(pairs: Pairs, judge: BackendConfig | None) -> int:
+def votes_of(pairs: PairSettings, judge: BackendConfig | None) -> int:
     """Return the number of votes that a judge has on a pair in each order: one if it answers at temperature
     0 and its requests carry no seeds of their own, or if people answer for it. Further votes would be
     copies of the first: they would be paid, and count as evidence that they are not."""
@@ -243,7 +243,7 @@ def _side(said: int, order: Order) -> SideName:
 _ShownTurns = tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[Turn, ...]]
 
 
-def _select_turns(comparison: Comparison, compare: Compare) -> _ShownTurns | Rejection:
+def _select_turns(comparison: CandidatePair, compare: Compare) -> _ShownTurns | Rejection:
     """Return the turns to show to the judge."""
     a, b = comparison.a, comparison.b
     if compare == "conversation":
@@ -261,7 +261,7 @@ def _select_turns(comparison: Comparison, compare: Compare) -> _ShownTurns | Rej
     return a.turns[:prefix], a.turns[prefix : prefix + 1], b.turns[prefix : prefix + 1]
 
 
-def _known(comparison: Comparison, shown: _ShownTurns, compare: Compare) -> dict[str, Any]:
+def _known(comparison: CandidatePair, shown: _ShownTurns, compare: Compare) -> dict[str, Any]:
     """Return the variables of the judge's template that are the same in each order."""
     return {
         **describe_space(comparison.space, comparison.scenario),
@@ -272,7 +272,7 @@ def _known(comparison: Comparison, shown: _ShownTurns, compare: Compare) -> dict
 
 
 def _fenced(
-    comparison: Comparison, shown: _ShownTurns, compare: Compare, rules: Rules, first: int, second: int
+    comparison: CandidatePair, shown: _ShownTurns, compare: Compare, rules: Rules, first: int, second: int
 ) -> dict[str, str]:
     """Return the guarded texts of the judge's template, and their mark, which is the same in each order."""
     noun = "Interaction" if compare == "conversation" else "Response"
@@ -285,7 +285,7 @@ def _fenced(
 
 
 def _messages(
-    comparison: Comparison, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
+    comparison: CandidatePair, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
 ) -> dict[Order, tuple[Message, ...]]:
     """Return the judge's messages in each order: the texts plain, by the names of PLAIN, and guarded."""
     known = _known(comparison, shown, compare)
@@ -310,7 +310,7 @@ def _messages(
 
 
 def _views(
-    comparison: Comparison, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
+    comparison: CandidatePair, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
 ) -> dict[Order, View]:
     """Return what a person sees who judges, in each order: the texts side by side, and the template's words
     about what is better, without those about its marks."""

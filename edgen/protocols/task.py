@@ -16,7 +16,7 @@ from edgen.core.values import AnswerTime, Rejection, Reply, Request, Status, Tas
 from edgen.space.entries import is_forbidden
 
 
-class Answered(msgspec.Struct, frozen=True):
+class AnsweringModel(msgspec.Struct, frozen=True):
     """The answering party: the backend's kind and the model's name."""
 
     backend: str
@@ -32,7 +32,7 @@ class Spent(msgspec.Struct):
     finish_reason: str = "stop"
     key: bytes | None = None
     simulated: bool = False
-    by_role: dict[str, Answered] = {}
+    by_role: dict[str, AnsweringModel] = {}
     times: list[AnswerTime] = []
 
     def add(self, reply: Reply, key: bytes, asked: Request, backend: str, model: str) -> None:
@@ -44,7 +44,7 @@ class Spent(msgspec.Struct):
         self.finish_reason = reply.finish_reason
         self.key = key
         self.simulated |= reply.simulated
-        self.by_role[asked.role] = Answered(backend, _one_line(reply.model or model))
+        self.by_role[asked.role] = AnsweringModel(backend, _one_line(reply.model or model))
         if (given := reply.given) is not None:
             place = asked.address
             self.times.append(

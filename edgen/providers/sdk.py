@@ -29,7 +29,7 @@ from edgen.providers.batches import OversizedError, is_id
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import Classify, call_error, clean_message
 from edgen.providers.http import proxy_for
-from edgen.providers.trust import Place, are_one_service, place_of
+from edgen.providers.trust import Destination, are_one_service, place_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -104,7 +104,7 @@ def _transport() -> tuple[type[Exception], ...]:
         httpx2.StreamError,
         MovedError,
         PackedError,
-        TooLargeError,
+        AnswerTooLargeError,
         TimeoutError,
     )
 
@@ -132,7 +132,7 @@ def explain_sdk_error(error: Exception, place: SdkCalls) -> CallError:
         return under
     cause = under if isinstance(under, _transport()) else error
     kind, message = _broken(cause, place.name)
-    told = OversizedError if isinstance(cause, TooLargeError) else CallError
+    told = OversizedError if isinstance(cause, AnswerTooLargeError) else CallError
     unsent = isinstance(cause, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError))
     return told(kind, clean_message(message, place.credentials.secrets), unsent=unsent)
 
@@ -147,7 +147,7 @@ def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:
             # again.
             kind = FailureKind.PERMISSION if error.asked_for else FailureKind.NOT_FOUND
             return kind, f"moved to {error}; put that into base_url"
-        case TooLargeError():
+        case AnswerTooLargeError():
             return (
                 FailureKind.BAD_REQUEST,
                 f"what {place} answers is larger than {error} bytes, the most that is read",
@@ -215,7 +215,7 @@ class PackedError(Exception):
     """The answer is compressed, and its unpacked size is unknown. The message names the encoding."""
 
 
-class TooLargeError(Exception):
+class AnswerTooLargeError(Exception):
     """The answer has more bytes than the limit, which is the message."""
 
 
@@ -231,7 +231,7 @@ def downloading(size: int) -> Iterator[None]:
         _DOWNLOADS.reset(downloads)
 
 
-async def _stay(home: Place | None, response: httpx2.Response) -> None:
+async def _stay(home: Destination | None, response: httpx2.Response) -> None:
     """Raise for a compressed or forbidden redirected answer; limit how much of others is read."""
     if response.has_redirect_location and not (_DOWNLOADS.get() and _leads_home(home, response)):
         raise MovedError(response.headers["Location"], asked_for=response.request.method in _OF_EXISTING)
@@ -240,7 +240,7 @@ async def _stay(home: Place | None, response: httpx2.Response) -> None:
     response.stream = _bounded()(response.stream)
 
 
-def _leads_home(home: Place | None, response: httpx2.Response) -> bool:
+def _leads_home(home: Destination | None, response: httpx2.Response) -> bool:
     """Return whether a download is redirected within its service: to the same place, to another https host
     that `hosts.yaml` lists with it, or on this machine. No redirect from elsewhere may lead to this machine
     or its network."""
@@ -272,7 +272,7 @@ def _bounded() -> Any:
             async for chunk in self._stream:
                 size += len(chunk)
                 if size > self._most:
-                    raise TooLargeError(f"{self._most:,}")
+                    raise AnswerTooLargeError(f"{self._most:,}")
                 yield chunk
 
         async def aclose(self) -> None:

@@ -48,7 +48,7 @@ _ANOTHERS = compile_later(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Destination:
     """Destination of a call: host in lower case, in ASCII and without a trailing dot; port; whether by
     TLS."""
 
@@ -71,7 +71,7 @@ class Place:
         return host if self.loopback or self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
 
 
-def place_of(url: str) -> Place | None:
+def place_of(url: str) -> Destination | None:
     """Parse an address; None for an address with user, query, fragment, backslash, zone or empty label."""
     found = _ADDRESS.fullmatch(url)
     host = None if found is None else _host(found[2])
@@ -79,7 +79,7 @@ def place_of(url: str) -> Place | None:
         return None
     secure = found[1] == "https"
     port = int(found[3]) if found[3] else 443 if secure else 80
-    return Place(host, port, secure) if 0 < port < 65536 else None
+    return Destination(host, port, secure) if 0 < port < 65536 else None
 
 
 def _host(text: str) -> str | None:
@@ -125,22 +125,22 @@ class Consents(msgspec.Struct, frozen=True):
     given: tuple[Consent, ...] = ()
     file: Path = Path("~/.config/edgen/trusted_hosts.yaml")
 
-    def cover(self, variable: str, place: Place) -> bool:
+    def cover(self, variable: str, place: Destination) -> bool:
         """Return whether the key from a variable or command may go to a place."""
         meant = (variable,) if is_command(variable) else (variable, None)
         return any(one.variable in meant and _meant(one, place) for one in self.given)
 
-    def name(self, variable: str, place: Place) -> bool:
+    def name(self, variable: str, place: Destination) -> bool:
         """Return whether the user typed exactly that pair."""
         return any(one.typed and one.variable == variable and _meant(one, place) for one in self.given)
 
-    def also(self, variable: str, place: Place) -> Consents:
+    def also(self, variable: str, place: Destination) -> Consents:
         """Return these consents and a new one."""
         more = Consent(place.host, None if place.loopback else place.port, variable, typed=True)
         return Consents((*self.given, more), self.file)
 
 
-def _meant(consent: Consent, place: Place) -> bool:
+def _meant(consent: Consent, place: Destination) -> bool:
     return consent.host == place.host and consent.port in (None, place.port)
 
 
@@ -239,7 +239,7 @@ class _ConsentError(FileError):
 class Allowed(msgspec.Struct, frozen=True):
     """The key is sent."""
 
-    place: Place
+    place: Destination
 
 
 class NoKey(msgspec.Struct, frozen=True):
@@ -252,7 +252,7 @@ class Refused(msgspec.Struct, frozen=True):
     """No call is made. `place`: where consent would let the key go; None if none would."""
 
     sentence: str
-    place: Place | None = None
+    place: Destination | None = None
 
 
 def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey | Refused:
@@ -301,7 +301,7 @@ def name_key(variable: str) -> str:
     return f"what `{variable[1:]}` prints" if is_command(variable) else f"the key in {variable}"
 
 
-def _ways(variable: str, place: Place, file: Path) -> str:
+def _ways(variable: str, place: Destination, file: Path) -> str:
     """Describe how to give consent."""
     pair = f"{place.name}={variable}"
     line = f"with the line `- {line_of(pair)}` in {file}"

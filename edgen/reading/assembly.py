@@ -20,7 +20,7 @@ Entry = tuple[str, str, bool]
 
 
 @dataclass(slots=True)
-class Found:
+class FoundParts:
     """The parts found of a conversation. `unspoken`: an end marker stood under no role."""
 
     entries: list[Entry] = field(default_factory=list)
@@ -48,7 +48,7 @@ def _make_entry(role: str, said: str, repairs: list[str]) -> Entry:
     return role, marked.said, True
 
 
-def assemble(found: Found, tail: Iterable[str] = ()) -> Conversation | Rejection:
+def assemble(found: FoundParts, tail: Iterable[str] = ()) -> Conversation | Rejection:
     """Return the conversation of what was found, empty entries and what follows the end marker left out.
     `tail`: the last repairs."""
     repairs, ended_by = list(found.repairs), found.ended_by

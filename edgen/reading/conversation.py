@@ -29,7 +29,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from edgen.core.values import Conversation, Rejection, RejectionReason
-from edgen.reading.assembly import Found, assemble, make_entries, noted
+from edgen.reading.assembly import FoundParts, assemble, make_entries, noted
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
 from edgen.reading.learned import layouts_of
@@ -223,7 +223,9 @@ def _read_json(parsed: Parsed, repairs: list[str], roles: RoleWords) -> Conversa
     repairs += [name for name, there in noted.items() if there]
     entries = make_entries(spoken.entries, repairs)
     probabilities = spoken.probabilities or late or given
-    found = Found(entries, probabilities, repairs, spoken.unspoken or behind is not None, spoken.ended_by)
+    found = FoundParts(
+        entries, probabilities, repairs, spoken.unspoken or behind is not None, spoken.ended_by
+    )
     return assemble(found, [Repair.POSTAMBLE] if surroundings.has_words(after) else [])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from edgen.core.text import NONE, dollars, join_list, number, percent, points, quantity, signed_number
-from edgen.evaluation.comparison.result import ArmFacts, Comparison, Difference, Metric
+from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
 from edgen.evaluation.figures import Axis, Interval, Intervals, Picture, Table, describe_rows, label_with_arm
 from edgen.stats.ratios import RatioEstimate
 from edgen.stats.significance import SIGNIFICANT
@@ -17,7 +17,7 @@ _ACROSS = 4  # arms next to each other in a table
 _Row = tuple[Metric, Difference, Interval]
 
 
-def forests(comparison: Comparison) -> Iterator[Picture]:
+def forests(comparison: ComparisonResult) -> Iterator[Picture]:
     """Yield two pictures per arm: shares in percentage points, everything else in per cent of the
     baseline."""
     for place, arm in enumerate(_others(comparison)):
@@ -43,7 +43,7 @@ def forests(comparison: Comparison) -> Iterator[Picture]:
             )
 
 
-def identical_arms(comparison: Comparison) -> Iterator[str]:
+def identical_arms(comparison: ComparisonResult) -> Iterator[str]:
     """Yield a sentence for each arm in which no metric differs from the baseline: it has no picture."""
     for arm in _others(comparison):
         found = [d for metric in comparison.metrics for d in metric.differences if d.arm == arm.label]
@@ -107,7 +107,7 @@ def _numbers(rows: list[_Row], unit: str, *, paired: bool) -> Table:
     return Table(head, tuple(cells))
 
 
-def lead(comparison: Comparison | None) -> str:
+def lead(comparison: ComparisonResult | None) -> str:
     """Return a sentence or two on whether the arms share scenarios."""
     if comparison is None:
         return "Each arm is the same job with another setting."
@@ -122,7 +122,7 @@ def lead(comparison: Comparison | None) -> str:
     )
 
 
-def describe_comparison(comparison: Comparison) -> str:
+def describe_comparison(comparison: ComparisonResult) -> str:
     """Describe the comparison."""
     baseline, others = comparison.baseline, _others(comparison)
     said = []
@@ -137,7 +137,7 @@ def describe_comparison(comparison: Comparison) -> str:
     return "; ".join(said)
 
 
-def _others(comparison: Comparison) -> list[ArmFacts]:
+def _others(comparison: ComparisonResult) -> list[ArmFacts]:
     return [arm for arm in comparison.arms if arm.label != comparison.baseline]
 
 
@@ -145,7 +145,7 @@ def _sure(difference: Difference) -> bool:
     return difference.p_holm is not None and difference.p_holm < SIGNIFICANT
 
 
-def values(comparison: Comparison) -> Iterator[Table]:
+def values(comparison: ComparisonResult) -> Iterator[Table]:
     """Yield every metric's value in each arm with its 95% interval; those that differ from the baseline are
     starred. Arms that do not fit side by side are in further, collapsed tables, each with the baseline."""
     labels = [arm.label for arm in comparison.arms]
@@ -161,7 +161,7 @@ def values(comparison: Comparison) -> Iterator[Table]:
         yield Table(("metric", *names), tuple(rows), title, style="wide")
 
 
-def differences(comparison: Comparison) -> Iterator[Table]:
+def differences(comparison: ComparisonResult) -> Iterator[Table]:
     """Yield every difference from the baseline in the metric's own unit, in collapsed tables of a few
     arms."""
     others = [arm.label for arm in _others(comparison)]

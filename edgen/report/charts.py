@@ -16,7 +16,7 @@ from edgen.evaluation.figures import (
     Bars,
     Cells,
     Curves,
-    Histogram,
+    HistogramBars,
     Histograms,
     Intervals,
     Picture,
@@ -116,7 +116,7 @@ def _stacks(rows: Sequence[Stack]) -> Canvas:
     return canvas
 
 
-def _histograms(rows: Sequence[Histogram], axis: Axis) -> Canvas:
+def _histograms(rows: Sequence[HistogramBars], axis: Axis) -> Canvas:
     single = len(rows) == 1
     tall = _SINGLE if single else _PANEL
     canvas = Canvas(tall * len(rows) + foot_of(axis.title))
@@ -143,7 +143,7 @@ def _histograms(rows: Sequence[Histogram], axis: Axis) -> Canvas:
     return canvas
 
 
-def _bins(axes: Axes, row: Histogram, shift: float) -> None:
+def _bins(axes: Axes, row: HistogramBars, shift: float) -> None:
     axes.set_yticks([])
     bins: Sequence[Bin] = row.distribution.bins
     axes.set_ylim(0, max((b.count for b in bins), default=0) * 1.04 or 1)

@@ -20,7 +20,7 @@ from edgen.core.text import escape_invisible
 from edgen.core.values import Turn
 from edgen.core.version import __version__
 from edgen.core.yaml_values import read_text, read_yaml
-from edgen.evaluation.comparison.result import Comparison
+from edgen.evaluation.comparison.result import ComparisonResult
 from edgen.evaluation.comparison.run_arms import open_comparison
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
@@ -28,7 +28,7 @@ from edgen.evaluation.sample import DataSet, cut
 from edgen.families.base import Recorded, record_id
 from edgen.report.gather_pairs import gather_pairs
 from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup, Report, ShownConversation
-from edgen.report.selection import Selection
+from edgen.report.selection import ReportSelection
 from edgen.stats.distributions import Bin, Distribution, summarize
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
@@ -57,7 +57,7 @@ def gather(run: Path, progress: Progress = lambda _: None) -> Report:
         job = load_job(rundir.job)
         found = {data.arm: data for data in open_data_sets([run])}
         readers = {arm: stack.enter_context(RunReader(rundir.arm(arm).path)) for arm in found}
-        selection = Selection(next(iter(readers.values())).family.probability_words)
+        selection = ReportSelection(next(iter(readers.values())).family.probability_words)
         arms = [_gather_arm(reader, found[arm], selection, progress) for arm, reader in readers.items()]
         picks = selection.picks([arm.quality for arm in arms])
         comparison, uncompared = _compare(run, list(readers), progress) if job.arms else (None, None)
@@ -76,7 +76,7 @@ def gather(run: Path, progress: Progress = lambda _: None) -> Report:
         )
 
 
-def _compare(run: Path, arms: list[str], progress: Progress) -> tuple[Comparison | None, str | None]:
+def _compare(run: Path, arms: list[str], progress: Progress) -> tuple[ComparisonResult | None, str | None]:
     """Return the comparison of these arms, or why there is none."""
     if len(arms) < 2:
         return None, f"only {arms[0]} has answers so far."
@@ -87,7 +87,9 @@ def _compare(run: Path, arms: list[str], progress: Progress) -> tuple[Comparison
         return None, str(problem).removeprefix(f"{run}: ")
 
 
-def _gather_arm(reader: RunReader, data: DataSet, selection: Selection, progress: Progress) -> ArmReport:
+def _gather_arm(
+    reader: RunReader, data: DataSet, selection: ReportSelection, progress: Progress
+) -> ArmReport:
     view, arm = reader.views[""], data.arm
     where = f" {arm}" if arm else ""
     of = "" if data.count is None else f" of {data.count:,}"

@@ -17,7 +17,7 @@ from edgen.preferences.pairs import PairCounts
 from edgen.report.model import PairExample, PairSide, PairsReport
 from edgen.stats.distributions import summarize_shares
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_parts import Compared
+from edgen.store.run_parts import ComparedPair
 from edgen.store.run_reader import RunReader
 
 _TURNS = 3  # of each side, from where they part
@@ -57,11 +57,11 @@ class _SeenPairs:
         self._counts = PairCounts()
         self._margins = array("d")
         self._rests: Counter[str] = Counter()
-        self._clearest: Compared | None = None
-        self._closest: Compared | None = None
-        self._left_out: dict[str, Compared] = {}
+        self._clearest: ComparedPair | None = None
+        self._closest: ComparedPair | None = None
+        self._left_out: dict[str, ComparedPair] = {}
 
-    def note(self, one: Compared) -> Compared:
+    def note(self, one: ComparedPair) -> ComparedPair:
         """Count a pair, and return it."""
         pair = one.pair
         self._counts.add(pair)
@@ -117,7 +117,7 @@ def _describe_label(label: Label) -> str:
     return f"{label.by}: {words}"
 
 
-def _example(one: Compared, why: str) -> PairExample:
+def _example(one: ComparedPair, why: str) -> PairExample:
     pair, shared = one.pair, one.a.turns[: one.pair.prefix_turns]
     return PairExample(
         id=pair.id,
@@ -129,7 +129,7 @@ def _example(one: Compared, why: str) -> PairExample:
     )
 
 
-def _side(one: Compared, name: SideName) -> PairSide:
+def _side(one: ComparedPair, name: SideName) -> PairSide:
     candidate, side = (one.a, one.pair.a) if name == "a" else (one.b, one.pair.b)
     label, start = one.pair.label, one.pair.prefix_turns
     turns = candidate.turns[start:]

@@ -8,11 +8,11 @@ import msgspec
 
 from edgen.core.text import readable_name, value_in_words
 from edgen.core.values import Turn
-from edgen.evaluation.comparison.result import Comparison
+from edgen.evaluation.comparison.result import ComparisonResult
 from edgen.evaluation.measuring import Quality
 from edgen.families.base import Recorded
 from edgen.stats.distributions import Distribution
-from edgen.store.ledger import RunStatus, Session
+from edgen.store.ledger import LedgerSession, RunStatus
 
 
 class RejectedExample(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
     """The resolved job."""
     status: RunStatus
     simulated: bool
-    sessions: tuple[Session, ...]
+    sessions: tuple[LedgerSession, ...]
     """The ledger's sessions."""
     latency: Distribution
     """Decimal logarithms of the seconds of each stored answer."""
@@ -167,7 +167,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...]
     """Arms that were not begun."""
     chosen: tuple[ShownConversation, ...]
-    comparison: Comparison | None
+    comparison: ComparisonResult | None
     uncompared: str | None = None  # why arms are not compared
     pairs: PairsReport | str | None = None
     """A text says why they cannot be read."""

@@ -12,7 +12,7 @@ from edgen.core.text import NONE, number, percent, quantity, readable_name, sign
 from edgen.evaluation.figures import (
     Axis,
     Block,
-    Histogram,
+    HistogramBars,
     Interval,
     Picture,
     Stack,
@@ -46,7 +46,7 @@ def blocks(pairs: PairsReport) -> Iterator[Block]:
     """Yield the pictures and tables of the section."""
     yield _outcomes(pairs)
     yield from histograms_picture(
-        "pairs-margins", "How clear the labels are", [Histogram("margin", pairs.margins)], _MARGINS,
+        "pairs-margins", "How clear the labels are", [HistogramBars("margin", pairs.margins)], _MARGINS,
         "A margin of 1: the source has no doubt. Near 0: it could have been the other side. Look for many near 0.",
     )  # fmt: skip
     judges = pairs.bias["judges"]

@@ -9,7 +9,7 @@ from edgen.evaluation.figures import (
     Axis,
     Bar,
     Bars,
-    Histogram,
+    HistogramBars,
     Histograms,
     Picture,
     Stack,
@@ -117,7 +117,7 @@ def tokens(arms: Sequence[ArmReport]) -> Iterator[Picture]:
 def latencies(arms: Sequence[ArmReport]) -> Iterator[Picture]:
     """Yield the latencies of answers, on a logarithmic axis."""
     rows = [
-        Histogram(arm.name, arm.latency, series_colour(place))
+        HistogramBars(arm.name, arm.latency, series_colour(place))
         for place, arm in enumerate(arms)
         if arm.latency.n
     ]

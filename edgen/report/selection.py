@@ -71,7 +71,7 @@ _EXTREMES: tuple[tuple[Score, Callable[[ConversationFacts], str]], ...] = (
 _Clause = tuple[str, str]  # a conversation's id, and a clause on why it is shown
 
 
-class Selection:
+class ReportSelection:
     """A selector that sees every conversation, like a measure, and finally chooses those to show. `measured`:
     the name of a conversation's probability."""
 

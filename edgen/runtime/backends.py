@@ -13,7 +13,7 @@ import msgspec
 
 from edgen.config import BackendConfig, Job, Limits, backend_name, check_budget
 from edgen.core.errors import UsageError
-from edgen.core.options import Way
+from edgen.core.options import CallMode
 from edgen.core.plugin_faults import refuse_value, require_type
 from edgen.core.registry import find, plugin_of
 from edgen.core.system import limit_open_files
@@ -147,7 +147,11 @@ async def open_batches(
 
 @contextlib.asynccontextmanager
 async def open_scheduler(
-    job: Job, backends: Mapping[str, Backend], way: Way, trust: Trust | None, write_only: Path | None = None
+    job: Job,
+    backends: Mapping[str, Backend],
+    way: CallMode,
+    trust: Trust | None,
+    write_only: Path | None = None,
 ) -> AsyncIterator[tuple[Mapping[str, Backend], SchedulerFactory]]:
     """Open what makes calls: the backends as a scheduler uses them, and its factory, with the batch services
     or the cluster that it needs. Raises UsageError for a way that does not exist."""
@@ -165,7 +169,7 @@ async def open_scheduler(
             yield backends, partial(BatchScheduler, services=services, write_only=write_only)
 
 
-def address_of(job: Job, way: Way) -> str:
+def address_of(job: Job, way: CallMode) -> str:
     """Return the cluster, `ray` or `ray://ADDRESS`, that a command uses: the option's, else the job's for
     single calls; empty for none. Raises UsageError for anything else."""
     on = way.on or (job.on if way.via == "online" else None) or _HERE

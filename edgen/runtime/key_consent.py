@@ -18,8 +18,8 @@ from edgen.providers import key_requests
 from edgen.providers.trust import (
     Allowed,
     Consents,
+    Destination,
     NoKey,
-    Place,
     Refused,
     consent_file,
     gather_consents,
@@ -90,7 +90,7 @@ class Trust:
             self._told.add(text)
             self.tell(text)
 
-    def _ask(self, variable: str, place: Place, sentence: str, confirm: Callable[[str], bool]) -> None:
+    def _ask(self, variable: str, place: Destination, sentence: str, confirm: Callable[[str], bool]) -> None:
         """Ask a person, and remember a yes. Raises InputError for a no."""
         file = consent_file(self.environ)
         kept = f" (a yes is remembered in {file})" if file is not None else ""

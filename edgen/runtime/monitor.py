@@ -17,14 +17,14 @@ from edgen.core.text import round_usd
 from edgen.core.version import __version__
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.lane import Lane
-from edgen.execution.session import Session
+from edgen.execution.session import RunSession
 from edgen.runtime.snapshot import (
     Activity,
     Flow,
     Snapshot,
     StatusEvent,
     Title,
-    Usage,
+    UsageCounts,
     add_usage,
     usage_before,
 )
@@ -50,7 +50,7 @@ def _with_arm(arm: str, facts: dict[str, Any]) -> dict[str, Any]:
 class Monitor:
     """One session's. What a ledger does not keep (retries by kind, pauses) is this start's."""
 
-    def __init__(self, session: Session, title: Title, events: Events) -> None:
+    def __init__(self, session: RunSession, title: Title, events: Events) -> None:
         self.session = session
         self._title = title
         self._events = events
@@ -184,7 +184,7 @@ class Monitor:
         return Snapshot(
             title=self._title,
             counts=copy.deepcopy(tally),
-            total=add_usage([Usage.of(tally), self._before]),
+            total=add_usage([UsageCounts.of(tally), self._before]),
             activity=msgspec.structs.replace(
                 self._activity,
                 in_flight=session.scheduler.in_flight,

@@ -13,7 +13,7 @@ from edgen.core.answer_fields import fields_of
 from edgen.core.person_requests import PersonAnswer, PersonRequest
 from edgen.core.threads import run_in_thread
 from edgen.core.values import TaskId
-from edgen.store.mailbox import Conversation, Mailbox
+from edgen.store.mailbox import ConversationPlace, Mailbox
 
 _EVERY = 0.15  # seconds between two looks at the mailbox
 _OVERDUE = 1.0  # seconds between two looks for people who left
@@ -38,7 +38,7 @@ class Desk:
         request = msgspec.structs.replace(request, key=key, arm=self._arm, together=self._together)
         if any(field.kind == "json" for field in fields_of(request)):
             request = msgspec.structs.replace(request, schema=b"")  # nobody writes JSON: prose is read, too
-        if await run_in_thread(self._mailbox.has_left, Conversation.of(request), request.role):
+        if await run_in_thread(self._mailbox.has_left, ConversationPlace.of(request), request.role):
             return None
         await run_in_thread(self._mailbox.put, request, time.time())
         done, answer = self._mailbox.done(request.key)
@@ -54,7 +54,7 @@ class Desk:
     async def end(self, scenario: int, task: TaskId) -> None:
         """Note that nothing more is asked about a task."""
         if self._mailbox is not None:
-            await run_in_thread(self._mailbox.end, Conversation(self._arm, scenario, task), time.time())
+            await run_in_thread(self._mailbox.end, ConversationPlace(self._arm, scenario, task), time.time())
 
     async def _watch(self, mailbox: Mailbox) -> None:
         """Hand out answers while anybody waits."""

@@ -18,7 +18,7 @@ from edgen.core.yaml_values import read_text
 from edgen.protocols.questionnaire import QuestionnaireError, load_questionnaire
 from edgen.providers.human.config import HumanConfig
 from edgen.space import load_space
-from edgen.store.people import Answer, People
+from edgen.store.people import People, UnitAnswer
 from edgen.store.run_folder import RunFolder
 
 CONSENT, BEFORE, AFTER = "consent", "before", "after"
@@ -73,7 +73,7 @@ def players_of(run: Path) -> dict[str, HumanConfig]:
     return found
 
 
-def paper_before(config: HumanConfig, answered: Mapping[str, Answer]) -> Paper | None:
+def paper_before(config: HumanConfig, answered: Mapping[str, UnitAnswer]) -> Paper | None:
     """Return the next paper of a person before the first conversation; None if nothing is left. `answered`:
     the person's answers that count, by unit."""
     if config.consent is not None:
@@ -85,7 +85,7 @@ def paper_before(config: HumanConfig, answered: Mapping[str, Answer]) -> Paper |
     return None
 
 
-def paper_after(config: HumanConfig, answered: Mapping[str, Answer], game: str) -> Paper | None:
+def paper_after(config: HumanConfig, answered: Mapping[str, UnitAnswer], game: str) -> Paper | None:
     """Return the paper after a conversation, whose token is `game`; None if nothing is left."""
     unit = f"{AFTER} {game}"
     if config.after is None or unit in answered:
@@ -101,7 +101,7 @@ def _questionnaire(path: str, name: str, unit: str) -> Paper:
     return Paper(name, unit, request=request)
 
 
-def answered_by(people: People | None, role: str, person: str) -> dict[str, Answer]:
+def answered_by(people: People | None, role: str, person: str) -> dict[str, UnitAnswer]:
     """Return the answers of a person who plays a role that count, by unit."""
     if people is None:
         return {}

@@ -1,5 +1,5 @@
 """The state of a run, or of one arm, at one moment: the values that bars, logs, metrics and callbacks
-show. `Usage` sums tokens and dollars.
+show. `UsageCounts` sums tokens and dollars.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from edgen.core.durations import span
 from edgen.core.events import Event
 from edgen.core.text import describe_reasons, dollars, format_short, round_usd
 from edgen.execution.scheduler import ProgressCounts
-from edgen.store.ledger import Counts, RunStatus, TokenCounts
+from edgen.store.ledger import LedgerCounts, RunStatus, TokenCounts
 from edgen.store.ledger.facts import WorkerCounts
 
 
-class Calls(msgspec.Struct, frozen=True):
+class CallCounts(msgspec.Struct, frozen=True):
     """Calls of all starts; `replayed` of the last; `now`, of the start that ends, where one does."""
 
     made: int
@@ -53,17 +53,17 @@ class Tokens(msgspec.Struct, frozen=True, omit_defaults=True):
         return Tokens(*map(sum, pairs))
 
 
-class Usage(msgspec.Struct, frozen=True):
+class UsageCounts(msgspec.Struct, frozen=True):
     """`cost_usd` is None while no backend has a price."""
 
-    calls: Calls
+    calls: CallCounts
     tokens: Tokens
     cost_usd: float | None
 
     @classmethod
-    def of(cls, counts: Counts) -> Usage:
+    def of(cls, counts: LedgerCounts) -> UsageCounts:
         """Return the counts of a ledger or of a session at work."""
-        calls = Calls(counts.made, counts.replayed, counts.retried)
+        calls = CallCounts(counts.made, counts.replayed, counts.retried)
         return cls(calls, Tokens.of(counts), round_usd(counts.cost_usd))
 
 
@@ -83,19 +83,19 @@ class Counted(Protocol):
     """An object with counts of its usage."""
 
     @property
-    def calls(self) -> Calls: ...
+    def calls(self) -> CallCounts: ...
     @property
     def tokens(self) -> Tokens: ...
     @property
     def cost_usd(self) -> float | None: ...
 
 
-def add_usage(each: Sequence[Counted]) -> Usage:
+def add_usage(each: Sequence[Counted]) -> UsageCounts:
     """Return the sums of what several have used."""
     calls, tokens = [one.calls for one in each], [one.tokens for one in each]
     costs = [one.cost_usd for one in each if one.cost_usd is not None]
-    return Usage(
-        Calls(*(sum(getattr(one, key) for one in calls) for key in ("made", "replayed", "retried"))),
+    return UsageCounts(
+        CallCounts(*(sum(getattr(one, key) for one in calls) for key in ("made", "replayed", "retried"))),
         functools.reduce(Tokens.plus, tokens, Tokens(0, 0)),
         round_usd(sum(costs)) if costs else None,
     )
@@ -156,7 +156,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     title: Title
     counts: ProgressCounts
-    total: Usage
+    total: UsageCounts
     activity: Activity | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return {
             **{key: getattr(counts, key) for key in ("planned", "accepted", "rejected", "failed", "pending")},
             **msgspec.to_builtins(self.total),
-            "now": msgspec.to_builtins(Usage.of(counts)),
+            "now": msgspec.to_builtins(UsageCounts.of(counts)),
             **({"retried": dict(counts.retried_by)} if counts.retried_by else {}),
             **({} if self.activity is None else self.activity.as_json()),
         }
@@ -177,9 +177,9 @@ class StatusEvent(Event, frozen=True, kw_only=True):
     snapshot: Snapshot
 
 
-def usage_before(status: RunStatus) -> Usage:
+def usage_before(status: RunStatus) -> UsageCounts:
     """Return the usage of earlier starts, without replayed calls."""
-    return Usage.of(msgspec.structs.replace(status.counts, replayed=0))
+    return UsageCounts.of(msgspec.structs.replace(status.counts, replayed=0))
 
 
 def still_snapshot(status: RunStatus, title: Title) -> Snapshot:

@@ -17,9 +17,9 @@ from msgspec import UNSET, UnsetType
 from edgen.core.errors import ShortError
 from edgen.core.text import describe_counts
 from edgen.runtime.budget_status import BudgetStatus
-from edgen.runtime.snapshot import Amount, Calls, Tokens, Usage, add_amounts, add_usage
+from edgen.runtime.snapshot import Amount, CallCounts, Tokens, UsageCounts, add_amounts, add_usage
 from edgen.store.layers import layer_names
-from edgen.store.ledger import OPEN, Batch, LedgerSummary, out_at, summary_at
+from edgen.store.ledger import OPEN, LedgerSummary, NotedBatch, out_at, summary_at
 from edgen.store.ledger.facts import (
     END,
     RETRIES,
@@ -90,7 +90,7 @@ class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
     rejected: dict[str, int]
     failed: dict[str, int]
     pending: int
-    calls: Calls
+    calls: CallCounts
     tokens: Tokens
     cost_usd: float | None
     out: Amount | UnsetType = UNSET
@@ -176,7 +176,7 @@ class AskerStatus(TasksStatus, frozen=True, kw_only=True):
     answered: int
 
 
-class Status(msgspec.Struct, frozen=True, kw_only=True):
+class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     """Of a run with arms the sums, and each arm's own under `arms`, None for one that was not begun.
 
     `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set
@@ -198,7 +198,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     rejected: dict[str, int]
     failed: dict[str, int]
     pending: int
-    calls: Calls
+    calls: CallCounts
     tokens: Tokens
     cost_usd: float | None
     out: Amount | UnsetType = UNSET
@@ -212,7 +212,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     stopped: Stopped | UnsetType = UNSET
     last: str | UnsetType = UNSET
     batches: tuple[OpenBatch, ...] | UnsetType = UNSET
-    arms: dict[str, Status | None] | UnsetType = UNSET
+    arms: dict[str, StatusReport | None] | UnsetType = UNSET
     judges: tuple[JudgeStatus, ...] | UnsetType = UNSET
     rollouts: tuple[RolloutStatus, ...] | UnsetType = UNSET
     annotators: tuple[AnnotatorStatus, ...] | UnsetType = UNSET
@@ -220,11 +220,11 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     writers: tuple[WriterStatus, ...] | UnsetType = UNSET
     asked: tuple[AskerStatus, ...] | UnsetType = UNSET
 
-    def begun_arms(self) -> dict[str, Status]:
+    def begun_arms(self) -> dict[str, StatusReport]:
         """Return the arms that began, by name; none for a run without arms."""
         return {name: arm for name, arm in (self.arms or {}).items() if arm is not None}
 
-    def with_calls_now(self, made: dict[str, int]) -> Status:
+    def with_calls_now(self, made: dict[str, int]) -> StatusReport:
         """Return the status with the calls of this start, by arm, besides those of all starts."""
         arms = self.arms
         if arms is not UNSET:
@@ -233,7 +233,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, arms=arms, calls=calls)
 
 
-def status_of(rundir: RunFolder, *, held: bool = False) -> Status:
+def status_of(rundir: RunFolder, *, held: bool = False) -> StatusReport:
     """Return the status of a run; `held`: a live process works on it."""
     status = _run_status(rundir, held=held)
     asked = {
@@ -254,7 +254,7 @@ _ASKERS: dict[str, tuple[type[TasksStatus], Callable[[RunFolder], list[Path]]]] 
 }  # what the status of a run has of its askers, by key
 
 
-def partitions_status(rundir: RunFolder) -> Status | None:
+def partitions_status(rundir: RunFolder) -> StatusReport | None:
     """Return the sums of a run's partitions that have begun, before they are merged; None without any."""
     parts = [run for run in rundir.partitions() if run.ledger.exists()]
     if not parts:
@@ -265,11 +265,11 @@ def partitions_status(rundir: RunFolder) -> Status | None:
     return msgspec.structs.replace(_add_up(each), run=str(rundir.path), state=state)
 
 
-def _run_status(rundir: RunFolder, *, held: bool) -> Status:
+def _run_status(rundir: RunFolder, *, held: bool) -> StatusReport:
     arms = dict(rundir.arms())
     if "" in arms:
         return _ledger_status(str(rundir.path), rundir.ledger, held=held)
-    each: dict[str, Status | None] = dict.fromkeys(arms)
+    each: dict[str, StatusReport | None] = dict.fromkeys(arms)
     for name, arm in rundir.begun_arms():
         each[name] = _ledger_status(str(arm.path), arm.ledger, held=held and arm.is_locked())
     begun_arms = [status for status in each.values() if status is not None]
@@ -286,11 +286,11 @@ def _run_status(rundir: RunFolder, *, held: bool) -> Status:
     )
 
 
-def _ledger_status(run: str, ledger: Path, *, held: bool) -> Status:
+def _ledger_status(run: str, ledger: Path, *, held: bool) -> StatusReport:
     """Return the status by one ledger of its run."""
     kept = summary_at(ledger)
-    status, plan, usage = kept.status, kept.status.plan, Usage.of(kept.status.counts)
-    return Status(
+    status, plan, usage = kept.status, kept.status.plan, UsageCounts.of(kept.status.counts)
+    return StatusReport(
         run=run,
         state=cast(State, status.state(held=held)),
         range=UNSET if plan.of is None else ScenarioRange(plan.first, plan.scenarios, plan.of),
@@ -330,7 +330,7 @@ def _iso(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _last_stop(arms: dict[str, Status | None]) -> Stopped | UnsetType:
+def _last_stop(arms: dict[str, StatusReport | None]) -> Stopped | UnsetType:
     """Return why the arm with the last session stopped, with the arm's name."""
     stops = [
         (name, arm.stopped) for name, arm in arms.items() if arm is not None and arm.stopped is not UNSET
@@ -349,17 +349,17 @@ def _round_of(kept: LedgerSummary, ledger: Path) -> RoundStatus | UnsetType:
     return RoundStatus(min(ended + 1, plan.rounds), plan.rounds)
 
 
-def _open_batch(batch: Batch, ledger: Path) -> OpenBatch:
+def _open_batch(batch: NotedBatch, ledger: Path) -> OpenBatch:
     requests, sent_at = out_at(ledger, batch.number), None
     if batch.sent_at is not None:
         sent_at = _iso(batch.sent_at)
     return OpenBatch(batch.number, batch.state, batch.backend, batch.remote_id, requests, sent_at)
 
 
-def _add_up(arms: list[Status]) -> Status:
+def _add_up(arms: list[StatusReport]) -> StatusReport:
     """Return the sums over the arms."""
     usage = add_usage(arms)
-    return Status(
+    return StatusReport(
         run="",
         state="complete",
         planned=sum(arm.planned for arm in arms),
@@ -378,7 +378,7 @@ def _add_up(arms: list[Status]) -> Status:
     )
 
 
-def last_messages(status: Status) -> list[str]:
+def last_messages(status: StatusReport) -> list[str]:
     """Return the last messages of sessions, of a run that is not complete, and of its arms."""
     own = [status.last] if status.last is not UNSET else []
     arms = status.begun_arms().items()

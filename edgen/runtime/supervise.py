@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from edgen.core import system
 from edgen.core.errors import EdgenError, RunError, StoppedError, UselessError
 from edgen.core.system import is_hangup
-from edgen.execution.session import Charged, Session, interruption
+from edgen.execution.session import Charged, RunSession, interruption
 from edgen.runtime.control import Control
 from edgen.runtime.deadline import Deadline
 from edgen.runtime.monitor import Monitor
@@ -86,7 +86,7 @@ _STAY_EVERY = 0.5
 class Supervised(NamedTuple):
     """A session, what its work is called, and its work."""
 
-    session: Session
+    session: RunSession
     title: Title
     work: Callable[[Monitor], Awaitable[object]]
 

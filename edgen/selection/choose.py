@@ -28,7 +28,7 @@ _KEPT = -1
 _TELL_EVERY = 1000
 
 
-class Choice:
+class ConversationChoice:
     """The choice among the accepted conversations of a run. `clauses` are in the order of the request;
     `sha256` is of the records, in order."""
 

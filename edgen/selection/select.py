@@ -25,7 +25,7 @@ from edgen.execution.finish import JOB, RunSummary, write_files
 from edgen.execution.merge_extras import copy_rest
 from edgen.execution.new_run import copy_job, described_job, making, refuse_open, refuse_target
 from edgen.expressions.conversation import ConversationNames, LabelledWith, layers_named
-from edgen.selection.choose import Choice
+from edgen.selection.choose import ConversationChoice
 from edgen.selection.options import SelectOptions
 from edgen.space.splits import HeldOutGroups
 from edgen.store.layers import LayerJoin, layer_names
@@ -77,10 +77,10 @@ def select(
 
 def _choose(
     run: RunFolder, options: SelectOptions, tell: Callable[[str], None], note: Callable[[str], None]
-) -> tuple[Choice, Selection, HeldOutGroups]:
+) -> tuple[ConversationChoice, Selection, HeldOutGroups]:
     with RunReader(run.path) as reader:
         known = {name: _labelled_with(run, name) for name in layer_names(run)}
-        choice = Choice(options, ConversationNames(reader.space, known))
+        choice = ConversationChoice(options, ConversationNames(reader.space, known))
         for clause in choice.where:
             for sentence in clause.expression.notes:
                 note(f"--where, {sentence}")
@@ -114,7 +114,7 @@ def _choose(
     return choice, selection, side
 
 
-def _no_split(choice: Choice, rule: SplitRule) -> ShortError:
+def _no_split(choice: ConversationChoice, rule: SplitRule) -> ShortError:
     """Return the error for whole groups that do not come close to the share of the test side."""
     counts = Counter(group for _, _, group in choice.groups())
     if len(counts) == 1:
@@ -141,7 +141,7 @@ class _Selector:
         self,
         run: RunFolder,
         work: RunFolder,
-        choice: Choice,
+        choice: ConversationChoice,
         selection: Selection,
         side: HeldOutGroups,
         tell: Callable[[str], None],

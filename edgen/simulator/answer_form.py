@@ -18,7 +18,7 @@ from edgen.simulator.prompt_roles import PLACEHOLDERS, TEXT
 Entries = Sequence[tuple[str, str]]
 
 
-class Lines(NamedTuple):
+class LineForm(NamedTuple):
     """Layout of turns as text. `line` holds {name}, {text} and {number}; `head` and `foot` enclose all turns;
     `chance` holds {value}; `names` is the spelling of names."""
 
@@ -69,7 +69,7 @@ class Json(NamedTuple):
         return msgspec.json.format(msgspec.json.encode(turns), indent=2).decode()
 
 
-Form = Lines | Json
+Form = LineForm | Json
 
 
 def _fill(line: str, values: dict[str, str]) -> str:
@@ -196,7 +196,7 @@ def _read_json(text: str, names: Sequence[str], percent: bool) -> Json:
     return Json(whole, None if by_name else speaker or "role", said or "text", chance, percent, rows)
 
 
-def _read_lines(text: str, names: Sequence[str]) -> Lines:
+def _read_lines(text: str, names: Sequence[str]) -> LineForm:
     """Return the frame of a turn's line: a style shown around a name, else a described one."""
     who = "|".join(map(re.escape, sorted({*names, *PLACEHOLDERS}, key=len, reverse=True)))
     flags = re.IGNORECASE | re.MULTILINE
@@ -206,32 +206,34 @@ def _read_lines(text: str, names: Sequence[str]) -> Lines:
         flags,
     ):
         frame = f'<{found[1]} {found[2]}="{{name}}">{{text}}</{found[1]}>'
-        return _wrapped(text, Lines(frame, names=_case(found["who"], names)))
+        return _wrapped(text, LineForm(frame, names=_case(found["who"], names)))
     tags = re.search(rf"</(?P<who>{who})>", text, flags)
     if tags or (
         re.search(r"\bXML\b|\btags?\b", text) and not re.search(rf"{_NOT}(?:XML|tags?)\b", text, flags)
     ):
         case = _case(tags["who"], names) if tags else "lower"
-        return _wrapped(text, Lines("<{name}>{text}</{name}>", names=case))
+        return _wrapped(text, LineForm("<{name}>{text}</{name}>", names=case))
     if found := re.search(rf"^(#{{1,6}})[ ]+(?P<who>{who})[ ]*$", text, flags):
-        return Lines(f"{found[1]} {{name}}\n{{text}}\n", names=_case(found["who"], names))
+        return LineForm(f"{found[1]} {{name}}\n{{text}}\n", names=_case(found["who"], names))
     if found := re.search(rf"\|[ ]*(?P<who>{who})[ ]*\|", text, flags):
-        return Lines(
+        return LineForm(
             "| {name} | {text} |", head="| Speaker | Text |\n|---|---|", names=_case(found["who"], names)
         )
     if found := re.search(rf"(\*\*|__)(?P<who>{who})(:?)\1(:?)", text, flags):
         mark, colon = found[1], (found[3], found[4] if found[3] or found[4] else ":")
-        return Lines(f"{mark}{{name}}{colon[0]}{mark}{colon[1]} {{text}}", names=_case(found["who"], names))
+        return LineForm(
+            f"{mark}{{name}}{colon[0]}{mark}{colon[1]} {{text}}", names=_case(found["who"], names)
+        )
     if re.search(r"\bbold(?:ed|face)?\b|\bin \*\*", text, flags) and not re.search(
         rf"{_NOT}bold|no markdown", text, flags
     ):
-        return Lines("**{name}:** {text}")
+        return LineForm("**{name}:** {text}")
     if found := re.search(rf"\[(?P<who>{who})\](:?)(?=[ \t]*\S)", text, flags):
-        return Lines(f"[{{name}}]{found[2]} {{text}}", names=_case(found["who"], names))
+        return LineForm(f"[{{name}}]{found[2]} {{text}}", names=_case(found["who"], names))
     return _read_plain(text, who, names)
 
 
-def _read_plain(text: str, who: str, names: Sequence[str]) -> Lines:
+def _read_plain(text: str, who: str, names: Sequence[str]) -> LineForm:
     """Read lines that begin with a bare name, possibly numbered, in a list, or with quoted text."""
     flags = re.IGNORECASE | re.MULTILINE
     pattern = (
@@ -241,14 +243,14 @@ def _read_plain(text: str, who: str, names: Sequence[str]) -> Lines:
     found = re.search(pattern, text, flags)
     if found is None:
         script = re.search(rf"^(?P<who>{who})[ ]*\n[ \t]*{TEXT}", text, flags)
-        return Lines("{name}\n{text}\n", names=_case(script["who"], names)) if script else Lines()
+        return LineForm("{name}\n{text}\n", names=_case(script["who"], names)) if script else LineForm()
     mark = (found["mark"] or "").strip()
     before = "" if not mark else f"{{number}}{mark[-1]} " if mark[0].isdigit() else f"{mark} "
     sign = found["sign"]
     opening = found["quote"]
     closing = {'"': '"', "“": "”", "„": "“", "«": "»"}.get(opening, "")
     after = f"{sign} " if sign.strip() in (":", "：", ">") else f"{sign.rstrip()} "
-    return Lines(f"{before}{{name}}{after}{opening}{{text}}{closing}", names=_case(found["who"], names))
+    return LineForm(f"{before}{{name}}{after}{opening}{{text}}{closing}", names=_case(found["who"], names))
 
 
 def _case(shown: str | None, names: Sequence[str]) -> str:
@@ -260,6 +262,6 @@ def _case(shown: str | None, names: Sequence[str]) -> str:
     return "lower" if shown.islower() and shown.lower() not in PLACEHOLDERS else "as they are"
 
 
-def _wrapped(text: str, form: Lines) -> Lines:
+def _wrapped(text: str, form: LineForm) -> LineForm:
     found = re.search(r"<(conversation|dialogue|dialog|transcript|chat|lesson)>", text, re.IGNORECASE)
     return form._replace(head=f"<{found[1]}>", foot=f"</{found[1]}>") if found else form

@@ -13,7 +13,7 @@ from edgen.simulator import faults as fault
 from edgen.simulator.logprobs import score
 from edgen.simulator.prompt_scene import SceneFinder
 from edgen.simulator.text import request_key, respond
-from edgen.simulator.wire import Call
+from edgen.simulator.wire import WireCall
 
 _REMEMBERED = 100_000  # requests whose repetitions are counted
 
@@ -28,7 +28,7 @@ class _Tally:
         self.answered = 0
 
 
-class Answering:
+class SimulatedModel:
     """The simulated model of a server. Thread-safe."""
 
     def __init__(self, faults: fault.Faults, salt: int, scenes: SceneFinder | None = None) -> None:
@@ -38,7 +38,7 @@ class Answering:
         self._tallies: OrderedDict[bytes, _Tally] = OrderedDict()
         self._lock = threading.Lock()
 
-    def key(self, call: Call) -> bytes:
+    def key(self, call: WireCall) -> bytes:
         """Return 16 bytes that identify the request."""
         return request_key(call.messages, -1 if call.seed is None else call.seed, self._salt)
 
@@ -49,7 +49,7 @@ class Answering:
             tally.tried += 1
             return fault.transport(self.faults, key, tally.tried - 1)
 
-    def replies(self, call: Call, key: bytes) -> list[Reply]:
+    def replies(self, call: WireCall, key: bytes) -> list[Reply]:
         """Return as many replies as the call wants choices, and count the request as answered."""
         with self._lock:
             tally = self._tally(key)
@@ -59,7 +59,7 @@ class Answering:
         # Further choices take seeds that no caller sends.
         return [self._reply(call, seed + (i << 64)) for i in range(call.choices)]
 
-    def _reply(self, call: Call, seed: int) -> Reply:
+    def _reply(self, call: WireCall, seed: int) -> Reply:
         reply = respond(
             call.messages,
             seed=seed,

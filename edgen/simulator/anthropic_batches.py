@@ -18,9 +18,9 @@ from aiohttp import web
 
 from edgen.core.values import Reply
 from edgen.simulator import wire_anthropic
-from edgen.simulator.batches import ENDED, Batch, Checked, State, Store
+from edgen.simulator.batches import ENDED, Checked, SimulatedBatch, State, Store
 from edgen.simulator.faults import Fault
-from edgen.simulator.wire import JSON, BadCall, Call, Refusal, TooLargeError, decode, new, save
+from edgen.simulator.wire import JSON, BadCall, Refusal, UploadTooLargeError, WireCall, decode, new, save
 
 MOST_REQUESTS = 100_000
 MOST_BYTES = 256 * 1000 * 1000
@@ -43,7 +43,7 @@ _STATES: dict[State, str] = {"cancelling": "canceling", **dict.fromkeys(ENDED, "
 _UNANSWERED: dict[State, str] = {"cancelled": "canceled", "expired": "expired"}
 
 
-class Format:
+class AnthropicBatchFormat:
     """Reader and writer of batch lines: a custom id and `params` in, a custom id and a result out."""
 
     errors_apart = False
@@ -53,7 +53,7 @@ class Format:
         with file.open("rb") as lines:
             return Checked(sum(1 for _ in lines), "", [])
 
-    def read(self, line: bytes) -> tuple[str, Call | Refusal]:
+    def read(self, line: bytes) -> tuple[str, WireCall | Refusal]:
         value = _LINE.decode(line)
         try:
             call = wire_anthropic.read(bytes(value.params))
@@ -63,10 +63,10 @@ class Format:
             return value.custom_id, wire_anthropic.error(400, str(problem))
         return value.custom_id, call
 
-    def fault(self, struck: Fault, call: Call) -> Refusal:
+    def fault(self, struck: Fault, call: WireCall) -> Refusal:
         return wire_anthropic.fault(struck, call)
 
-    def answered(self, name: str, call: Call, replies: list[Reply], number: str) -> bytes:
+    def answered(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
         return _result(name, "succeeded", message=msgspec.Raw(wire_anthropic.answer(call, replies, number)))
 
     def failed(self, name: str, refusal: Refusal) -> bytes:
@@ -86,7 +86,7 @@ def _result(name: str, kind: str, **more: Any) -> bytes:
 _PATH = re.compile(r"/v1/messages/batches(?:/([^/]+))?(?:/(cancel|results))?")
 
 
-class Service:
+class AnthropicBatchService:
     """Handler of Anthropic's batch paths."""
 
     def __init__(self, store: Store) -> None:
@@ -98,20 +98,20 @@ class Service:
         if found is None:
             return None
         if self._store.refused(f"{request.method} {request.path}"):
-            return wire_anthropic.fault(Fault("503", 1), Call((), ""))
+            return wire_anthropic.fault(Fault("503", 1), WireCall((), ""))
         id_, action = found.groups()
         match request.method, id_, action:
             case "POST", None, None:
                 return await self._create(request)
             case "GET", None, None:
-                return _list(request, self._store.of(Format))
+                return _list(request, self._store.of(AnthropicBatchFormat))
         batch = self._store.batches.get(id_ or "")
-        if batch is None or not isinstance(batch.format, Format):
+        if batch is None or not isinstance(batch.format, AnthropicBatchFormat):
             return wire_anthropic.error(404, f"There is no message batch '{id_}'.")
         return await self._one(request, batch, action)
 
     async def _one(
-        self, request: web.BaseRequest, batch: Batch, action: str | None
+        self, request: web.BaseRequest, batch: SimulatedBatch, action: str | None
     ) -> web.StreamResponse | Refusal:
         ended = batch.state in ENDED
         match request.method, action:
@@ -138,7 +138,7 @@ class Service:
         try:
             await save(request.content.iter_chunked(1 << 18), path, MOST_BYTES)
             asked = decode(_CREATE, path.read_bytes()).requests
-        except TooLargeError:
+        except UploadTooLargeError:
             return wire_anthropic.error(413, f"A batch takes {MOST_BYTES} bytes at most.")
         except BadCall as problem:
             return wire_anthropic.error(400, str(problem))
@@ -147,7 +147,7 @@ class Service:
         if (wrong := _wrong_with([line.custom_id for line in asked])) is not None:
             return wire_anthropic.error(400, wrong)
         lines = b"".join(_encode(line) + b"\n" for line in asked)
-        batch = self._store.begin(f"msgbatch_{new()}", Format(), lines, {"total": len(asked)})
+        batch = self._store.begin(f"msgbatch_{new()}", AnthropicBatchFormat(), lines, {"total": len(asked)})
         answer = _json(_batch(batch, request))
         # From here on the batch exists, even if its client never learns of it.
         await self._store.lose(request, asked[0].custom_id)
@@ -168,7 +168,7 @@ def _wrong_with(names: list[str]) -> str | None:
     return None
 
 
-def _batch(batch: Batch, request: web.BaseRequest) -> dict[str, Any]:
+def _batch(batch: SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:
     """Return a batch in the API's format."""
     total, ended = batch.facts["total"], batch.state in ENDED
     counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
@@ -196,7 +196,7 @@ def _moment(seconds: float | None) -> str | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-def _list(request: web.BaseRequest, batches: list[Batch]) -> web.Response | Refusal:
+def _list(request: web.BaseRequest, batches: list[SimulatedBatch]) -> web.Response | Refusal:
     """Return a page of batches, newest first: those following `after_id`, or right before `before_id`."""
     query = request.query
     text = query.get("limit", "20")
@@ -222,7 +222,7 @@ def _list(request: web.BaseRequest, batches: list[Batch]) -> web.Response | Refu
     return _json({"data": data, "has_more": more, "first_id": first, "last_id": last})
 
 
-def _place(name: str | None, batches: Iterable[Batch]) -> int | None:
+def _place(name: str | None, batches: Iterable[SimulatedBatch]) -> int | None:
     return next((place for place, batch in enumerate(batches) if batch.id == name), None)
 
 

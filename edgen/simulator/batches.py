@@ -25,8 +25,8 @@ from aiohttp import web
 
 from edgen.core.values import Reply
 from edgen.simulator import faults as fault
-from edgen.simulator.answering import Answering
-from edgen.simulator.wire import MARK, Call, Refusal
+from edgen.simulator.answering import SimulatedModel
+from edgen.simulator.wire import MARK, Refusal, WireCall
 
 State = Literal[
     "validating", "failed", "in_progress", "finalizing", "completed", "expired", "cancelling", "cancelled"
@@ -42,7 +42,7 @@ _ONLINE = frozenset({"slow", "hang", "reset"})
 T = TypeVar("T")
 
 
-class Problem(NamedTuple):
+class BatchProblem(NamedTuple):
     """The reason why a batch is refused as a whole; `line` counts from 1, `param` is the invalid part."""
 
     code: str
@@ -56,10 +56,10 @@ class Checked(NamedTuple):
 
     total: int
     model: str
-    problems: list[Problem]
+    problems: list[BatchProblem]
 
 
-class Format(Protocol):
+class BatchFormat(Protocol):
     """Reader and writer of one batch's files. Used from another thread."""
 
     errors_apart: bool  # failures are in a separate file
@@ -68,13 +68,13 @@ class Format(Protocol):
     def check(self, file: Path) -> Checked:
         """Check an input file before anything is answered."""
 
-    def read(self, line: bytes) -> tuple[str, Call | Refusal]:
+    def read(self, line: bytes) -> tuple[str, WireCall | Refusal]:
         """Return the name and request of a checked line, or its error if invalid."""
 
-    def fault(self, struck: fault.Fault, call: Call) -> Refusal:
+    def fault(self, struck: fault.Fault, call: WireCall) -> Refusal:
         """Return a transport fault in the vendor's online wording."""
 
-    def answered(self, name: str, call: Call, replies: list[Reply], number: str) -> bytes:
+    def answered(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
         """Return a line of a result file, `number` being 24 hex digits that identify the request."""
 
     def failed(self, name: str, refusal: Refusal) -> bytes:
@@ -101,12 +101,12 @@ class File:
 
 
 @dataclass(slots=True, eq=False)
-class Batch:
+class SimulatedBatch:
     """A batch and its state. `facts` are the vendor format's notes of its creation; `started` is by the
     loop's clock, `stamps` (times of states) by the wall clock."""
 
     id: str
-    format: Format
+    format: BatchFormat
     source: Path
     facts: dict[str, Any]
     seconds: float
@@ -115,7 +115,7 @@ class Batch:
     created: float = field(default_factory=time.time)
     state: State = "validating"
     stamps: dict[State, float] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[BatchProblem] = field(default_factory=list)
     model: str = ""
     total: int = 0
     completed: int = 0
@@ -157,9 +157,9 @@ class Batch:
 class Store:
     """The files and batches of one server. Call every method on the loop."""
 
-    def __init__(self, answering: Answering, seconds: float, window: float) -> None:
+    def __init__(self, answering: SimulatedModel, seconds: float, window: float) -> None:
         self.files: dict[str, File] = {}
-        self.batches: dict[str, Batch] = {}
+        self.batches: dict[str, SimulatedBatch] = {}
         self._answering = answering
         self._seconds = seconds
         self._window = window
@@ -193,7 +193,9 @@ class Store:
 
     # -- batches
 
-    def begin(self, id_: str, format_: Format, source: File | bytes, facts: dict[str, Any]) -> Batch:
+    def begin(
+        self, id_: str, format_: BatchFormat, source: File | bytes, facts: dict[str, Any]
+    ) -> SimulatedBatch:
         """Begin a batch over a file, or over lines. Returns at once: it is validating."""
         path = self.place()
         if isinstance(source, File):
@@ -201,16 +203,16 @@ class Store:
         else:
             path.write_bytes(source)
         now = asyncio.get_running_loop().time()
-        made = Batch(id_, format_, path, facts, self._seconds, self._window, now)
+        made = SimulatedBatch(id_, format_, path, facts, self._seconds, self._window, now)
         self.batches[id_] = made
         self._tasks[id_] = asyncio.create_task(self._work(made))
         return made
 
-    def of(self, kind: type[Format]) -> list[Batch]:
+    def of(self, kind: type[BatchFormat]) -> list[SimulatedBatch]:
         """Return the batches in formats of a kind, newest first."""
         return [batch for batch in reversed(self.batches.values()) if isinstance(batch.format, kind)]
 
-    def cancel(self, batch: Batch) -> None:
+    def cancel(self, batch: SimulatedBatch) -> None:
         """Stop answering a batch; an ended one is unchanged."""
         if batch.state in ENDED or batch.state == "cancelling":
             return
@@ -218,7 +220,7 @@ class Store:
         batch.come_to("cancelling")
         batch.stirred.set()
 
-    async def drop(self, batch: Batch) -> None:
+    async def drop(self, batch: SimulatedBatch) -> None:
         """Forget a batch completely."""
         del self.batches[batch.id]
         await self._end(self._tasks.pop(batch.id))
@@ -278,7 +280,7 @@ class Store:
 
     # -- work
 
-    async def _work(self, batch: Batch) -> None:
+    async def _work(self, batch: SimulatedBatch) -> None:
         try:
             checked = await self._apart(lambda: batch.format.check(batch.source))
             batch.total, batch.model, batch.problems = checked
@@ -292,13 +294,13 @@ class Store:
                 self._close(batch, end)
                 batch.come_to(end)
         except OSError as problem:
-            batch.problems = [Problem("server_error", f"The simulator's disk failed: {problem}.")]
+            batch.problems = [BatchProblem("server_error", f"The simulator's disk failed: {problem}.")]
         finally:
             batch.source.unlink(missing_ok=True)
         if batch.problems:
             batch.come_to("failed")
 
-    async def _answer(self, batch: Batch) -> None:
+    async def _answer(self, batch: SimulatedBatch) -> None:
         """Answer lines as they become due, until the batch is complete or frozen."""
         loop = asyncio.get_running_loop()
         while batch.done < batch.total:
@@ -317,7 +319,7 @@ class Store:
         """Run work in the thread, so that the server keeps answering."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    def _lines(self, batch: Batch, count: int) -> None:
+    def _lines(self, batch: SimulatedBatch, count: int) -> None:
         with batch.source.open("rb") as source:
             source.seek(batch.offset)
             lines = [source.readline() for _ in range(count)]
@@ -332,7 +334,7 @@ class Store:
         batch.completed += len(made[True])
         batch.failed += len(made[False])
 
-    def _line(self, format_: Format, line: bytes) -> tuple[bool, bytes]:
+    def _line(self, format_: BatchFormat, line: bytes) -> tuple[bool, bytes]:
         """Return whether a request was answered, and its line in the results."""
         name, call = format_.read(line)
         if isinstance(call, Refusal):
@@ -343,32 +345,32 @@ class Store:
             return False, format_.failed(name, format_.fault(struck, call))
         return True, format_.answered(name, call, self._answering.replies(call, key), key.hex()[:24])
 
-    def _results(self, batch: Batch, *, errors: bool) -> Path:
+    def _results(self, batch: SimulatedBatch, *, errors: bool) -> Path:
         suffix = ".errors" if errors and batch.format.errors_apart else ".output"
         return batch.source.with_name(batch.source.name + suffix)
 
-    def _pass_over(self, batch: Batch, end: State) -> None:
+    def _pass_over(self, batch: SimulatedBatch, end: State) -> None:
         """Write the remaining requests as not reached."""
         path = self._results(batch, errors=True)
         with batch.source.open("rb") as source, path.open("ab") as into:
             source.seek(batch.offset)
             into.writelines(batch.format.unanswered(batch.format.read(line)[0], end) for line in source)
 
-    def _close(self, batch: Batch, end: State) -> None:
+    def _close(self, batch: SimulatedBatch, end: State) -> None:
         """Make the result files available to clients."""
         if end == "completed" or batch.format.partial:
             batch.output = self._keep(batch, "output", errors=False)
             if batch.format.errors_apart:
                 batch.errors = self._keep(batch, "error", errors=True)
 
-    def _keep(self, batch: Batch, kind: str, *, errors: bool) -> File | None:
+    def _keep(self, batch: SimulatedBatch, kind: str, *, errors: bool) -> File | None:
         path = self._results(batch, errors=errors)
         if not path.exists():
             return None
         return self.add(batch.format.result(), path, f"{batch.id}_{kind}.jsonl", "batch_output")
 
 
-def _end_of(batch: Batch) -> State:
+def _end_of(batch: SimulatedBatch) -> State:
     if batch.state == "cancelling":
         return "cancelled"
     return "completed" if batch.done == batch.total else "expired"

@@ -14,7 +14,7 @@ from edgen.core.values import END_MARKER, Role
 from edgen.reading import phrase_kinds as ways
 from edgen.simulator.answer_form import Json
 from edgen.simulator.conversation_prompt import ConversationPrompt, ScenarioBrief
-from edgen.simulator.phrases import Phrases, Way, inside, is_grudging, join, nod_to
+from edgen.simulator.phrases import PhraseSpeaker, Way, inside, is_grudging, join, nod_to
 
 Course = Literal["harmony", "teacher_adapts", "student_adapts", "clash"]
 Mood = Literal["good", "mixed", "bad"]
@@ -49,17 +49,17 @@ class Plot(NamedTuple):
 Entries = list[tuple[Role, str]]  # includes the end marker
 
 
-class Dialogue(NamedTuple):
+class SpokenDialogue(NamedTuple):
     """A spoken conversation, from which every layout and defect is made."""
 
     entries: Entries
     probability: float
 
 
-def converse(task: ConversationPrompt, rng: Random, aspects: tuple[Way, ...] = ()) -> Dialogue:
+def converse(task: ConversationPrompt, rng: Random, aspects: tuple[Way, ...] = ()) -> SpokenDialogue:
     """Return the requested conversation; every choice is drawn from `rng`. `aspects`: those of the topic."""
     plot_ = plot(task, rng)
-    voice = Phrases(rng, _slots(task.brief, rng), aspects)
+    voice = PhraseSpeaker(rng, _slots(task.brief, rng), aspects)
     turns: Entries = []
     for i in range(plot_.length):
         if i % 2 == 0:
@@ -72,7 +72,7 @@ def converse(task: ConversationPrompt, rng: Random, aspects: tuple[Way, ...] = (
         turns.append(("Student" if role == "Teacher" else "Teacher", END_MARKER))
     elif task.end_marker:
         turns[-1] = (role, f"{text} {END_MARKER}")
-    return Dialogue(turns, plot_.probability)
+    return SpokenDialogue(turns, plot_.probability)
 
 
 def plot(task: ConversationPrompt, rng: Random) -> Plot:
@@ -164,7 +164,7 @@ def _part(phrase: str | None, default: str, rng: Random) -> str:
     return parts[int(rng.random() * len(parts))]
 
 
-def _teacher(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Random, heard: str) -> str:
+def _teacher(plot_: Plot, brief: ScenarioBrief, i: int, voice: PhraseSpeaker, rng: Random, heard: str) -> str:
     """Return the teacher's entry `i`, after what it heard last."""
     say, draw = voice.say, rng.random
     if i == 0:
@@ -192,7 +192,7 @@ def _teacher(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Ran
     return join(reaction, say(f"t.teach.{plot_.offers}") if goes_on and draw() < 0.7 else "")
 
 
-def _student(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Random) -> str:
+def _student(plot_: Plot, brief: ScenarioBrief, i: int, voice: PhraseSpeaker, rng: Random) -> str:
     """Return the student's entry `i`."""
     say, draw = voice.say, rng.random
     if i == plot_.length - 1:
@@ -217,7 +217,7 @@ def _student(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrases, rng: Ran
     return reaction
 
 
-def _speak_served(plot_: Plot, i: int, voice: Phrases, rng: Random) -> str:
+def _speak_served(plot_: Plot, i: int, voice: PhraseSpeaker, rng: Random) -> str:
     """Return the student's words once things go well."""
     say, u = voice.say, rng.random()
     method = plot_.wants if plot_.course != "student_adapts" else plot_.offers

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from edgen.core.values import Reply
 from edgen.simulator import wire_gemini
-from edgen.simulator.batches import ENDED, Batch, Checked, File, Problem, State, Store
+from edgen.simulator.batches import ENDED, BatchProblem, Checked, File, SimulatedBatch, State, Store
 from edgen.simulator.faults import Fault
 from edgen.simulator.gemini_files import (
     UNREADABLE,
@@ -28,7 +28,7 @@ from edgen.simulator.gemini_files import (
     moment,
     overloaded,
 )
-from edgen.simulator.wire import BadCall, Call, Refusal, new
+from edgen.simulator.wire import BadCall, Refusal, WireCall, new
 
 _TYPE = "type.googleapis.com/google.ai.generativelanguage.v1beta.GenerateContentBatch"
 _STATES: dict[State, str] = {
@@ -81,7 +81,7 @@ _LINE = msgspec.json.Decoder(_Line)
 _encode = msgspec.json.Encoder().encode
 
 
-class Format:
+class GeminiBatchFormat:
     """Reader and writer of Gemini's batch files: a key and a request in, a response or an error out. The
     model is in neither."""
 
@@ -99,21 +99,21 @@ class Format:
                     _LINE.decode(line)
                 except UNREADABLE as problem:
                     what = f"Line {total} of the input file cannot be read: {problem}."
-                    return Checked(total, self._model, [Problem("INVALID_ARGUMENT", what, total)])
-        problems = [] if total else [Problem("INVALID_ARGUMENT", "The input holds no request.")]
+                    return Checked(total, self._model, [BatchProblem("INVALID_ARGUMENT", what, total)])
+        problems = [] if total else [BatchProblem("INVALID_ARGUMENT", "The input holds no request.")]
         return Checked(total, self._model, problems)
 
-    def read(self, line: bytes) -> tuple[str, Call | Refusal]:
+    def read(self, line: bytes) -> tuple[str, WireCall | Refusal]:
         value = _LINE.decode(line)
         try:
             return value.key, wire_gemini.read(bytes(value.request), self._model, stream=False)
         except BadCall as problem:
             return value.key, wire_gemini.error(400, str(problem))
 
-    def fault(self, struck: Fault, call: Call) -> Refusal:
+    def fault(self, struck: Fault, call: WireCall) -> Refusal:
         return wire_gemini.fault(struck, call)
 
-    def answered(self, name: str, call: Call, replies: list[Reply], number: str) -> bytes:
+    def answered(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
         return _result(name, "response", msgspec.Raw(wire_gemini.answer(call, replies, number)))
 
     def failed(self, name: str, refusal: Refusal) -> bytes:
@@ -138,7 +138,7 @@ _BATCHES = re.compile(rf"{VERSION}/batches(?:/([^/:]+))?(:cancel)?")
 _MODEL = re.compile(rf"{VERSION}/(models/[^:]+):batchGenerateContent")
 
 
-class Service:
+class GeminiBatchService:
     """Handler of Gemini's file and batch paths."""
 
     def __init__(self, store: Store) -> None:
@@ -163,7 +163,7 @@ class Service:
         self, request: web.BaseRequest, id_: str | None, action: str | None
     ) -> web.StreamResponse | Refusal:
         if id_ is None and action is None and request.method == "GET":
-            return answer_page(request, self._store.of(Format), "operations", _operation)
+            return answer_page(request, self._store.of(GeminiBatchFormat), "operations", _operation)
         batch = self._store.batches.get(f"batches/{id_}")
         if batch is None:
             return wire_gemini.error(404, "Requested entity was not found.")
@@ -197,14 +197,14 @@ class Service:
             return wire_gemini.error(400, "batch.inputConfig names neither a file nor requests.")
         inputs = source.id if isinstance(source, File) else None
         facts = {"model": model, "label": asked.display_name, "file": inputs}
-        batch = self._store.begin(f"batches/{new()}", Format(model), source, facts)
+        batch = self._store.begin(f"batches/{new()}", GeminiBatchFormat(model), source, facts)
         answer = as_json(_operation(batch))
         # From here on the batch exists, even if its client never learns of it.
         await self._store.lose(request, asked.display_name or inputs or batch.id)
         return answer
 
 
-def _operation(batch: Batch) -> dict[str, Any]:
+def _operation(batch: SimulatedBatch) -> dict[str, Any]:
     """Return a batch as a long-running operation."""
     ended = batch.stamps.get(batch.state) if batch.state in ENDED else None
     updated = max(batch.stamps.values(), default=batch.created)
@@ -240,7 +240,7 @@ def _operation(batch: Batch) -> dict[str, Any]:
     return value
 
 
-def _output(batch: Batch) -> dict[str, Any]:
+def _output(batch: SimulatedBatch) -> dict[str, Any]:
     if batch.output is None or not batch.output.path.exists():
         return {}
     if batch.facts["file"]:
@@ -250,7 +250,7 @@ def _output(batch: Batch) -> dict[str, Any]:
     return {"inlinedResponses": {"inlinedResponses": lines}}
 
 
-def _why(batch: Batch) -> dict[str, Any]:
+def _why(batch: SimulatedBatch) -> dict[str, Any]:
     if batch.state == "cancelled":
         return {"code": 1, "message": "The batch was cancelled."}
     if batch.state == "expired":

@@ -19,7 +19,7 @@ from aiohttp import web
 from edgen.simulator import wire_gemini
 from edgen.simulator.batches import File, Store
 from edgen.simulator.faults import Fault
-from edgen.simulator.wire import JSON, Call, Refusal, TooLargeError, new, page, save
+from edgen.simulator.wire import JSON, Refusal, UploadTooLargeError, WireCall, new, page, save
 
 MOST_BYTES = 2 * 1024**3
 VERSION = r"/(?:v1|v1beta|v1alpha)"
@@ -116,7 +116,7 @@ class Files:
                 upload.received += await save(
                     request.content.iter_any(), upload.path, MOST_BYTES, upload.received
                 )
-            except TooLargeError:
+            except UploadTooLargeError:
                 self._forget(number)
                 return wire_gemini.error(400, f"The file is larger than {MOST_BYTES} bytes.")
             except BaseException:
@@ -170,7 +170,7 @@ def missing(name: str) -> Refusal:
 
 def overloaded() -> Refusal:
     """Return the error of the batch fault `batch_503`."""
-    return wire_gemini.fault(Fault("503", 1), Call((), ""))
+    return wire_gemini.fault(Fault("503", 1), WireCall((), ""))
 
 
 def _describe_file(file: File, host: str) -> dict[str, Any]:

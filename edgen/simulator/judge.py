@@ -19,7 +19,7 @@ from typing import NamedTuple
 from edgen.core.values import Message
 from edgen.reading.answers.verdict import read_verdict
 from edgen.simulator import conversation_prompt
-from edgen.simulator.phrases import Phrases
+from edgen.simulator.phrases import PhraseSpeaker
 from edgen.simulator.tone import tone
 
 
@@ -203,7 +203,7 @@ def answer(
     if fault == "judge_both":
         return "Both are good."
     if fault in _PICKS_NONE:
-        return Phrases(rng, {"noun": comparison.noun.lower()}).say("judge.prose")
+        return PhraseSpeaker(rng, {"noun": comparison.noun.lower()}).say("judge.prose")
     return _dress(_choose(comparison, fault, quality), comparison.noun, rng)
 
 

@@ -19,9 +19,19 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from edgen.core.values import Reply
 from edgen.simulator import wire_openai, wire_responses
-from edgen.simulator.batches import ENDED, Batch, Checked, File, Problem, State, Store
+from edgen.simulator.batches import ENDED, BatchProblem, Checked, File, SimulatedBatch, State, Store
 from edgen.simulator.faults import Fault
-from edgen.simulator.wire import JSON, BadCall, Call, Refusal, TooLargeError, decode, new, page, save
+from edgen.simulator.wire import (
+    JSON,
+    BadCall,
+    Refusal,
+    UploadTooLargeError,
+    WireCall,
+    decode,
+    new,
+    page,
+    save,
+)
 
 MOST_LINES = 50_000
 MOST_BYTES = 200 * 1024 * 1024
@@ -61,7 +71,7 @@ _WHY = {
 }
 
 
-class Format:
+class OpenAIBatchFormat:
     """Reader and writer of OpenAI's batch files: a custom id and a body in, a response or an error out."""
 
     errors_apart = True
@@ -72,23 +82,23 @@ class Format:
         self._wire: Any = ENDPOINTS[endpoint]
 
     def check(self, file: Path) -> Checked:
-        problems: list[Problem] = []
+        problems: list[BatchProblem] = []
         seen: set[str] = set()
         model, total = "", 0
         with file.open("rb") as lines:
             for total, line in enumerate(lines, 1):
                 if total > MOST_LINES:
                     what = f"The batch file holds more than {MOST_LINES} requests."
-                    return Checked(total, model, [Problem("too_many_tasks", what)])
+                    return Checked(total, model, [BatchProblem("too_many_tasks", what)])
                 if len(problems) < _MOST_PROBLEMS:
                     problem, model = _problem(line, seen, model, self.endpoint)
                     if problem is not None:
                         problems.append(problem._replace(line=total))
         if not total:
-            problems = [Problem("empty_file", "The batch file holds no request.")]
+            problems = [BatchProblem("empty_file", "The batch file holds no request.")]
         return Checked(total, model, problems)
 
-    def read(self, line: bytes) -> tuple[str, Call | Refusal]:
+    def read(self, line: bytes) -> tuple[str, WireCall | Refusal]:
         value = _LINE.decode(line)
         try:
             call = self._wire.read(bytes(value.body))
@@ -98,10 +108,10 @@ class Format:
             return value.custom_id, wire_openai.error(400, str(problem), problem.field)
         return value.custom_id, call
 
-    def fault(self, struck: Fault, call: Call) -> Refusal:
+    def fault(self, struck: Fault, call: WireCall) -> Refusal:
         return wire_openai.fault(struck, call)
 
-    def answered(self, name: str, call: Call, replies: list[Reply], number: str) -> bytes:
+    def answered(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
         return _result(name, 200, self._wire.answer(call, replies, number))
 
     def failed(self, name: str, refusal: Refusal) -> bytes:
@@ -125,42 +135,42 @@ def _result(name: str, status: int, body: bytes) -> bytes:
     )
 
 
-def _problem(line: bytes, seen: set[str], model: str, endpoint: str) -> tuple[Problem | None, str]:
+def _problem(line: bytes, seen: set[str], model: str, endpoint: str) -> tuple[BatchProblem | None, str]:
     """Return the problem of a line of a batch to `endpoint`, and the batch's model; `seen` are the custom ids
     so far."""
     try:
         fields = _FIELDS.decode(line.decode())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Problem("invalid_json_line", "This line is not parseable as valid JSON."), model
+        return BatchProblem("invalid_json_line", "This line is not parseable as valid JSON."), model
     for name in ("custom_id", "method", "url", "body"):
         if name not in fields:
-            return Problem(
+            return BatchProblem(
                 "missing_required_parameter", f"Missing required parameter: '{name}'.", param=name
             ), model
     try:
         custom_id = msgspec.json.decode(fields["custom_id"], type=str)
         named = _MODEL.decode(fields["body"]).model or ""
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        return Problem("invalid_type", f"This line cannot be read: {problem}.", param="body"), model
+        return BatchProblem("invalid_type", f"This line cannot be read: {problem}.", param="body"), model
     if custom_id in seen:
         what = f"The custom_id '{custom_id}' for this request is a duplicate of another request."
-        return Problem("duplicate_custom_id", what, param="custom_id"), model
+        return BatchProblem("duplicate_custom_id", what, param="custom_id"), model
     seen.add(custom_id)
     if bytes(fields["method"]).strip() != b'"POST"':
-        return Problem("invalid_method", "The method of a request must be POST.", param="method"), model
+        return BatchProblem("invalid_method", "The method of a request must be POST.", param="method"), model
     if bytes(fields["url"]).strip() != f'"{endpoint}"'.encode():
         what = f"The URL provided for this request does not match the batch endpoint {endpoint}."
-        return Problem("invalid_url", what, param="url"), model
+        return BatchProblem("invalid_url", what, param="url"), model
     if model and named != model:
         what = f"The provided model '{named}' does not match the other requests' '{model}'."
-        return Problem("mismatched_model", what, param="body.model"), model
+        return BatchProblem("mismatched_model", what, param="body.model"), model
     return None, named
 
 
 _PATH = re.compile(r"(?:/v1)?/(files|batches)(?:/([^/]+))?(?:/(content|cancel))?")
 
 
-class Service:
+class OpenAIBatchService:
     """Handler of OpenAI's paths."""
 
     def __init__(self, store: Store) -> None:
@@ -173,7 +183,7 @@ class Service:
             return None
         kind, id_, action = found.groups()
         if self._store.refused(f"{request.method} {request.path}"):
-            return wire_openai.fault(Fault("503", 1), Call((), ""))
+            return wire_openai.fault(Fault("503", 1), WireCall((), ""))
         route = (request.method, kind, id_ is not None, action)
         if kind == "files":
             return await self._files(request, route, id_ or "")
@@ -221,7 +231,7 @@ class Service:
             made = self._store.add(f"file-{new()}", path, name, purpose)
             await asyncio.sleep(self._store.slow(made))
             return _json(_file(made))
-        except TooLargeError:
+        except UploadTooLargeError:
             return _error(413, f"The file is larger than {MOST_BYTES} bytes, the most that a batch takes.")
         except (ValueError, HttpProcessingError) as problem:
             return _error(400, f"The form cannot be read: {problem}.")
@@ -244,12 +254,12 @@ class Service:
             case ("POST", _, False, None):
                 return await self._create(request)
             case ("GET", _, False, None):
-                batches = self._store.of(Format)
+                batches = self._store.of(OpenAIBatchFormat)
                 return _page(request, batches, lambda batch: batch.id, _batch, 100)
         if not id_:
             return _not_taken(request)
         batch = self._store.batches.get(id_)
-        if batch is None or not isinstance(batch.format, Format):
+        if batch is None or not isinstance(batch.format, OpenAIBatchFormat):
             return _error(404, f"No batch found with id '{id_}'.")
         match route:
             case ("GET", _, True, None):
@@ -281,7 +291,7 @@ class Service:
                 400, f"{file.id} has the purpose '{file.purpose}', not 'batch'.", param="input_file_id"
             )
         facts = {"input_file_id": file.id, "metadata": asked.metadata}
-        batch = self._store.begin(f"batch_{new()}", Format(asked.endpoint), file, facts)
+        batch = self._store.begin(f"batch_{new()}", OpenAIBatchFormat(asked.endpoint), file, facts)
         answer = _json(_batch(batch))
         # From here on the batch exists, even if its client never learns of it.
         token = _encode(asked.metadata).decode() if asked.metadata else file.id
@@ -317,7 +327,7 @@ def _file(file: File) -> dict[str, Any]:
     }
 
 
-def _batch(batch: Batch) -> dict[str, Any]:
+def _batch(batch: SimulatedBatch) -> dict[str, Any]:
     stamps: dict[str, int | None] = {
         f"{state}_at": int(batch.stamps[state]) if state in batch.stamps else None
         for state in (
@@ -332,7 +342,7 @@ def _batch(batch: Batch) -> dict[str, Any]:
     }
     errors = {"object": "list", "data": [problem._asdict() for problem in batch.problems]}
     total = 0 if batch.state == "validating" else batch.total
-    assert isinstance(batch.format, Format)
+    assert isinstance(batch.format, OpenAIBatchFormat)
     return {
         "id": batch.id,
         "object": "batch",

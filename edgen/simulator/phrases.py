@@ -39,7 +39,7 @@ def compile_book(text: str) -> dict[str, tuple[Way, ...]]:
 BOOK = compile_book(Path(__file__).with_name("phrases.txt").read_text(encoding="utf-8"))
 
 
-class Phrases:
+class PhraseSpeaker:
     """A speaker of rules that repeats no way, aspect or quality in one conversation while others are left.
     `aspects`: those of the topic, if the space names any."""
 

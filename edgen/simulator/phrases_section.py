@@ -12,7 +12,7 @@ from edgen.plugin.files import convert, nearest
 from edgen.space.model import SpaceSection
 from edgen.space.phrases import (
     NAME,
-    Answer,
+    PhraseAnswer,
     Phrases,
     RolePhrases,
     find_problems,
@@ -30,7 +30,7 @@ class PhrasesSection(SpaceSection):
 
     name = NAME
     help = "How the simulator says this space's values; no model sees it."
-    structs = (Phrases, RolePhrases, Answer)
+    structs = (Phrases, RolePhrases, PhraseAnswer)
     root = "Phrases"
     drawn = False
 

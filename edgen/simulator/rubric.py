@@ -14,20 +14,20 @@ import msgspec
 from edgen.core.values import Message
 from edgen.reading.answers.scores import MOST_SCORE
 from edgen.simulator.judge import find_fenced, turns_of
-from edgen.simulator.phrases import Phrases
+from edgen.simulator.phrases import PhraseSpeaker
 from edgen.simulator.tone import tone
 
 _ASKED = "JSON object with a number from 0 to 10 for each criterion"
 
 
-class Sheet(NamedTuple):
+class RubricSheet(NamedTuple):
     """The text to score, and the criteria's names."""
 
     turns: list[str]
     names: list[str]
 
 
-def read(messages: Sequence[Message]) -> Sheet | None:
+def read(messages: Sequence[Message]) -> RubricSheet | None:
     """Read the requested scores, None if there are none."""
     text = messages[-1].content.rstrip() if messages else ""
     asked, _, form = text.rpartition("\n")
@@ -37,13 +37,13 @@ def read(messages: Sequence[Message]) -> Sheet | None:
         names = list(msgspec.json.decode(form, type=dict[str, int]))
     except (msgspec.DecodeError, UnicodeError):
         return None
-    return Sheet(turns_of(shown), names)
+    return RubricSheet(turns_of(shown), names)
 
 
-def answer(sheet: Sheet, fault: str | None, rng: Random) -> str:
+def answer(sheet: RubricSheet, fault: str | None, rng: Random) -> str:
     """Return the judge's scores; every error is drawn from `rng`."""
     if fault in ("judge_prose", "judge_both", "garbage"):
-        return Phrases(rng, {"noun": "conversation"}).say("judge.prose")
+        return PhraseSpeaker(rng, {"noun": "conversation"}).say("judge.prose")
     course = sum(map(tone, sheet.turns)) / max(1, len(sheet.turns))
     scores = {
         name: MOST_SCORE * (0.3 + 0.9 * course) + 2 * (rng.random() + rng.random() - 1)

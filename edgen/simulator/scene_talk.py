@@ -10,7 +10,7 @@ from typing import Any
 from edgen.core.values import END_MARKER, Message
 from edgen.simulator.agent_prompt import said_so_far
 from edgen.simulator.conversation_prompt import MARKER, ConversationPrompt
-from edgen.simulator.dialogue import Dialogue
+from edgen.simulator.dialogue import SpokenDialogue
 from edgen.simulator.prompt_length import any_turns
 from edgen.simulator.talk import Talk
 from edgen.simulator.turns import TELLS_JUDGE
@@ -62,7 +62,7 @@ def _is_asked(heard: Sequence[str]) -> bool:
     return bool(heard) and heard[-1].rstrip().endswith("?")
 
 
-def talk_over(scene: Scene, task: ConversationPrompt, rng: Random) -> Dialogue:
+def talk_over(scene: Scene, task: ConversationPrompt, rng: Random) -> SpokenDialogue:
     """Return a whole conversation of the scene's roles; every choice is drawn from `rng`."""
     names = [*scene.book.sees]
     written = _written(names, task.roles or ("Teacher", "Student"))
@@ -89,7 +89,7 @@ def talk_over(scene: Scene, task: ConversationPrompt, rng: Random) -> Dialogue:
         entries[-1] = (entries[-1][0], f"{entries[-1][1]} {END_MARKER}")
     middle, spread = _UNDERSTOOD
     probability = round(min(0.99, max(0.01, middle + spread * (rng.random() + rng.random() - 1))), 2)
-    return Dialogue(entries, probability)
+    return SpokenDialogue(entries, probability)
 
 
 def _written(names: Sequence[str], shown: Sequence[str]) -> dict[str, str]:

@@ -35,19 +35,19 @@ from edgen.simulator import (
     wire_responses,
 )
 from edgen.simulator import faults as fault
-from edgen.simulator.answering import Answering
+from edgen.simulator.answering import SimulatedModel
 from edgen.simulator.batches import Store
 from edgen.simulator.hosts import Hosts
 from edgen.simulator.prompt_scene import SceneFinder
-from edgen.simulator.wire import JSON, MARK, MODEL, BadCall, Call, Refusal, Wire
+from edgen.simulator.wire import JSON, MARK, MODEL, BadCall, Refusal, WireCall, WireFormat
 
 _EVENTS = {**MARK, "Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 _MAX_BODY = 64 * 1024 * 1024
 # Modules that implement Wire.
-_OPENAI: Wire = wire_openai
-_RESPONSES: Wire = wire_responses
-_GEMINI: Wire = wire_gemini
-_ANTHROPIC: Wire = wire_anthropic
+_OPENAI: WireFormat = wire_openai
+_RESPONSES: WireFormat = wire_responses
+_GEMINI: WireFormat = wire_gemini
+_ANTHROPIC: WireFormat = wire_anthropic
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class _Route(NamedTuple):
     """The target of a path: action, format and model."""
 
     action: str
-    wire: Wire
+    wire: WireFormat
     model: str = ""
 
 
@@ -153,11 +153,11 @@ class _Handler:
         scenes = SceneFinder(options.spaces)
         if options.spaces:
             scenes.load()
-        self._answering = Answering(fault.parse(options.faults), options.seed, scenes)
+        self._answering = SimulatedModel(fault.parse(options.faults), options.seed, scenes)
         self._store = Store(self._answering, options.batch_seconds, options.batch_window)
-        self._openai = openai_batches.Service(self._store)
-        self._gemini = gemini_batches.Service(self._store)
-        self._anthropic = anthropic_batches.Service(self._store)
+        self._openai = openai_batches.OpenAIBatchService(self._store)
+        self._gemini = gemini_batches.GeminiBatchService(self._store)
+        self._anthropic = anthropic_batches.AnthropicBatchService(self._store)
 
     async def aclose(self) -> None:
         """Cancel all batches and remove their files."""
@@ -194,7 +194,7 @@ class _Handler:
         async with self._free:
             return await self._complete(request, call, wire)
 
-    async def _batches(self, request: web.BaseRequest, vendor: Wire) -> web.StreamResponse:
+    async def _batches(self, request: web.BaseRequest, vendor: WireFormat) -> web.StreamResponse:
         beside = (self._gemini, self._openai) if vendor is _GEMINI else (self._openai, self._gemini)
         for service in (self._anthropic, *beside):
             answer = await service.handle(request)
@@ -202,7 +202,9 @@ class _Handler:
                 return _answer_refusal(answer) if isinstance(answer, Refusal) else answer
         return _answer_refusal(vendor.error(404, f"There is nothing at {request.path}."))
 
-    async def _complete(self, request: web.BaseRequest, call: Call, wire: Wire) -> web.StreamResponse:
+    async def _complete(
+        self, request: web.BaseRequest, call: WireCall, wire: WireFormat
+    ) -> web.StreamResponse:
         loop = asyncio.get_running_loop()
         due = loop.time() + self._latency
         key = self._answering.key(call)
@@ -260,11 +262,11 @@ _METHODS = {"generateContent": "complete", "streamGenerateContent": "stream", "c
 _HEADERS = {"x-goog-api-key": _GEMINI, "x-goog-api-client": _GEMINI, "anthropic-version": _ANTHROPIC}
 
 
-def _vendor(request: web.BaseRequest) -> Wire:
+def _vendor(request: web.BaseRequest) -> WireFormat:
     return next((wire for header, wire in _HEADERS.items() if header in request.headers), _OPENAI)
 
 
-def _route(path: str, vendor: Wire) -> _Route | None:
+def _route(path: str, vendor: WireFormat) -> _Route | None:
     """Return the target of a path, None if there is none."""
     if path in ("/v1/models", "/models"):
         return _Route("models", vendor)
@@ -281,7 +283,7 @@ def _route(path: str, vendor: Wire) -> _Route | None:
     return _Route("model", vendor if version in ("v1", None) else _GEMINI, model)
 
 
-def _broken(request: web.BaseRequest, struck: fault.Fault, call: Call, wire: Wire) -> web.Response:
+def _broken(request: web.BaseRequest, struck: fault.Fault, call: WireCall, wire: WireFormat) -> web.Response:
     """Return a transport fault as seen by the client: an error, or a broken connection."""
     if struck.name != "reset":
         return _answer_refusal(wire.fault(struck, call))

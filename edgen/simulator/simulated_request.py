@@ -17,8 +17,8 @@ from edgen.core import registry
 from edgen.core.values import Message
 from edgen.protocols.base import Protocol
 from edgen.simulator import conversation_prompt, defects, prompt_roles
-from edgen.simulator.dialogue import Dialogue, converse, render
-from edgen.simulator.phrases import Phrases, Way, aspects_of
+from edgen.simulator.dialogue import SpokenDialogue, converse, render
+from edgen.simulator.phrases import PhraseSpeaker, Way, aspects_of
 
 if TYPE_CHECKING:
     from edgen.simulator.agent_prompt import AgentPrompt
@@ -69,7 +69,7 @@ class SimulatedRequest:
 
     def say(self, rule: str, **slots: str) -> str:
         """Return one way to say a rule of the phrase book."""
-        return Phrases(self._rng, slots).say(rule)
+        return PhraseSpeaker(self._rng, slots).say(rule)
 
     def pick(self, ways: Sequence[str]) -> str:
         """Return one of several texts."""
@@ -131,10 +131,12 @@ class SimulatedRequest:
             spoken = conversation_prompt.in_roles(spoken, task.roles)
         clean = render(spoken, dialogue.probability if task.probability else None, task)
         if self.fault == "defects" or self.fault in defects.FAMILIES:
-            return defects.spoil(self.fault, defects.Answer(spoken, dialogue.probability, clean), self._rng)
+            return defects.spoil(
+                self.fault, defects.PlainAnswer(spoken, dialogue.probability, clean), self._rng
+            )
         return clean
 
-    def _talk_over(self, scene: Scene, task: conversation_prompt.ConversationPrompt) -> Dialogue:
+    def _talk_over(self, scene: Scene, task: conversation_prompt.ConversationPrompt) -> SpokenDialogue:
         from edgen.simulator.scene_talk import talk_over
 
         return talk_over(scene, task, self._rng)
@@ -250,7 +252,7 @@ class SimulatedRequest:
         return self._garbage() if self.fault == "garbage" else None
 
     def _garbage(self) -> str:
-        voice = Phrases(self._rng, {})
+        voice = PhraseSpeaker(self._rng, {})
         return " ".join(voice.say("garbage") for _ in range(1 + int(self.random() * 4)))
 
     def as_json(self, key: str, words: str) -> str:

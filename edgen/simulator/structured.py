@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import jsonschema_rs
 import msgspec
 
-from edgen.simulator.phrases import Phrases
+from edgen.simulator.phrases import PhraseSpeaker
 from edgen.simulator.schema_patterns import MOST_TEXT, UnfitSchema, make_match
 
 MOST_BYTES = 256 * 1024  # of a schema
@@ -143,7 +143,7 @@ class _Maker:
     def __init__(self, whole: Any, rng: Random) -> None:
         self._whole = whole
         self._rng = rng
-        self._phrases = Phrases(rng, {})
+        self._phrases = PhraseSpeaker(rng, {})
         self._made = 0
 
     def make(self, schema: Any, depth: int) -> Any:

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from edgen.reading.detect import loops
-from edgen.simulator.phrases import BOOK, Phrases
+from edgen.simulator.phrases import BOOK, PhraseSpeaker
 from edgen.simulator.ways import LONG_ENOUGH, names_item, read_slot, split_way, split_words, tidy
 from edgen.space.phrases import HEARD, KNOWLEDGE, RolePhrases
 from edgen.space.scene import Scene
@@ -37,7 +37,7 @@ class Talk:
         self._sees = frozenset(scene.scenario.values if scene.role is None else scene.visible(role))
         self._depth = 0
         self._draw = rng.random
-        self._voice = Phrases(rng, {})
+        self._voice = PhraseSpeaker(rng, {})
         self.phrases = scene.book.phrases.roles.get(role, _NOTHING)
         self._own: list[str] = []
         self._heard: list[str] = []

@@ -20,7 +20,7 @@ from edgen.core.values import END_MARKER, Message, Role
 from edgen.reading import phrase_kinds as ways
 from edgen.simulator.agent_prompt import AgentPrompt, methods, mood
 from edgen.simulator.conversation_prompt import MARKER
-from edgen.simulator.phrases import BOOK, Phrases, Way, inside, is_grudging, is_summary, join, nod_to
+from edgen.simulator.phrases import BOOK, PhraseSpeaker, Way, inside, is_grudging, is_summary, join, nod_to
 from edgen.simulator.prompt_length import any_turns
 from edgen.simulator.tone import tone
 
@@ -42,7 +42,7 @@ SECRETS: dict[Role, tuple[str, ...]] = {
 }
 
 
-class _Fresh(Phrases):
+class _Fresh(PhraseSpeaker):
     """A voice that has already said its side's earlier turns."""
 
     __slots__ = ("_heard",)

@@ -27,7 +27,7 @@ _PIECE = 48  # characters, whole tokens
 T = TypeVar("T")
 
 
-class Call(NamedTuple):
+class WireCall(NamedTuple):
     """One call, independent of the vendor. `seed` None: none requested.
 
     `schema` is what the answer has to fit; with `tool`, the answer is the arguments of a call of that tool.
@@ -68,22 +68,22 @@ class BadCall(Exception):  # noqa: N818 - an answer to give, not a failure of th
         self.field = field
 
 
-class Wire(Protocol):
+class WireFormat(Protocol):
     """A vendor's format. Every method is a pure function."""
 
-    def read(self, body: bytes, model: str, *, stream: bool) -> Call:
+    def read(self, body: bytes, model: str, *, stream: bool) -> WireCall:
         """Read a call from a body; the path gives model and streaming. Raises BadCall."""
 
     def count(self, body: bytes) -> bytes:
         """Answer a body whose tokens are to count. Raises BadCall."""
 
-    def answer(self, call: Call, replies: Sequence[Reply], name: str) -> bytes:
+    def answer(self, call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
         """Return the body of a whole answer; `name` is 24 hex digits that identify the request."""
 
-    def events(self, call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+    def events(self, call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
         """Yield the answer as server-sent events."""
 
-    def fault(self, fault: Fault, call: Call) -> Refusal:
+    def fault(self, fault: Fault, call: WireCall) -> Refusal:
         """Return the error for a transport fault with an HTTP status."""
 
     def error(self, status: int, message: str, field: str | None = None) -> Refusal:
@@ -182,7 +182,7 @@ def check_call(messages: Sequence[object], choices: int, max_tokens: int | None)
         raise BadCall("The largest number of tokens must be at least 1.")
 
 
-class TooLargeError(Exception):
+class UploadTooLargeError(Exception):
     """The upload exceeds the vendor's limit."""
 
 
@@ -199,7 +199,7 @@ async def save(chunks: AsyncIterable[bytes], path: Path, most: int, already: int
         async for chunk in chunks:
             came += len(chunk)
             if already + came > most:
-                raise TooLargeError
+                raise UploadTooLargeError
             into.write(chunk)
     return came
 

@@ -17,8 +17,8 @@ from edgen.simulator.faults import Fault
 from edgen.simulator.text import tokens
 from edgen.simulator.wire import (
     BadCall,
-    Call,
     Refusal,
+    WireCall,
     check_call,
     decode,
     pieces,
@@ -131,7 +131,7 @@ _FAULTS = {
 }
 
 
-def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa: ARG001
+def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # noqa: ARG001
     """Read a call from a body. Raises BadCall."""
     value = decode(_BODY, body)
     if value.temperature is not None and not 0 <= value.temperature <= 1:
@@ -139,7 +139,7 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa
     check_call(value.messages, 1, value.max_tokens)
     if value.messages[0].role != "user":
         raise BadCall("messages: first message must use the user role")
-    return Call(
+    return WireCall(
         messages=_messages(value),
         model=value.model,
         temperature=value.temperature,
@@ -192,12 +192,12 @@ def count(body: bytes) -> bytes:
     return _encode({"input_tokens": sum(map(tokens, said))})
 
 
-def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
+def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
     """Return a Message object."""
     return _encode(_message(call, replies[0], name))
 
 
-def _message(call: Call, reply: Reply, name: str) -> dict[str, Any]:
+def _message(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
     text, refused = _words(reply), reply.finish_reason == "content_filter"
     value: dict[str, Any] = {
         "id": f"msg_{name}",
@@ -233,7 +233,7 @@ def _usage(reply: Reply) -> dict[str, int]:
     return {"input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens}
 
 
-def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+def events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     """Yield the answer as events: the message without content, its text in pieces, its end."""
     whole = _message(call, replies[0], name)
     begun = whole | {"content": [], "stop_reason": None, "usage": whole["usage"] | {"output_tokens": 0}}
@@ -257,7 +257,7 @@ def _event(kind: str, **fields: Any) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (kind.encode(), _encode({"type": kind, **fields}))
 
 
-def fault(struck: Fault, call: Call) -> Refusal:
+def fault(struck: Fault, call: WireCall) -> Refusal:
     """Return a transport fault in Anthropic's words, with Retry-After if it has seconds."""
     status, message = _FAULTS[struck.name]
     headers = {} if struck.seconds is None else {"Retry-After": str(math.ceil(struck.seconds))}

@@ -17,8 +17,8 @@ from edgen.simulator.gemini_fields import COUNTED, REQUEST, Fields, read_fields,
 from edgen.simulator.text import tokens
 from edgen.simulator.wire import (
     BadCall,
-    Call,
     Refusal,
+    WireCall,
     check_call,
     check_top_logprobs,
     decode,
@@ -124,14 +124,14 @@ _FAULTS = {
 }
 
 
-def read(body: bytes, model: str, *, stream: bool) -> Call:
+def read(body: bytes, model: str, *, stream: bool) -> WireCall:
     """Read a call from a body; the path gives model and streaming. Raises BadCall."""
     value = _read(body, REQUEST, _Body)
     generation = value.generation_config or _Generation()
     check_call(value.contents, generation.candidate_count, generation.max_output_tokens)
     check_top_logprobs(generation.logprobs)
     _refuse(generation)
-    return Call(
+    return WireCall(
         messages=_messages(value),
         model=model,
         seed=generation.seed,
@@ -251,12 +251,12 @@ def _said_otherwise(part: _Part) -> str:
     return "" if said is None else _encode(said).decode()
 
 
-def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
+def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
     """Return a GenerateContentResponse."""
     return _encode(_response(call, replies, name))
 
 
-def _response(call: Call, replies: Sequence[Reply], name: str) -> dict[str, Any]:
+def _response(call: WireCall, replies: Sequence[Reply], name: str) -> dict[str, Any]:
     value: dict[str, Any] = {"modelVersion": call.model, "responseId": name, "simulated": True}
     if _is_blocked(replies, name):
         value["promptFeedback"] = {"blockReason": "PROHIBITED_CONTENT"}
@@ -280,7 +280,7 @@ def _words(reply: Reply) -> str:
     return reply.refusal if reply.refusal and reply.finish_reason == "stop" else reply.text
 
 
-def _parts(call: Call, reply: Reply) -> list[dict[str, Any]]:
+def _parts(call: WireCall, reply: Reply) -> list[dict[str, Any]]:
     if call.tool and reply.finish_reason == "stop" and reply.refusal is None:
         return [{"functionCall": {"name": call.tool, "args": msgspec.Raw(reply.text.encode())}}]
     return [{"text": _words(reply)}]
@@ -295,7 +295,7 @@ def _candidate(index: int, reply: Reply, parts: list[dict[str, Any]], *, last: b
     return value
 
 
-def _logprobs(call: Call, said: Sequence[Token]) -> dict[str, Any]:
+def _logprobs(call: WireCall, said: Sequence[Token]) -> dict[str, Any]:
     """Return a candidate's log probabilities of these tokens; empty if not requested, or for a call."""
     if not said or call.tool:
         return {}
@@ -323,7 +323,7 @@ def _usage(replies: Sequence[Reply], completion: int | None = None) -> dict[str,
     }
 
 
-def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+def events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     """Yield GenerateContentResponse objects, one per piece of text, the last with finish reason and usage."""
     if not _is_blocked(replies, name):
         for i, reply in enumerate(replies):
@@ -341,7 +341,7 @@ def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     yield b"data: " + _encode(end) + b"\r\n\r\n"
 
 
-def _pieces(call: Call, reply: Reply) -> Iterator[tuple[dict[str, Any], Sequence[Token]]]:
+def _pieces(call: WireCall, reply: Reply) -> Iterator[tuple[dict[str, Any], Sequence[Token]]]:
     """Yield the parts of a stream with their tokens: a call comes whole."""
     (whole,) = _parts(call, reply)
     if "text" not in whole:
@@ -351,7 +351,7 @@ def _pieces(call: Call, reply: Reply) -> Iterator[tuple[dict[str, Any], Sequence
         yield {"text": text}, told
 
 
-def fault(struck: Fault, call: Call) -> Refusal:
+def fault(struck: Fault, call: WireCall) -> Refusal:
     """Return a transport fault in Google's words: the wait is in RetryInfo, not in a header."""
     status, word, message = _FAULTS[struck.name]
     details: list[dict[str, Any]] = []

@@ -18,8 +18,8 @@ from edgen.simulator.faults import Fault
 from edgen.simulator.wire import (
     MODEL,
     BadCall,
-    Call,
     Refusal,
+    WireCall,
     check_call,
     check_fields,
     check_top_logprobs,
@@ -144,7 +144,7 @@ _FAULTS: dict[str, tuple[int, str, str | None, str]] = {
 }
 
 
-def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa: ARG001
+def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # noqa: ARG001
     """Read a call from a body. Raises BadCall."""
     check_fields(body, _KNOWN, _ONLY)
     value = decode(_BODY, body)
@@ -152,7 +152,7 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa
     messages = tuple([Message(_ROLES[m.role], _text(m.content)) for m in value.messages])
     choices = 1 if value.n is None else value.n
     check_call(messages, choices, max_tokens)
-    return Call(
+    return WireCall(
         messages=messages,
         model=value.model,
         seed=value.seed,
@@ -209,7 +209,7 @@ def count(body: bytes) -> bytes:  # noqa: ARG001
     raise BadCall("Tokens cannot be counted here.")
 
 
-def _head(call: Call, name: str, kind: str) -> dict[str, Any]:
+def _head(call: WireCall, name: str, kind: str) -> dict[str, Any]:
     return {
         "id": f"chatcmpl-{name}",
         "object": kind,
@@ -220,11 +220,11 @@ def _head(call: Call, name: str, kind: str) -> dict[str, Any]:
     }
 
 
-def _finish(reply: Reply, call: Call) -> str:
+def _finish(reply: Reply, call: WireCall) -> str:
     return "tool_calls" if call.tool and reply.finish_reason == "stop" else reply.finish_reason
 
 
-def _tool_call(call: Call, reply: Reply, name: str) -> dict[str, Any]:
+def _tool_call(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
     function = {"name": call.tool, "arguments": reply.text}
     return {"index": 0, "id": f"call_{name}", "type": "function", "function": function}
 
@@ -236,7 +236,7 @@ def _usage(replies: Sequence[Reply]) -> dict[str, int]:
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
-def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
+def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
     """Return a chat.completion object."""
     value = _head(call, name, "chat.completion")
     value["choices"] = [
@@ -252,7 +252,7 @@ def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
     return _encode(value)
 
 
-def _said(call: Call, reply: Reply, name: str) -> dict[str, Any]:
+def _said(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
     if _withheld(reply):
         return {"content": None, "refusal": reply.refusal}
     if call.tool:
@@ -272,7 +272,7 @@ def _token(text: str, logprob: float) -> dict[str, Any]:
     return {"token": text, "bytes": list(text.encode()), "logprob": logprob}
 
 
-def _logprobs(call: Call, reply: Reply, tokens: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+def _logprobs(call: WireCall, reply: Reply, tokens: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """Return the log probabilities of the text, None if not requested. A call's arguments have none."""
     if call.top_logprobs is None:
         return None
@@ -286,7 +286,7 @@ def _withheld(reply: Reply) -> bool:
     return reply.refusal is not None and reply.finish_reason == "stop"
 
 
-def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+def events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     """Yield chat.completion.chunk objects, then [DONE]."""
     head = _head(call, name, "chat.completion.chunk")
     if call.include_usage:
@@ -312,7 +312,7 @@ def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-def fault(struck: Fault, call: Call) -> Refusal:
+def fault(struck: Fault, call: WireCall) -> Refusal:
     """Return a transport fault in OpenAI's words, with Retry-After if it has seconds."""
     status, kind, code, message = _FAULTS[struck.name]
     if struck.name == "404":

@@ -18,7 +18,7 @@ from edgen.simulator.text import tokens
 from edgen.simulator.wire import (
     MODEL,
     BadCall,
-    Call,
+    WireCall,
     check_call,
     check_fields,
     check_top_logprobs,
@@ -151,14 +151,14 @@ _AGAIN: dict[str, Any] = {
 }
 
 
-def read(body: bytes, model: str = "", *, stream: bool = False) -> Call:  # noqa: ARG001
+def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # noqa: ARG001
     """Read a call from a body. Raises BadCall."""
     check_fields(body, _KNOWN, _ONLY)
     value = decode(_BODY, body)
     messages = _messages(value)
     check_call(messages, 1, value.max_output_tokens)
     form = None if value.text is None else value.text.format
-    return Call(
+    return WireCall(
         messages=messages,
         model=value.model,
         temperature=value.temperature,
@@ -236,12 +236,12 @@ def count(body: bytes) -> bytes:
     return _encode({"object": "response.input_tokens", "input_tokens": said})
 
 
-def answer(call: Call, replies: Sequence[Reply], name: str) -> bytes:
+def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
     """Return a Response object."""
     return _encode(_response(call, replies[0], name))
 
 
-def _response(call: Call, reply: Reply, name: str) -> dict[str, Any]:
+def _response(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
     reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(reply.finish_reason)
     return {
         "id": f"resp_{name}",
@@ -260,7 +260,7 @@ def _response(call: Call, reply: Reply, name: str) -> dict[str, Any]:
     }
 
 
-def _output(call: Call, reply: Reply, name: str) -> list[dict[str, Any]]:
+def _output(call: WireCall, reply: Reply, name: str) -> list[dict[str, Any]]:
     """Return the items of an answer: an empty thought if effort was requested, then a call or a message."""
     reasoning = (call.repeated or _AGAIN)["reasoning"]
     items: list[dict[str, Any]] = []
@@ -302,7 +302,7 @@ def _usage(reply: Reply) -> dict[str, Any]:
 _Event = tuple[str, dict[str, Any]]
 
 
-def events(call: Call, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+def events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     """Yield the answer as events: the response without output, each item in pieces, the whole response."""
     for number, (kind, fields) in enumerate(_events(_response(call, replies[0], name))):
         value = _encode({"type": kind, "sequence_number": number, **fields})

@@ -23,7 +23,7 @@ SLOT = compile_later(r"\{([A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)?(?::l
 HEARD, KNOWLEDGE = "heard", "knowledge"
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PhraseAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An answer of a role to a turn that holds certain words."""
 
     to: Ways
@@ -43,7 +43,7 @@ class RolePhrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The steps after it; each is a text, or a list of texts of which one is drawn."""
     closes: Ways = ()
     """Ways to say its last turn."""
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[PhraseAnswer, ...] = ()
     """Answers to certain words, which come before the next step."""
 
 

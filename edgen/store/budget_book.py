@@ -47,28 +47,28 @@ CREATE TABLE leases (
 """
 
 
-class Used(NamedTuple):
+class BudgetUse(NamedTuple):
     """Tokens and picodollars."""
 
     tokens: int
     pico: int
 
-    def __add__(self, other: Used) -> Used:  # type: ignore[override]
-        return Used(self.tokens + other.tokens, self.pico + other.pico)
+    def __add__(self, other: BudgetUse) -> BudgetUse:  # type: ignore[override]
+        return BudgetUse(self.tokens + other.tokens, self.pico + other.pico)
 
-    def __sub__(self, other: Used) -> Used:
-        return Used(self.tokens - other.tokens, self.pico - other.pico)
+    def __sub__(self, other: BudgetUse) -> BudgetUse:
+        return BudgetUse(self.tokens - other.tokens, self.pico - other.pico)
 
     @property
-    def positive(self) -> Used:
+    def positive(self) -> BudgetUse:
         """These amounts, with 0 for negative ones."""
-        return Used(max(0, self.tokens), max(0, self.pico))
+        return BudgetUse(max(0, self.tokens), max(0, self.pico))
 
-    def covers(self, other: Used) -> bool:
+    def covers(self, other: BudgetUse) -> bool:
         return self.tokens >= other.tokens and self.pico >= other.pico
 
 
-ZERO = Used(0, 0)
+ZERO = BudgetUse(0, 0)
 _NO_CAP = 2**62
 
 
@@ -143,7 +143,7 @@ class BudgetBook:
 
     # -- leases
 
-    def lease(self, owner: str, day: str, need: Used, base: Used) -> Used | None:
+    def lease(self, owner: str, day: str, need: BudgetUse, base: BudgetUse) -> BudgetUse | None:
         """Reserve more for an owner, at least `need`. Return the additional amount, None if too little is
         left.
 
@@ -153,19 +153,21 @@ class BudgetBook:
             left = self._left(connection, day)
             if not left.covers(need):
                 return None
-            wish = Used(*(min(some * _CALLS, rest // _PART) for some, rest in zip(need, left, strict=True)))
-            grant = Used(*map(max, need, wish))
+            wish = BudgetUse(
+                *(min(some * _CALLS, rest // _PART) for some, rest in zip(need, left, strict=True))
+            )
+            grant = BudgetUse(*map(max, need, wish))
             row = connection.execute(
                 "SELECT tokens, pico, base_tokens, base_pico FROM leases WHERE owner = ?", (owner,)
             ).fetchone()
-            held, base = (Used(*row[:2]), Used(*row[2:])) if row else (ZERO, base)
+            held, base = (BudgetUse(*row[:2]), BudgetUse(*row[2:])) if row else (ZERO, base)
             values = (owner, day, *(held + grant), *base)
             connection.execute(
                 "INSERT OR REPLACE INTO leases VALUES (?,?,?,?,?,?,?)", (*values, _checksum(*values))
             )
         return grant
 
-    def end(self, owner: str, now_at: Used, base: Used | None = None) -> None:
+    def end(self, owner: str, now_at: BudgetUse, base: BudgetUse | None = None) -> None:
         """Settle the lease of an owner, if it has one, by the owner's spending; return the rest to the
         book. `base`: the owner's spending before the lease's day, None: as noted with it."""
         with self._open() as connection:
@@ -174,9 +176,9 @@ class BudgetBook:
             ).fetchone()
             if row is None:
                 return
-            used = (now_at - (Used(*row[1:]) if base is None else base)).positive
+            used = (now_at - (BudgetUse(*row[1:]) if base is None else base)).positive
             before = connection.execute("SELECT tokens, pico FROM spent WHERE day = ?", row[:1]).fetchone()
-            values = (row[0], *(used + Used(*(before or ZERO))))
+            values = (row[0], *(used + BudgetUse(*(before or ZERO))))
             connection.execute("INSERT OR REPLACE INTO spent VALUES (?,?,?,?)", (*values, _checksum(*values)))
             connection.execute("DELETE FROM leases WHERE owner = ?", (owner,))
 
@@ -192,13 +194,13 @@ class BudgetBook:
         """Return the current use of each cap."""
         return self.stands(self.day(time.time()))
 
-    def ahead(self, day: str) -> Used:
+    def ahead(self, day: str) -> BudgetUse:
         """Return what is noted for later days, by a clock that was ahead."""
         with self._open() as connection:
             return self._sum(connection, "day > ?", day)
 
     @staticmethod
-    def _sum(connection: sqlite3.Connection, condition: str, *values: object) -> Used:
+    def _sum(connection: sqlite3.Connection, condition: str, *values: object) -> BudgetUse:
         """Return what is spent and held on the days of a condition."""
         sums = [
             connection.execute(
@@ -207,7 +209,7 @@ class BudgetBook:
             ).fetchone()
             for table in ("spent", "leases")
         ]
-        return Used(*(sum(column) for column in zip(*sums, strict=True)))
+        return BudgetUse(*(sum(column) for column in zip(*sums, strict=True)))
 
     def _stands(self, connection: sqlite3.Connection, day: str) -> Iterator[Stand]:
         budget = self.budget
@@ -225,10 +227,10 @@ class BudgetBook:
                 name = f"tokens_per_{key}" if period else f"tokens_{key}"
                 yield Stand(name, False, period, used.tokens, tokens)
 
-    def _left(self, connection: sqlite3.Connection, day: str) -> Used:
+    def _left(self, connection: sqlite3.Connection, day: str) -> BudgetUse:
         stands = [*self._stands(connection, day)]
         tokens = min((one.left for one in stands if not one.money), default=_NO_CAP)
-        return Used(tokens, min((one.left for one in stands if one.money), default=_NO_CAP))
+        return BudgetUse(tokens, min((one.left for one in stands if one.money), default=_NO_CAP))
 
     # -- file
 

@@ -31,7 +31,7 @@ SPARSE = 2_000  # places up to which a value's set is kept as a list of them
 _CACHED = 64  # sets of values and ranges that were used last
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One conversation as lists show it."""
 
     id: str
@@ -54,13 +54,13 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     order: str = ""
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class IndexPage(msgspec.Struct, frozen=True, kw_only=True):
     """The entries of a page, how many match in all, and how often each facet's values occur among them. A
     facet with chosen values has the counts without its own choice. `cut`: only the first MOST_MATCHES that
     have the words."""
 
     total: int
-    entries: tuple[Entry, ...]
+    entries: tuple[IndexEntry, ...]
     facets: dict[str, list[tuple[str, int]]]
     cut: bool
 
@@ -114,7 +114,7 @@ class ConversationIndex:
         with explained(self._path), contextlib.closing(sqlite3.connect(address, uri=True)) as book:
             yield book
 
-    def find(self, query: Query, page: int, size: int) -> Found:
+    def find(self, query: Query, page: int, size: int) -> IndexPage:
         """Return one page of the entries that match, pages counted from 0."""
         with self._open() as book:
             searched, cut = self._search(book, query.words)
@@ -124,7 +124,7 @@ class ConversationIndex:
                 rest &= self._within(book, name, *ends)
             matching = functools.reduce(int.__and__, chosen.values(), rest)
             places = self._sorted(book, matching, query.order, page * size, size)
-            return Found(
+            return IndexPage(
                 total=matching.bit_count(),
                 entries=self._entries(book, places),
                 facets=self._facets(book, rest, chosen, query.facets),
@@ -206,11 +206,13 @@ class ConversationIndex:
             found += some_of(unknown, self.size, begin, count - len(found))
         return found
 
-    def _entries(self, book: sqlite3.Connection, places: list[int]) -> tuple[Entry, ...]:
-        fields = ", ".join(Entry.__struct_fields__)
+    def _entries(self, book: sqlite3.Connection, places: list[int]) -> tuple[IndexEntry, ...]:
+        fields = ", ".join(IndexEntry.__struct_fields__)
         marks = ", ".join("?" * len(places))
         rows = book.execute(f"SELECT n, {fields} FROM entries WHERE n IN ({marks})", places)  # noqa: S608 - ours
-        found = {n: Entry(**dict(zip(Entry.__struct_fields__, row, strict=True))) for n, *row in rows}
+        found = {
+            n: IndexEntry(**dict(zip(IndexEntry.__struct_fields__, row, strict=True))) for n, *row in rows
+        }
         return tuple(found[place] for place in places)
 
     def _facets(
@@ -272,7 +274,7 @@ class ConversationIndex:
             ).fetchone()
         return None if row is None else bytes(row[0])
 
-    def similar(self, identifier: str, most: int = 20) -> list[Entry]:
+    def similar(self, identifier: str, most: int = 20) -> list[IndexEntry]:
         """Return entries that may be near-duplicates of one: those that share at least half of the smallest
         hashes of their word 3-grams (Broder 1997), the most alike first."""
         with self._open() as book:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.store.conversation_index import MOST_LISTED, SPARSE, Entry, explained
+from edgen.store.conversation_index import MOST_LISTED, SPARSE, IndexEntry, explained
 
 _SCHEMA = """
 PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000;
@@ -62,7 +62,7 @@ class Indexed(msgspec.Struct, frozen=True, kw_only=True):
     """An entry to index: the text that is searched, the values of its facets, its numbers, and data that is
     kept with it. `said` is what is compared with others; empty: with nothing."""
 
-    entry: Entry
+    entry: IndexEntry
     text: str
     facets: Mapping[str, Iterable[str]] = {}
     numbers: Mapping[str, float] = {}
@@ -103,7 +103,7 @@ def write_index(path: Path, entries: Iterable[Indexed]) -> Iterator[int]:
 
 def _write_entry(book: sqlite3.Connection, n: int, one: Indexed) -> None:
     entry = one.entry
-    row = (n, *(getattr(entry, name) for name in Entry.__struct_fields__))
+    row = (n, *(getattr(entry, name) for name in IndexEntry.__struct_fields__))
     book.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
     book.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (n + 1, one.text))
     if one.body is not None:

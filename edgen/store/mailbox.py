@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS ends (
 );"""
 
 
-class Conversation(NamedTuple):
+class ConversationPlace(NamedTuple):
     """A conversation of the run: its arm, empty for a job without arms, scenario and task."""
 
     arm: str
@@ -48,11 +48,11 @@ class Conversation(NamedTuple):
     task: TaskId
 
     @classmethod
-    def of(cls, request: PersonRequest) -> Conversation:
+    def of(cls, request: PersonRequest) -> ConversationPlace:
         return cls(request.arm, request.address.scenario, request.address.task)
 
 
-class Waiting(NamedTuple):
+class WaitingRequest(NamedTuple):
     """A request without an answer. `seen`: it was shown to its person; `typed`: who began to write."""
 
     request: PersonRequest
@@ -60,7 +60,7 @@ class Waiting(NamedTuple):
     typed: bool
 
 
-class Given(NamedTuple):
+class MailboxAnswer(NamedTuple):
     """The answer to a request, and the game token of its seat, empty without one. `text` is None if the
     person left."""
 
@@ -68,14 +68,14 @@ class Given(NamedTuple):
     text: str | None
     person: str
     token: str
-    times: values.Given
+    times: values.AnswerTimes
 
 
 class Seat(NamedTuple):
     """A person's place in a sitting of a conversation. `token`: a word for the game, the same for all its
     seats."""
 
-    conversation: Conversation
+    conversation: ConversationPlace
     role: str
     person: str
     token: str
@@ -124,7 +124,7 @@ DROP TABLE old_ends;
 
     def put(self, request: PersonRequest, now: float) -> None:
         """Put a request in, unless it is there."""
-        place = _place(Conversation.of(request))
+        place = _place(ConversationPlace.of(request))
         row = (*place, request.key, request.role, as_json(request.together), as_json(request), now)
         with self._writing() as book:
             book.execute(
@@ -140,7 +140,7 @@ DROP TABLE old_ends;
         if not rows:
             return False, None
         text, *times = rows[0]
-        return True, None if text is None else PersonAnswer(text, values.Given(*times))
+        return True, None if text is None else PersonAnswer(text, values.AnswerTimes(*times))
 
     def version(self) -> int:
         """Return a number that changes whenever another process or connection changed the mailbox."""
@@ -160,11 +160,11 @@ DROP TABLE old_ends;
         with self._writing() as book:
             book.execute("UPDATE requests SET done = ? WHERE key = ? AND done IS NULL", (now, key))
 
-    def has_left(self, conversation: Conversation, role: str) -> bool:
+    def has_left(self, conversation: ConversationPlace, role: str) -> bool:
         """Return whether the person of a role left a conversation that has not ended since."""
         return bool(self._read(f"{_LEFT} AND NOT EXISTS ({_ENDED})", *_place(conversation), role))
 
-    def end(self, conversation: Conversation, now: float) -> None:
+    def end(self, conversation: ConversationPlace, now: float) -> None:
         """Note that nothing more is asked about a conversation."""
         with self._writing() as book:
             book.execute(
@@ -184,21 +184,21 @@ DROP TABLE old_ends;
             or self._read(f"{_LEFT} AND sitting = ?", *place, seat.role, seat.sitting)
         )
 
-    def waiting(self, role: str) -> list[Waiting]:
+    def waiting(self, role: str) -> list[WaitingRequest]:
         """Return the requests to a role without an answer, the oldest first."""
         rows = self._read(
             f"SELECT {_WAITING} FROM requests WHERE role = ? AND done IS NULL ORDER BY n",  # noqa: S608
             role,
         )
-        return [Waiting(_decode(request), bool(seen), bool(typed)) for request, seen, typed in rows]
+        return [WaitingRequest(_decode(request), bool(seen), bool(typed)) for request, seen, typed in rows]
 
-    def request(self, seat: Seat) -> Waiting | None:
+    def request(self, seat: Seat) -> WaitingRequest | None:
         """Return the request that waits for a seat; None if none does."""
         rows = self._read(
             f"SELECT {_WAITING} FROM requests WHERE {_OF_SEAT} AND done IS NULL ORDER BY n LIMIT 1",  # noqa: S608
             *_seated(seat),
         )
-        return Waiting(_decode(rows[0][0]), *map(bool, rows[0][1:])) if rows else None
+        return WaitingRequest(_decode(rows[0][0]), *map(bool, rows[0][1:])) if rows else None
 
     def last(self, seat: Seat) -> tuple[PersonRequest, str | None] | None:
         """Return the last request of a seat that is done, and its answer; None before the first."""
@@ -233,14 +233,14 @@ DROP TABLE old_ends;
             )
             return done.rowcount == 1
 
-    def given(self) -> list[Given]:
+    def given(self) -> list[MailboxAnswer]:
         """Return all requests that are done, in the order in which they were put in."""
         rows = self._read(
             f"SELECT request, answer, coalesce(requests.person, seats.person, ''), coalesce(token, ''), {_TIMES}"  # noqa: S608
             " FROM requests LEFT JOIN seats USING (arm, scenario, task, sitting, role) WHERE done IS NOT NULL ORDER BY n"
         )
         return [
-            Given(_decode(request), text, person, token, values.Given(*times))
+            MailboxAnswer(_decode(request), text, person, token, values.AnswerTimes(*times))
             for request, text, person, token, *times in rows
         ]
 
@@ -368,13 +368,13 @@ def is_desk(folder: Path) -> bool:
     return folder.name.endswith(_DESK) and (folder / "people").is_dir()
 
 
-def _place(conversation: Conversation) -> tuple[str, int, str]:
+def _place(conversation: ConversationPlace) -> tuple[str, int, str]:
     """Return the columns that say which conversation."""
     return conversation.arm, conversation.scenario, as_json(conversation.task)
 
 
-def _conversation(arm: str, scenario: int, task: str) -> Conversation:
-    return Conversation(arm, scenario, msgspec.json.decode(task))
+def _conversation(arm: str, scenario: int, task: str) -> ConversationPlace:
+    return ConversationPlace(arm, scenario, msgspec.json.decode(task))
 
 
 def _seated(seat: Seat) -> tuple[str, int, str, str, int]:

@@ -56,7 +56,7 @@ class Invitation(NamedTuple):
     revoked: float | None
 
 
-class Answer(NamedTuple):
+class UnitAnswer(NamedTuple):
     """One person's answer to one unit. `value`: None for an answer that was withdrawn. `shown`: what the
     person saw, such as the order of two sides. `seconds`: between page and answer; None if the
     page did not count them."""
@@ -223,7 +223,7 @@ class People(SharedBook):
             )
             return done.rowcount == 1
 
-    def answers(self, task: str, person: str | None = None, after: int = 0) -> list[Answer]:
+    def answers(self, task: str, person: str | None = None, after: int = 0) -> list[UnitAnswer]:
         """Return all answers to a task after number `after`, in the order in which they were given; of one
         person, or of all."""
         rows = self._read(
@@ -234,11 +234,11 @@ class People(SharedBook):
             after,
         )
         return [
-            Answer(n, task, unit, who, _value(value), _value(shown), seconds, at)
+            UnitAnswer(n, task, unit, who, _value(value), _value(shown), seconds, at)
             for n, task, unit, who, value, shown, seconds, at in rows
         ]
 
-    def latest(self, task: str, person: str | None = None) -> dict[tuple[str, str], Answer]:
+    def latest(self, task: str, person: str | None = None) -> dict[tuple[str, str], UnitAnswer]:
         """Return the answer that counts, by unit and person; withdrawn ones are left out."""
         found = {(one.unit, one.person): one for one in self.answers(task, person)}
         return {key: one for key, one in found.items() if one.value is not None}

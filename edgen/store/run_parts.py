@@ -32,7 +32,7 @@ class AcceptedConversation(msgspec.Struct, frozen=True):
     labels: LabelsByLayer = {}
 
 
-class Compared(msgspec.Struct, frozen=True):
+class ComparedPair(msgspec.Struct, frozen=True):
     """A line of pairs.jsonl with its two conversations."""
 
     pair: Pair

@@ -51,7 +51,7 @@ from edgen.store.ordered_lines import MOST
 from edgen.store.pairs_file import read_pairs, read_pairs_between
 from edgen.store.run_facts import describe_selection, noted_of
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_parts import AcceptedConversation, Compared, RunRange, cut_plan, require_order
+from edgen.store.run_parts import AcceptedConversation, ComparedPair, RunRange, cut_plan, require_order
 
 
 class RunReader(contextlib.AbstractContextManager["RunReader"]):
@@ -299,7 +299,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
                 layers.finish()
                 self.stale_labels.update(layers.left_out)
 
-    def compared(self) -> Iterator[Compared]:
+    def compared(self) -> Iterator[ComparedPair]:
         """Yield every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if the
         run was remade or has grown since, which could change the judged texts and their sides."""
         for pair in self.pairs():
@@ -307,7 +307,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             scenario = self.scenario(pair.scenario)
             if texts_digest(a, b) != pair.texts or self.split(scenario) != pair.split:
                 raise self._changed(f"pair {pair.id}")
-            yield Compared(pair, a, b, scenario)
+            yield ComparedPair(pair, a, b, scenario)
 
     def _side_of(self, pair: Pair, side: Side) -> Candidate:
         if (arm := side.arm or "") not in self._arms:

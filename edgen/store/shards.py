@@ -31,7 +31,7 @@ SideName = Literal["train", "test"]
 Planned = tuple[str, SideName, int]  # a file's name, its side, its number of records
 
 
-class Counts(msgspec.Struct, frozen=True):
+class SplitCounts(msgspec.Struct, frozen=True):
     """Records per side."""
 
     train: int
@@ -52,11 +52,11 @@ class Manifest(msgspec.Struct, frozen=True):
     """The needed fields of a manifest; others are ignored."""
 
     layout: dict[str, Any]
-    counts: Counts
+    counts: SplitCounts
     files: tuple[ShardFile, ...]
 
 
-def _plan_files(counts: Counts, shards: Shards) -> list[Planned]:
+def _plan_files(counts: SplitCounts, shards: Shards) -> list[Planned]:
     """Return every file: ED's names, sizes that differ by at most one. A single test file has no number in
     its name, as in ED."""
     files: list[Planned] = []
@@ -75,7 +75,7 @@ def _plan_files(counts: Counts, shards: Shards) -> list[Planned]:
 def write_shards(
     folder: Path,
     records: Iterable[tuple[bool, bytes]],
-    counts: Counts,
+    counts: SplitCounts,
     shards: Shards,
     describe: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -202,7 +202,9 @@ def _difference(folder: Path, file: ShardFile) -> str | None:
     return None
 
 
-def digest_shards(records: Iterable[tuple[bool, bytes]], counts: Counts, shards: Shards) -> list[ShardFile]:
+def digest_shards(
+    records: Iterable[tuple[bool, bytes]], counts: SplitCounts, shards: Shards
+) -> list[ShardFile]:
     """Return what `write_shards` would list for the same arguments, without writing. Raises ValueError as it
     does."""
     plan = _plan_files(counts, shards)
@@ -305,7 +307,9 @@ class _SideFiles:
         self.parts.append(_List(self._begin(self._plan[len(self.parts)][0])))
 
 
-def _describe_files(counts: Counts, files: list[ShardFile], describe: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_files(
+    counts: SplitCounts, files: list[ShardFile], describe: Mapping[str, Any]
+) -> dict[str, Any]:
     own = {"layout": LAYOUT, "counts": msgspec.to_builtins(counts), "files": msgspec.to_builtins(files)}
     if taken := own.keys() & describe.keys():
         raise ValueError(f"the manifest's own keys cannot be described: {sorted(taken)}")

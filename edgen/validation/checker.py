@@ -68,7 +68,7 @@ class _Kept:
                 self.more[finding.kind] += 1
 
 
-class Ids:
+class SeenIds:
     """The ids seen so far, with the first place of each: digests and numbers, about 27 bytes an id."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ def own_id(record: Any) -> str | None:
     return identifier if isinstance(identifier, str) else None
 
 
-class Layout(Protocol):
+class RecordLayout(Protocol):
     """The questions of a checker about a layout of records."""
 
     def schema_of(self, record: Any) -> str:
@@ -138,12 +138,12 @@ class Checker:
     """A checker of a data set's files that also finds repeated ids across them."""
 
     def __init__(
-        self, layout_of: Callable[[Any], tuple[Layout, str | None]] = lambda _: (PlainLayout(), None)
+        self, layout_of: Callable[[Any], tuple[RecordLayout, str | None]] = lambda _: (PlainLayout(), None)
     ) -> None:
         """Set up the checks: `layout_of` returns the layout of a decoded record, and the problem of having
         it among the others, if there is one."""
         self._layout_of = layout_of
-        self._ids = Ids()
+        self._ids = SeenIds()
 
     def file(self, path: str, records: Iterable[Piece], vocabulary: Vocabulary | None = None) -> FileReport:
         """Return the report on the records of one file, called `path` in it."""

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import END_MARKER, ROLES
-from edgen.validation.checker import Ids, decode, own_id, problems
+from edgen.validation.checker import SeenIds, decode, own_id, problems
 from edgen.validation.findings import Vocabulary
 from edgen.validation.schema import CONVERSATION
 from edgen.validation.speech import clean_fully
@@ -39,7 +39,7 @@ class Fixed(msgspec.Struct, frozen=True):
     changes: tuple[Change, ...]
 
 
-class LeftOut(msgspec.Struct, frozen=True):
+class IrreparableRecord(msgspec.Struct, frozen=True):
     """An irreparable record, and the reason."""
 
     reason: str
@@ -51,30 +51,32 @@ class Fixer:
     def __init__(self, schema_of: Callable[[Any], str]) -> None:
         """Set up the fixer: `schema_of` names the schema of a decoded record."""
         self._schema_of = schema_of
-        self._ids = Ids()
+        self._ids = SeenIds()
 
     def file(
         self, path: str, records: Iterable[Piece], vocabulary: Vocabulary | None = None
-    ) -> Iterator[Fixed | LeftOut]:
+    ) -> Iterator[Fixed | IrreparableRecord]:
         """Yield the result for each record of a file, in order."""
         for number, piece in enumerate(records):
             try:
                 record = decode(piece.raw)
                 result = fix(record, vocabulary, self._schema_of(record))
             except ValueError as problem:
-                result = LeftOut(str(problem))
+                result = IrreparableRecord(str(problem))
             if isinstance(result, Fixed) and (
                 repeated := self._ids.repeated(own_id(result.record), path, number)
             ):
-                result = LeftOut(f"$.id: {repeated}")
+                result = IrreparableRecord(f"$.id: {repeated}")
             yield result
 
 
-def fix(record: Any, vocabulary: Vocabulary | None = None, schema: str = CONVERSATION) -> Fixed | LeftOut:
+def fix(
+    record: Any, vocabulary: Vocabulary | None = None, schema: str = CONVERSATION
+) -> Fixed | IrreparableRecord:
     """Return the repaired copy of one decoded record. This is idempotent."""
     if not _has_turns(record):
         reason = _first_error(record, vocabulary, schema)
-        return LeftOut(reason or "it has no list of turns with a role and a text")
+        return IrreparableRecord(reason or "it has no list of turns with a role and a text")
     turns, changes, speaker = _turns(record["conversation"])
     fixed = {**record, "conversation": turns}
     if turns:
@@ -85,7 +87,7 @@ def fix(record: Any, vocabulary: Vocabulary | None = None, schema: str = CONVERS
             if after != before:
                 changes.append(Change("$.ended_by", ("ended_by",), before, after))
     reason = _first_error(fixed, vocabulary, schema)
-    return LeftOut(reason) if reason else Fixed(fixed, tuple(changes))
+    return IrreparableRecord(reason) if reason else Fixed(fixed, tuple(changes))
 
 
 def _has_turns(record: Any) -> bool:

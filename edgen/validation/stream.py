@@ -82,7 +82,7 @@ def pieces(file: IO[bytes], source: str, recognizes: Recognizes | None = None) -
 
     Raises DataError with the position of what is wrong.
     """
-    window = Window(file, source)
+    window = TextWindow(file, source)
     first = window.next()
     if first == "[":
         yield from _elements(window)
@@ -99,7 +99,7 @@ def pieces(file: IO[bytes], source: str, recognizes: Recognizes | None = None) -
         )
 
 
-class Window:
+class TextWindow:
     """A window that slides over a UTF-8 text. `at` is the place in `text` up to which everything is read.
     Places of a look ahead are counted from there: reading on moves `text`."""
 
@@ -250,7 +250,7 @@ class Window:
         )
 
 
-def _piece(window: Window, key: str | None = None, *, line: bool = False) -> Piece:
+def _piece(window: TextWindow, key: str | None = None, *, line: bool = False) -> Piece:
     """Read one value as a record."""
     window.next()
     number = window.place(window.at)[0]
@@ -260,7 +260,7 @@ def _piece(window: Window, key: str | None = None, *, line: bool = False) -> Pie
     return Piece(raw, key, number)
 
 
-def _elements(window: Window) -> Iterator[Piece]:
+def _elements(window: TextWindow) -> Iterator[Piece]:
     """Yield the elements of a list, and read its end."""
     window.take("[")
     if window.next() == "]":
@@ -272,7 +272,7 @@ def _elements(window: Window) -> Iterator[Piece]:
             return
 
 
-def _lines(window: Window) -> Iterator[Piece]:
+def _lines(window: TextWindow) -> Iterator[Piece]:
     """Yield the values of JSON Lines; or one value, which may have several lines."""
     first = _piece(window)
     yield first
@@ -286,13 +286,13 @@ def _lines(window: Window) -> Iterator[Piece]:
         yield _piece(window, line=not several)
 
 
-def _members_of_all(window: Window, depth: int) -> Iterator[Piece]:
+def _members_of_all(window: TextWindow, depth: int) -> Iterator[Piece]:
     """Yield the records at a depth in objects, one object after the other."""
     while window.next():
         yield from _members(window, depth)
 
 
-def _members(window: Window, depth: int, before: str = "") -> Iterator[Piece]:
+def _members(window: TextWindow, depth: int, before: str = "") -> Iterator[Piece]:
     window.take("{")
     if window.next() == "}":
         window.at += 1
@@ -311,7 +311,7 @@ def _members(window: Window, depth: int, before: str = "") -> Iterator[Piece]:
             return
 
 
-def _depth(window: Window, recognizes: Recognizes, most: int = 2) -> int:
+def _depth(window: TextWindow, recognizes: Recognizes, most: int = 2) -> int:
     """Return how many objects are around the first record: 0 for a single record, 1 for records by their
     ids. Nothing counts as read."""
     begins = [0]
@@ -327,7 +327,7 @@ def _depth(window: Window, recognizes: Recognizes, most: int = 2) -> int:
     return 0
 
 
-def _first_object(window: Window, begin: int) -> int | None:
+def _first_object(window: TextWindow, begin: int) -> int | None:
     """Return the place of the first value of the object at `begin`, leaving out empty objects, if it is an
     object."""
     place = window.skip(begin + 1)

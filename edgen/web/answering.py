@@ -21,14 +21,14 @@ from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 from edgen.web.tasks import Own, Queue, RunUnits, Setup, base_of, own_answers, setup_of, skip_of
 
-QUEUES = web.AppKey("queues", dict[tuple[str, str], "Asked"])
+QUEUES = web.AppKey("queues", dict[tuple[str, str], "PeopleTask"])
 _UNSTORED = "This answer could not be stored. Go back and send it again, or tell the person who invited you."
 _FORM = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _LONGEST_REASON = 300
 _LONGEST_TIME = 86_400.0  # seconds
 
 
-class Asked(NamedTuple):
+class PeopleTask(NamedTuple):
     """A task that people answer in a run."""
 
     people: People
@@ -36,7 +36,7 @@ class Asked(NamedTuple):
     queue: Queue
 
 
-class Asking(NamedTuple):
+class TaskKind(NamedTuple):
     """A kind of task. `units` finds the units of a task in the runs that it is about; `shown` returns what a
     template needs of a unit's content for a person; `read` returns the answer in a form, and what the person
     saw. It raises UsageError."""
@@ -59,10 +59,10 @@ class Asking(NamedTuple):
 
 
 class _Pages:
-    def __init__(self, asking: Asking) -> None:
+    def __init__(self, asking: TaskKind) -> None:
         self._asking = asking
 
-    def _asked(self, request: web.Request) -> tuple[Asked, Invitation]:
+    def _asked(self, request: web.Request) -> tuple[PeopleTask, Invitation]:
         """Return the task of the visitor. Raises HTTPForbidden if it is another kind of task, HTTPConflict
         where it cannot be read now."""
         visitor: Visitor = request[VISITOR]
@@ -80,7 +80,7 @@ class _Pages:
                 units = self._asking.units(request.app[SOURCES].together(run, setup.against), setup)
             except EdgenError:  # whose words name places of this machine
                 raise web.HTTPConflict(text=NOT_NOW) from None
-            known[place] = Asked(people, units, Queue(people, invitation.task, units))
+            known[place] = PeopleTask(people, units, Queue(people, invitation.task, units))
         return known[place], invitation
 
     async def show(self, request: web.Request) -> web.StreamResponse:
@@ -161,7 +161,7 @@ class _Pages:
         return _to(f"/{self._asking.word}")
 
 
-def _progress(asked: Asked, own: Own, setup: Setup) -> dict[str, Any]:
+def _progress(asked: PeopleTask, own: Own, setup: Setup) -> dict[str, Any]:
     return {
         "answered": own.answered,
         "can_undo": bool(own.latest),

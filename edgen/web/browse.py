@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlencode
 import msgspec
 from aiohttp import web
 
-from edgen.store.conversation_index import ConversationIndex, Found, NumberFacts, Query
+from edgen.store.conversation_index import ConversationIndex, IndexPage, NumberFacts, Query
 from edgen.web.answers import html_page, source_of
 from edgen.web.guard import problem_page
 from edgen.web.rendering import render
@@ -92,7 +92,7 @@ def address(query: Query, page: int = 0) -> str:
     return f"?{urlencode(pairs_of(query, page))}"
 
 
-def browse_facts(index: ConversationIndex, query: Query, page: int, found: Found) -> dict[str, Any]:
+def browse_facts(index: ConversationIndex, query: Query, page: int, found: IndexPage) -> dict[str, Any]:
     """Return what the list shows, as plain values."""
     pages = max(1, -(-found.total // PAGE))
     return {

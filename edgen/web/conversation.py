@@ -21,7 +21,7 @@ from edgen.space import load_space
 from edgen.store.layers import LabelsByLayer
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import NO_RUN, SOURCES, html_page, run_of, source_of
-from edgen.web.marks import Part, differences, parts_of_reply
+from edgen.web.marks import TextMark, differences, parts_of_reply
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedFiles, IndexedRun
 
@@ -176,7 +176,7 @@ def _facts(
                 "number": place + 1,
                 "role": turn.role,
                 "side": speakers.index(turn.role) % _SIDES,
-                "parts": [Part(turn.text)],
+                "parts": [TextMark(turn.text)],
                 "text": turn.text,
                 "labels": [*turn.labels, *_labels_at(labels, place)],
                 "data": _rows(turn.data),
@@ -298,7 +298,7 @@ def mark_differences(shown: Sequence[dict[str, Any]]) -> None:
 
 
 def _mark(
-    turns: Sequence[dict[str, Any]], others: Sequence[str], compare: Callable[[str, str], list[Part]]
+    turns: Sequence[dict[str, Any]], others: Sequence[str], compare: Callable[[str, str], list[TextMark]]
 ) -> None:
     if not others:
         return

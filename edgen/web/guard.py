@@ -92,7 +92,7 @@ class Visitor(NamedTuple):
 VISITOR = web.RequestKey("visitor", Visitor)
 
 
-class Guard:
+class PageGuard:
     """A guard, whose `admit` is a middleware. `key` is the owner's, for the link that opens the pages.
 
     `host` is what the server listens on; `allowed` are further names that it answers to.

@@ -25,7 +25,7 @@ from edgen.evaluation.sample import Sample, Words, cut
 from edgen.families.base import record_id
 from edgen.families.reader import DataSetReader
 from edgen.space import Space
-from edgen.store.conversation_index import Entry
+from edgen.store.conversation_index import IndexEntry
 from edgen.store.conversation_index_writer import Indexed, write_index
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_parts import AcceptedConversation
@@ -39,7 +39,7 @@ _SIZES = ("turns", "words")  # of a conversation, which entries have anyway
 _OWN_SIZES = frozenset(f"lengths.{name}" for name in _SIZES)
 
 
-class Report(msgspec.Struct, frozen=True, omit_defaults=True):
+class IndexingReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """A line of the process: its progress, or what is wrong."""
 
     done: int = 0
@@ -145,7 +145,7 @@ def _refused(reader: RunReader, arm: str, view: LedgerReader) -> Iterator[Indexe
         facets |= {"outcome": [str(status.value)], "reason": [reason or "unknown"]}
         if arm:
             facets["arm"] = [arm]
-        entry = Entry(
+        entry = IndexEntry(
             id=record_id(name, index, task),
             title=title_of(scenario),
             preview=_preview(text),
@@ -200,7 +200,7 @@ def index_sample(
     sizes: dict[str, float] = {"turns": len(sample.turns), "words": size}
     if sample.probability is not None:
         sizes["probability"] = sample.probability
-    entry = Entry(
+    entry = IndexEntry(
         id=sample.id,
         title=title_of(sample.scenario) or sample.id,
         preview=_preview(sample.turns[0].text) if sample.turns else "",
@@ -246,16 +246,16 @@ def main(kind: str, path: str, index: str) -> None:
     entries = (entries_of_run if kind == "run" else entries_of_files)(Path(path), plan)
     try:
         for done in write_index(part, entries):
-            _tell(Report(done, sum(plan)))
+            _tell(IndexingReport(done, sum(plan)))
         part.replace(index)
     except (EdgenError, OSError) as problem:
         if not isinstance(problem, BrokenPipeError):
-            _tell(Report(problem=safe(str(problem))))
+            _tell(IndexingReport(problem=safe(str(problem))))
     finally:
         part.unlink(missing_ok=True)
 
 
-def _tell(report: Report) -> None:
+def _tell(report: IndexingReport) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
     sys.stdout.buffer.flush()
 

@@ -25,7 +25,7 @@ from edgen.runtime.control import Control
 from edgen.runtime.key_consent import Trust
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class ProcessLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """A question that wants a yes or no, or the sentence that a run ended with; `ok` if all was made."""
 
     question: str | None = None
@@ -43,7 +43,7 @@ def main(job: str, folder: str, overrides: Sequence[str]) -> None:
         ended: BaseException | None = made.ended
     except (EdgenError, OSError) as problem:
         ended = problem
-    _tell(Line(ended="" if ended is None else safe(str(ended)), ok=ended is None))
+    _tell(ProcessLine(ended="" if ended is None else safe(str(ended)), ok=ended is None))
 
 
 @contextlib.contextmanager
@@ -54,11 +54,11 @@ def _signals(on_signal: Callable[[int], None]) -> Iterator[None]:
 
 def _ask(question: str) -> bool:
     """Return a person's yes or no."""
-    _tell(Line(question=safe(question)))
+    _tell(ProcessLine(question=safe(question)))
     return sys.stdin.readline().strip() == "yes"
 
 
-def _tell(line: Line) -> None:
+def _tell(line: ProcessLine) -> None:
     with contextlib.suppress(OSError):  # nobody listens any more; the run goes on
         sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
         sys.stdout.buffer.flush()

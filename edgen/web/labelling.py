@@ -14,10 +14,9 @@ from edgen.annotation.pages import LabelUnit, label_units, task_of
 from edgen.config.label_set import LabelSet
 from edgen.core.errors import RunError, UsageError
 from edgen.core.values import Turn
-from edgen.protocols.labelled_units import Asking as Labels
-from edgen.protocols.labelled_units import said_digest
+from edgen.protocols.labelled_units import LabellingTask, said_digest
 from edgen.store.run_reader import RunReader
-from edgen.web.answering import Asking
+from edgen.web.answering import TaskKind
 from edgen.web.faces import Face
 from edgen.web.sources import IndexedRun
 from edgen.web.tasks import RunUnits, Setup
@@ -32,11 +31,11 @@ def _tasks(run: IndexedRun) -> Sequence[str]:
     return [task for task in known if task.startswith("label ")]
 
 
-def _labels_of(setup: Setup) -> Labels:
+def _labels_of(setup: Setup) -> LabellingTask:
     if setup.labels is None:
         raise UsageError("This task has no label set; start the server with --label again.")
     labels = msgspec.convert(setup.labels, LabelSet)
-    return Labels(labels=labels, unit="conversation" if setup.whole else "turn")
+    return LabellingTask(labels=labels, unit="conversation" if setup.whole else "turn")
 
 
 def _units(runs: Sequence[IndexedRun], setup: Setup) -> RunUnits[LabelUnit, tuple[Turn, ...]]:
@@ -106,7 +105,7 @@ def set_up(
     """Return the settings of labelling a run. Raises UsageError where the layer is of something else or no
     unit can carry the labels, DataError for the file of known answers."""
     whole = before.whole if unit is None else unit == "conversation"
-    asking = Labels(labels=labels, unit="conversation" if whole else "turn")
+    asking = LabellingTask(labels=labels, unit="conversation" if whole else "turn")
     LayerFolder(reader.rundir, labels.name).require_same(asking)
     if next(label_units(reader, asking), None) is None:
         raise UsageError(
@@ -120,7 +119,7 @@ def set_up(
     return msgspec.structs.replace(before, labels=msgspec.to_builtins(labels), whole=whole, known=right)
 
 
-LABELLING = Asking("label", "label.html.j2", _units, _shown, _read)
+LABELLING = TaskKind("label", "label.html.j2", _units, _shown, _read)
 
 
 def _hint(run: IndexedRun, task: str) -> str:

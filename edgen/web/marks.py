@@ -18,7 +18,7 @@ _QUOTED = re.compile(r"“([^”]+)”|\"([^\"]+)\"|'([^']{3,})'|:\s+(.+)$", re.
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
-class Part(msgspec.Struct, frozen=True):
+class TextMark(msgspec.Struct, frozen=True):
     """A part of a text. `kind`: plain, read (`turn` is its number, from 1), reason, added or removed."""
 
     text: str
@@ -33,10 +33,10 @@ class _Span(msgspec.Struct, frozen=True):
     turn: int | None = None
 
 
-def parts_of_reply(raw: str, turns: Sequence[str], reason: str | None, detail: str | None) -> list[Part]:
+def parts_of_reply(raw: str, turns: Sequence[str], reason: str | None, detail: str | None) -> list[TextMark]:
     """Return a raw reply in parts: those that became turns, and what its rejection speaks of."""
     if len(raw) > _MOST_RAW:
-        return [Part(raw)]
+        return [TextMark(raw)]
     spans = [*_read_spans(raw, turns)]
     if reason is not None:
         spans += _reason_spans(raw, reason, detail or "")
@@ -70,9 +70,9 @@ def _reason_spans(raw: str, reason: str, detail: str) -> list[_Span]:
     return []
 
 
-def _cut(text: str, spans: Iterable[_Span]) -> list[Part]:
+def _cut(text: str, spans: Iterable[_Span]) -> list[TextMark]:
     """Return a text in parts. Where spans overlap, reasons come before what was read."""
-    parts: list[Part] = []
+    parts: list[TextMark] = []
     at = 0
     reasons = [one for one in spans if one.kind == "reason"]
     chosen = reasons + [
@@ -84,24 +84,24 @@ def _cut(text: str, spans: Iterable[_Span]) -> list[Part]:
         if one.begin < at:
             continue
         if one.begin > at:
-            parts.append(Part(text[at : one.begin]))
-        parts.append(Part(text[one.begin : one.end], one.kind, one.turn))
+            parts.append(TextMark(text[at : one.begin]))
+        parts.append(TextMark(text[one.begin : one.end], one.kind, one.turn))
         at = one.end
     if at < len(text) or not parts:
-        parts.append(Part(text[at:]))
+        parts.append(TextMark(text[at:]))
     return parts
 
 
-def differences(text: str, other: str, kind: str) -> list[Part]:
+def differences(text: str, other: str, kind: str) -> list[TextMark]:
     """Return a text in parts: words that are not in the other text in this order are of the kind."""
     if text == other:
-        return [Part(text)]
+        return [TextMark(text)]
     mine, theirs = _WORDS.findall(text), _WORDS.findall(other)
     if len(mine) + len(theirs) > _MOST_WORDS:
-        return [Part(text, kind)]
-    parts: list[Part] = []
+        return [TextMark(text, kind)]
+    parts: list[TextMark] = []
     matcher = difflib.SequenceMatcher(None, theirs, mine, autojunk=False)
     for how, _, _, begin, end in matcher.get_opcodes():
         if begin < end:
-            parts.append(Part("".join(mine[begin:end]), "plain" if how == "equal" else kind))
-    return parts or [Part(text)]
+            parts.append(TextMark("".join(mine[begin:end]), "plain" if how == "equal" else kind))
+    return parts or [TextMark(text)]

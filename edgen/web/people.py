@@ -13,7 +13,7 @@ from aiohttp import web
 from edgen.config import load_job
 from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.runtime.players import role_of
-from edgen.store.mailbox import Conversation, Mailbox, has_mailbox
+from edgen.store.mailbox import ConversationPlace, Mailbox, has_mailbox
 from edgen.store.people import Invitation, People
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import html_page, run_of
@@ -153,7 +153,7 @@ def _answers(run: IndexedRun) -> Iterator[dict[str, Any]]:
         with Mailbox(run.path) as mailbox:
             own = run_name(run)
             for one in mailbox.given():
-                arm, scenario, task = Conversation.of(one.request)
+                arm, scenario, task = ConversationPlace.of(one.request)
                 name = f"{own}.{arm}" if arm else own
                 yield {
                     "conversation": record_id(name, scenario, task) if isinstance(task, int) else None,

@@ -22,8 +22,8 @@ from edgen.core.errors import RunError, UsageError
 from edgen.core.person_requests import PersonRequest
 from edgen.providers.human.config import HumanConfig
 from edgen.runtime.players import Paper, answered_by, paper_after, paper_before, players_of, role_of, task_of
-from edgen.store.mailbox import Mailbox, Seat, Waiting
-from edgen.store.people import Answer
+from edgen.store.mailbox import Mailbox, Seat, WaitingRequest
+from edgen.store.people import UnitAnswer
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import html_page
 from edgen.web.faces import Face
@@ -62,7 +62,7 @@ class _Stage(NamedTuple):
 
     state: str
     seat: Seat | None = None
-    waiting: Waiting | None = None
+    waiting: WaitingRequest | None = None
     paper: Paper | None = None
 
 
@@ -101,7 +101,7 @@ def _player(request: web.Request) -> _Player:
     return _Player(visitor.run, visitor.invitation.person, role, visitor.run.mailbox())
 
 
-def _answered(player: _Player) -> dict[str, Answer]:
+def _answered(player: _Player) -> dict[str, UnitAnswer]:
     return answered_by(player.run.people(), player.role, player.person)
 
 

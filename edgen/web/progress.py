@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from edgen.core.errors import EdgenError
 from edgen.families.base import read_record_id
-from edgen.store.mailbox import Conversation, Given
-from edgen.store.people import Answer, People
+from edgen.store.mailbox import ConversationPlace, MailboxAnswer
+from edgen.store.people import People, UnitAnswer
 from edgen.store.votes import is_vote
 from edgen.web.tasks import KNOWN, REPEAT, base_of, setup_of
 
@@ -57,21 +57,21 @@ def progress_of(people: People, task: str) -> Progress:
     )
 
 
-def played(given: Iterable[Given]) -> dict[str, list[dict[str, Any]]]:
+def played(given: Iterable[MailboxAnswer]) -> dict[str, list[dict[str, Any]]]:
     """Return figures of the people who played each role: conversations, answers, seconds an answer, and how
     often the person left."""
-    by: dict[str, dict[str, list[Given]]] = {}
+    by: dict[str, dict[str, list[MailboxAnswer]]] = {}
     for one in given:
         if one.person:
             by.setdefault(one.request.role, {}).setdefault(one.person, []).append(one)
     return {role: [_player(name, own) for name, own in sorted(people.items())] for role, people in by.items()}
 
 
-def _player(name: str, own: Sequence[Given]) -> dict[str, Any]:
+def _player(name: str, own: Sequence[MailboxAnswer]) -> dict[str, Any]:
     seconds = [one.times.seconds for one in own if one.text is not None and one.times.seconds is not None]
     return {
         "name": name,
-        "conversations": len({Conversation.of(one.request) for one in own}),
+        "conversations": len({ConversationPlace.of(one.request) for one in own}),
         "answers": sum(one.text is not None for one in own),
         "seconds": statistics.median(seconds) if seconds else None,
         "left": sum(one.text is None for one in own),
@@ -87,7 +87,7 @@ def _label(value: Any) -> tuple[str, ...] | None:
     return tuple(map(str, value)) if isinstance(value, list) else None
 
 
-def _said(latest: Mapping[tuple[str, str], Answer]) -> dict[str, dict[str, tuple[str, ...]]]:
+def _said(latest: Mapping[tuple[str, str], UnitAnswer]) -> dict[str, dict[str, tuple[str, ...]]]:
     """Return what each person said of each unit, without skips and checks."""
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for (unit, person), answer in latest.items():
@@ -143,7 +143,7 @@ def _against_rest(said: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dict[str
     return {name: share(*map(list, zip(*values, strict=True))) for name, values in rows.items()}
 
 
-def _position(latest: Mapping[tuple[str, str], Answer]) -> dict[str, Any] | None:
+def _position(latest: Mapping[tuple[str, str], UnitAnswer]) -> dict[str, Any] | None:
     """Return how often people prefer what they see first, by person and of all, as for judges."""
     from edgen.stats.intervals import scale_estimate, share
 
@@ -163,7 +163,7 @@ def _position(latest: Mapping[tuple[str, str], Answer]) -> dict[str, Any] | None
 
 
 def _person(
-    name: str, latest: Mapping[tuple[str, str], Answer], known: Mapping[str, Any], rest: Any
+    name: str, latest: Mapping[tuple[str, str], UnitAnswer], known: Mapping[str, Any], rest: Any
 ) -> dict[str, Any]:
     own = {unit: answer for (unit, person), answer in latest.items() if person == name}
     votes = {unit: answer for unit, answer in own.items() if "#" not in unit}

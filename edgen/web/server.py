@@ -13,7 +13,7 @@ from edgen.core.system import handling
 from edgen.web import answering, faces, labelling, pages, people, play, starting, voting
 from edgen.web.answers import SOURCES
 from edgen.web.faces import Face
-from edgen.web.guard import Guard
+from edgen.web.guard import PageGuard
 from edgen.web.sources import Sources, stop_building
 
 HOST = "127.0.0.1"
@@ -21,14 +21,14 @@ FACES: tuple[Face, ...] = (voting.FACE, labelling.FACE, play.FACE)
 _MOST_SENT = 1 << 20  # bytes of a form: a character of a text takes up to 12
 
 
-def make_app(sources: Sources, guard: Guard) -> web.Application:
+def make_app(sources: Sources, guard: PageGuard) -> web.Application:
     """Return the application that shows these runs."""
     app = web.Application(middlewares=[guard.admit, pages.explain], client_max_size=_MOST_SENT)
     app[SOURCES] = sources
     app[people.FACES] = FACES
     app[answering.QUEUES] = {}
     app[play.TYPING] = {}
-    app[starting.STARTER] = starting.Starter(Path.cwd())
+    app[starting.STARTER] = starting.RunStarter(Path.cwd())
     guard.add(app, pages.ROUTES + starting.ROUTES + people.ROUTES + faces.ROUTES)
     for face in FACES:
         guard.add(app, face.routes)
@@ -58,7 +58,7 @@ async def _serve(
     opened: Callable[[str], None],
     signals: Collection[int],
 ) -> None:
-    guard = Guard(host, sources)
+    guard = PageGuard(host, sources)
     runner = web.AppRunner(make_app(sources, guard), access_log=None, shutdown_timeout=0.5)
     await runner.setup()
     try:

@@ -25,7 +25,7 @@ from edgen.store.mailbox import Mailbox, has_mailbox, is_desk
 from edgen.store.people import People, has_people
 from edgen.store.run_folder import RunFolder
 from edgen.validation.reading import find_inputs
-from edgen.web.indexing import Report
+from edgen.web.indexing import IndexingReport
 
 _FORMAT = "4"  # of the index; another one is built anew
 _REST = 5  # times as long as an index took to build, until it is built anew
@@ -123,13 +123,13 @@ class IndexedRun:
     def _build(self, path: Path) -> None:
         """Let a process build an index, and take the index when it is finished."""
         command = [sys.executable, "-P", "-m", "edgen.web.indexing", self.kind, str(self.path), str(path)]
-        last = Report(problem="the index was not built to its end; reload the page to try again.")
+        last = IndexingReport(problem="the index was not built to its end; reload the page to try again.")
         # ours alone; the paths are arguments, not words of a shell
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:  # noqa: S603
             _CHILDREN.add(child)
             assert child.stdout is not None
             for line in child.stdout:
-                last = msgspec.json.decode(line, type=Report)
+                last = msgspec.json.decode(line, type=IndexingReport)
                 self.done, self.planned = last.done, last.planned
         _CHILDREN.discard(child)
         self._took = time.monotonic() - self._began

@@ -26,7 +26,7 @@ from edgen.store.locks import Holder
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import run_of
 from edgen.web.guard import Route
-from edgen.web.job_process import Line
+from edgen.web.job_process import ProcessLine
 
 _MOST_STARTED = 20  # processes at once
 _MOST_COUNT = 10**7  # conversations
@@ -55,7 +55,7 @@ class StartedRun:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for data in self._process.stdout:
-            line = msgspec.json.decode(data, type=Line)
+            line = msgspec.json.decode(data, type=ProcessLine)
             self.question = line.question
             if line.ended is not None:
                 self.ended, self.ok = line.ended, line.ok or self.was_stopped
@@ -82,7 +82,7 @@ class StartedRun:
         return self.ended is None
 
 
-class Starter:
+class RunStarter:
     """The runs that were started from pages, and the jobs that can be."""
 
     def __init__(self, folder: Path) -> None:
@@ -139,7 +139,7 @@ class Starter:
                 self._started.remove(one)
 
 
-STARTER = web.AppKey("starter", Starter)
+STARTER = web.AppKey("starter", RunStarter)
 
 
 def stop_run(run: RunFolder) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.preferences.vote_units import drawn, key_of
-from edgen.store.people import Answer, People
+from edgen.store.people import People, UnitAnswer
 from edgen.store.run_reader import RunReader
 from edgen.store.several_runs import open_together, pairs_place
 from edgen.web.sources import IndexedRun, stamp_of
@@ -137,8 +137,8 @@ class RunUnits(Generic[U, C]):
 class Own(NamedTuple):
     """One person's answers: all of them, and those that count by unit."""
 
-    given: tuple[Answer, ...]
-    latest: Mapping[str, Answer]
+    given: tuple[UnitAnswer, ...]
+    latest: Mapping[str, UnitAnswer]
 
     @property
     def answered(self) -> int:
@@ -149,7 +149,7 @@ class Own(NamedTuple):
 def own_answers(people: People, task: str, person: str) -> Own:
     """Return what a person answered."""
     given = tuple(people.answers(task, person))
-    latest: dict[str, Answer] = {}
+    latest: dict[str, UnitAnswer] = {}
     for one in given:
         latest.pop(one.unit, None)
         if one.value is not None:

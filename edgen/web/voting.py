@@ -15,7 +15,7 @@ from edgen.core.values import Turn
 from edgen.preferences.vote_units import VotePair, VoteTexts, first_side, has_vote_pairs, texts_of, vote_pairs
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import VOTE, is_vote, vote_unit, votes_of_file
-from edgen.web.answering import Asking
+from edgen.web.answering import TaskKind
 from edgen.web.faces import Face
 from edgen.web.sources import IndexedRun
 from edgen.web.tasks import RunUnits, Setup, setup_of
@@ -93,7 +93,7 @@ def set_up(reader: RunReader, before: Setup, known: Path | None) -> Setup:
     return msgspec.structs.replace(before, known=right)
 
 
-VOTING = Asking("vote", "vote.html.j2", _units, _shown, _read)
+VOTING = TaskKind("vote", "vote.html.j2", _units, _shown, _read)
 
 
 def _hint(run: IndexedRun, task: str) -> str:

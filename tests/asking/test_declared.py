@@ -12,7 +12,7 @@ import pytest
 import edgen
 from edgen.api.status import read_status
 from edgen.asking.asked import ask_run, estimate_asking
-from edgen.asking.declared import TurnAsker, Unit
+from edgen.asking.declared import AskedUnit, TurnAsker
 from edgen.asking.options import AskOptions
 from edgen.core.errors import CallError, FailureKind, ShortError, UsageError
 from edgen.core.values import Rejection, Reply, Request
@@ -43,7 +43,7 @@ class Politeness(TurnAsker):
     variables = FENCED
     of = ("Teacher",)
 
-    def ask(self, unit: Unit) -> Generator[Request, Reply, msgspec.Struct | Rejection]:
+    def ask(self, unit: AskedUnit) -> Generator[Request, Reply, msgspec.Struct | Rejection]:
         shown = fence_turns(self.rules.seed, unit.address.scenario, unit.address.task, unit.turns)
         return self.question(unit, shown, _read)
 

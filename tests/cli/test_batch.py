@@ -15,7 +15,7 @@ import pytest
 
 from edgen.core.errors import RunError
 from edgen.core.files import temporary
-from edgen.store.ledger import Batch, batches_at
+from edgen.store.ledger import NotedBatch, batches_at
 from tests import ROOT, fork_server
 from tests.execution.batch.test_batch_kill import SHAPES, simulator, tokens, write_job
 from tests.execution.service import edgen, end, files, start
@@ -24,7 +24,7 @@ SLOW = ("--batch-seconds", "600")
 TALKS = SHAPES["selfplay"]["conversations"]
 
 
-def _batches(ledger: Path) -> list[Batch]:
+def _batches(ledger: Path) -> list[NotedBatch]:
     """Those of a ledger; none of one that is being made."""
     with contextlib.suppress(RunError):
         return batches_at(ledger)

@@ -13,7 +13,7 @@ import pytest
 import edgen
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.comparison import data_arms
-from edgen.evaluation.comparison.result import Comparison
+from edgen.evaluation.comparison.result import ComparisonResult
 from edgen.evaluation.comparison.run_arms import open_comparison
 from edgen.evaluation.sample import Sample
 from tests.cli.command import Command, call
@@ -59,12 +59,12 @@ def own(run: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(run, tmp_path / "run"))
 
 
-def compared(*paths: Path, **more: Any) -> Comparison:
+def compared(*paths: Path, **more: Any) -> ComparisonResult:
     with open_comparison(paths, **more) as found:
         return found
 
 
-def metric(found: Comparison, name: str) -> Any:
+def metric(found: ComparisonResult, name: str) -> Any:
     return next(one for one in found.metrics if one.name == name)
 
 

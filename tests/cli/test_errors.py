@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from edgen.cli.errors import End, at_end, run_guarded
+from edgen.cli.errors import CommandEnd, at_end, run_guarded
 from edgen.core.errors import SignalError
 
 
@@ -24,7 +24,7 @@ def test_a_signal_while_it_is_told_how_it_ended_changes_nothing(number: signal.S
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     told: list[int] = []
 
-    def tell(end: End) -> bool:
+    def tell(end: CommandEnd) -> bool:
         os.kill(os.getpid(), number)
         told.append(end.code)
         return True

@@ -19,7 +19,7 @@ from edgen.cli.declared import with_declared
 from edgen.cli.errors import run_guarded
 from edgen.config import Shards
 from edgen.core import resources
-from edgen.store.shards import Counts, write_shards
+from edgen.store.shards import SplitCounts, write_shards
 from tests.cli.command import get_command
 
 EXAMPLES = resources.folder("validators") / "examples"
@@ -65,7 +65,7 @@ def run_of(folder: Path, records: list[Any]) -> Path:
     (folder / "inputs").mkdir(parents=True)
     (folder / "inputs" / "space.yaml").write_text(SPACE)
     made = [(i == 0, msgspec.json.encode(record)) for i, record in enumerate(records)]
-    write_shards(folder / "shards", made, Counts(train=len(made) - 1, test=1), Shards(train=2), {})
+    write_shards(folder / "shards", made, SplitCounts(train=len(made) - 1, test=1), Shards(train=2), {})
     return folder
 
 

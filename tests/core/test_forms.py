@@ -29,7 +29,7 @@ from edgen.reading.answers.acted_turn import acted_form, read_acted_turn
 from edgen.reading.answers.choice import choice_form, read_choice
 from edgen.reading.answers.probability import read_probability
 from edgen.reading.answers.texts import read_texts
-from edgen.reading.answers.unit_labels import Choice, read_unit_labels
+from edgen.reading.answers.unit_labels import LabelChoices, read_unit_labels
 from edgen.reading.answers.values import read_values
 from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.conversation import read
@@ -37,7 +37,7 @@ from edgen.reading.one_turn.reader import read_turn
 from tests.form_checks import check_names_without_bounds, check_what_fits_is_read, check_words
 
 ACTIONS = ("Question", "Hint", "Correction")
-SETS = [Choice(("yes", "no"), False), Choice(("Greetings/Gratitude", "Original Question"), True)]
+SETS = [LabelChoices(("yes", "no"), False), LabelChoices(("Greetings/Gratitude", "Original Question"), True)]
 OFFERED = ["I come.", "Wait for me.", "Stay where you are."]
 
 CASES: dict[str, tuple[Form, Callable[[str], Any]]] = {

@@ -8,10 +8,10 @@ import pytest
 
 from edgen.config import parse_job
 from edgen.cost.duration import START, estimate_duration
-from edgen.cost.usage import Range, Used
+from edgen.cost.usage import CallUse, UsageRange
 
-USED = Used(calls=1000, prompt=200_000, completion=100_000)
-USES = Range(USED, USED, USED)
+USED = CallUse(calls=1000, prompt=200_000, completion=100_000)
+USES = UsageRange(USED, USED, USED)
 
 
 def seconds(conversations: float = 1000, backend: dict[str, Any] | None = None, **limits: Any) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edgen.core.errors import UsageError
-from edgen.env.guard import MAX_BODY, Guard, Message, Receive, Scope, Send
+from edgen.env.guard import MAX_BODY, Message, Receive, Scope, Send, TokenGuard
 
 pytestmark = pytest.mark.unit
 TOKEN = "a-token-of-enough-characters"
@@ -33,7 +33,11 @@ class Inner:
 
 
 async def play(
-    guard: Guard, kind: str, path: str, *headers: tuple[bytes, bytes], messages: list[Message] | None = None
+    guard: TokenGuard,
+    kind: str,
+    path: str,
+    *headers: tuple[bytes, bytes],
+    messages: list[Message] | None = None,
 ) -> list[Message]:
     """What is answered to one request or one WebSocket."""
     told = iter(messages or [{"type": "http.request", "body": b"{}"}])
@@ -74,7 +78,7 @@ def status(sent: list[Message]) -> int:
 )  # fmt: skip
 async def test_who_is_answered(path: str, headers: tuple[tuple[bytes, bytes], ...], expected: int) -> None:
     inner = Inner()
-    guard = Guard(inner, TOKEN, allow_hosts=["lab.example"])
+    guard = TokenGuard(inner, TOKEN, allow_hosts=["lab.example"])
     assert status(await play(guard, "http", path, *headers)) == expected
     assert [path for path, _ in inner.seen] == (
         ["/" if path == f"/{TOKEN}" else "/reset"] if expected == 200 else []
@@ -97,7 +101,7 @@ async def test_what_is_read(body: bytes, expected: int) -> None:
         {"type": "http.request", "body": body[:half], "more_body": True},
         {"type": "http.request", "body": body[half:]},
     ]
-    sent = await play(Guard(inner, TOKEN), "http", f"/{TOKEN}/step", HOST, messages=pieces)
+    sent = await play(TokenGuard(inner, TOKEN), "http", f"/{TOKEN}/step", HOST, messages=pieces)
     assert status(sent) == expected
     assert inner.seen == ([("/step", body)] if expected == 200 else [])
 
@@ -113,7 +117,7 @@ async def test_a_message_that_is_no_json_is_answered_and_a_large_one_ends_it() -
         "{}",
     ]
     messages: list[Message] = [{"type": "websocket.receive", "text": text} for text in texts]
-    sent = await play(Guard(inner, TOKEN), "websocket", f"/{TOKEN}/ws", HOST, messages=messages)
+    sent = await play(TokenGuard(inner, TOKEN), "websocket", f"/{TOKEN}/ws", HOST, messages=messages)
     assert [text for _, text in inner.seen] == [texts[0], texts[3]]
     assert [message["type"] for message in sent] == [
         "websocket.accept",
@@ -125,24 +129,24 @@ async def test_a_message_that_is_no_json_is_answered_and_a_large_one_ends_it() -
 
 
 async def test_no_more_requests_at_once_than_conversations() -> None:
-    guard = Guard(Inner(), TOKEN, at_once=0)
+    guard = TokenGuard(Inner(), TOKEN, at_once=0)
     assert status(await play(guard, "http", f"/{TOKEN}/reset", HOST)) == 503
 
 
 def test_a_token_is_drawn_or_has_to_be_long() -> None:
-    one, other = Guard(Inner()), Guard(Inner())
+    one, other = TokenGuard(Inner()), TokenGuard(Inner())
     assert one.token != other.token
     assert one.address("http://127.0.0.1:8000/") == f"http://127.0.0.1:8000/{one.token}"
     for short in ("", "short", "a/b" * 9, "é" * 30):
         with pytest.raises(UsageError, match="at least 16"):
-            Guard(Inner(), short)
+            TokenGuard(Inner(), short)
 
 
 @pytest.mark.parametrize("length", [str(MAX_BODY + 1).encode(), b"9" * 5000])
 async def test_an_announced_length_beyond_the_limit_is_refused_before_the_body(length: bytes) -> None:
     inner = Inner()
     headers = (HOST, (b"content-length", length))
-    sent = await play(Guard(inner, TOKEN), "http", f"/{TOKEN}/reset", *headers)
+    sent = await play(TokenGuard(inner, TOKEN), "http", f"/{TOKEN}/reset", *headers)
     assert (status(sent), inner.seen) == (413, [])
 
 
@@ -154,5 +158,5 @@ async def test_nothing_is_sent_to_a_client_that_is_gone() -> None:
         await send({"type": "websocket.close"})
 
     messages: list[Message] = [{"type": "websocket.connect"}, {"type": "websocket.disconnect"}]
-    sent = await play(Guard(closing, TOKEN), "websocket", f"/{TOKEN}/ws", HOST, messages=messages)
+    sent = await play(TokenGuard(closing, TOKEN), "websocket", f"/{TOKEN}/ws", HOST, messages=messages)
     assert [one["type"] for one in sent] == ["websocket.accept"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from edgen.execution.client.clients import make_clients
-from edgen.execution.cluster.backend import Calls
+from edgen.execution.cluster.backend import RemoteCalls
 from edgen.execution.cluster.link import WorkerLink
 from edgen.execution.cluster.messages import Beat
 from edgen.execution.cluster.pool import Pool
@@ -49,7 +49,7 @@ class InProcessCluster(Cluster):
     """Workers that call `backends` in this process."""
 
     def __init__(self, backends: Mapping[str, Backend], workers: int = 2) -> None:
-        self.calls = Calls()
+        self.calls = RemoteCalls()
         self._backends, self._count, self._last = dict(backends), workers, {}
         self.wrapped = self.calls.wrap(backends, [])
         self.workers: list[Worker] = []

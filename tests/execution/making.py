@@ -8,9 +8,9 @@ from pathlib import Path
 
 from edgen.execution.batch.scheduler import BatchScheduler
 from edgen.execution.online_scheduler import call_by_call
-from edgen.execution.run import Run
+from edgen.execution.run import ActiveRun
 from edgen.execution.scheduler import SchedulerFactory
-from edgen.execution.session import Session
+from edgen.execution.session import RunSession
 from edgen.planning.plan import Plan
 from edgen.providers import Backend
 from edgen.store.ledger import Ledger
@@ -24,15 +24,15 @@ def begin(
     rundir: RunFolder,
     ledger: Ledger,
     scheduler: SchedulerFactory = call_by_call,
-) -> Run:
+) -> ActiveRun:
     """A run in its folder, with the job noted there."""
-    session = Session(plan, backends, ledger, roles=plan.roles, scheduler=scheduler)
-    run = Run(plan, session, rundir)
+    session = RunSession(plan, backends, ledger, roles=plan.roles, scheduler=scheduler)
+    run = ActiveRun(plan, session, rundir)
     run.adopt(lambda _: None)
     return run
 
 
-async def execute(run: Run) -> None:
+async def execute(run: ActiveRun) -> None:
     """Make everything, then write the files."""
     async with run.session.record():
         await run.drive()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from edgen.config import load_job
 from edgen.core.errors import JobError
 from edgen.core.values import Address, Message, Reply, Request, Usage
-from edgen.execution.choices import Place, share_out
+from edgen.execution.choices import CallPlace, share_out
 from edgen.execution.client.call import Answer
 from edgen.providers import make
 from edgen.providers.gemini.config import GeminiConfig
@@ -316,7 +316,7 @@ def test_the_parts_of_an_answer_add_up_to_the_whole(
 ) -> None:
     whole = Reply(texts[0], usage=usage, others=tuple(map(Reply, texts[1:])))
     answer = Answer(whole, 0.1, 1, 20_000, cost)
-    where = [Place(Address(0, i), bytes([i])) for i in range(places)]
+    where = [CallPlace(Address(0, i), bytes([i])) for i in range(places)]
     shares = share_out(answer, where, lambda prompt, completion: prompt * 2e-6 + completion * 1e-5)
     assert [one.place for one in shares] == where[: len(shares)]
     assert len(shares) == min(places, len(texts))

@@ -39,7 +39,7 @@ from edgen.space import Space, load_space
 from edgen.space.splits import HeldOutGroups, choose_test_side, group_hash
 from edgen.store.layers import LayerFacts
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_parts import AcceptedConversation, Compared
+from edgen.store.run_parts import AcceptedConversation, ComparedPair
 from tests.scenarios import scenario_of
 
 HALF = scenario_of(
@@ -58,7 +58,7 @@ class MemoryRun:
     """A run whose conversations and pairs are lists; None for pairs: they were never made."""
 
     taught: Sequence[AcceptedConversation] = ()
-    pairs: Sequence[Compared] | None = ()
+    pairs: Sequence[ComparedPair] | None = ()
     simulated: bool = True
     name: str = "tiny"
     breaks_after: int | None = None
@@ -89,7 +89,7 @@ class MemoryRun:
     def conversations(self) -> Iterator[AcceptedConversation]:
         yield from self.taught
 
-    def compared(self) -> Iterator[Compared]:
+    def compared(self) -> Iterator[ComparedPair]:
         if self.pairs is None:
             raise RunError("tiny: there are no pairs; make them with 'edgen pairs'.")
         for i, compared in enumerate(self.pairs):
@@ -210,7 +210,7 @@ def compared(
     compare: Compare = "conversation",
     simulated: Sequence[str] = ("conversations", "labels"),
     strengths: tuple[float, float] | None = None,
-) -> Compared:
+) -> ComparedPair:
     """`simulated` is what a simulator made: the conversations, the labels, both or nothing. `strengths` are those of
     a and b."""
     label = None
@@ -238,7 +238,7 @@ def compared(
         left_out=left_out,
         provenance={"run": "tiny", "simulated": bool(simulated)},
     )
-    return Compared(pair, sides[0], sides[1], scenario(index))
+    return ComparedPair(pair, sides[0], sides[1], scenario(index))
 
 
 def _judged_by(signals: Signals, simulated: bool) -> Signals:

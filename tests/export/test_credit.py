@@ -12,7 +12,7 @@ from edgen.core.pair import ProbabilitySignal, RolloutSignal, Signals
 from edgen.export.evidence import ALL, CUT, FILE, CreditFigures, credit_notes, read_figures, table
 from edgen.export.rows import Row
 from edgen.export.write import export
-from edgen.store.run_parts import Compared
+from edgen.store.run_parts import ComparedPair
 from tests import ROOT
 from tests.cli.command import Command
 from tests.export.runs import FORMATS, MemoryRun, chat, compared
@@ -21,7 +21,7 @@ from tests.export.test_rows import BAD, GOOD
 OWN = ProbabilitySignal(a=0.1, b=0.7, p=0.2, tie=False, abstain=False)
 
 
-def rested(by: str) -> Compared:
+def rested(by: str) -> ComparedPair:
     """A pair whose label rests on four rollouts of each response."""
     said = RolloutSignal(
         by=by, k=4, counted=4, a=0.65, b=0.35, p=0.65, se=0.05, tie=False, abstain=False,
@@ -36,7 +36,7 @@ def rested(by: str) -> Compared:
     )
 
 
-def card(folder: Path, name: str, pair: Compared) -> str:
+def card(folder: Path, name: str, pair: ComparedPair) -> str:
     export(MemoryRun(pairs=[pair]), FORMATS[name], folder)  # type: ignore[arg-type]
     return (folder / "README.md").read_text()
 

@@ -14,7 +14,7 @@ from edgen.core.pair import LogprobSignal, ProbabilitySignal, Signals
 from edgen.export.chat import make_chat
 from edgen.export.options import ExportOptions
 from edgen.export.rows import LeftOut, Row
-from edgen.store.run_parts import Compared
+from edgen.store.run_parts import ComparedPair
 from tests.export.runs import FORMATS, NO_LABELS, MemoryRun, chat, compared, human, lesson, oracle, turns
 
 HELLO = {"role": "user", "content": "Hello! I am here for our lesson on fractions."}
@@ -239,7 +239,7 @@ class TestCompletions:
         assert [r.value["score"] for r in _rows("openrlhf", run) if r.table == "scored"] == [1.0, 0.0]
 
     @staticmethod
-    def _ranked(*strengths: float, index: int = 0) -> list[Compared]:
+    def _ranked(*strengths: float, index: int = 0) -> list[ComparedPair]:
         """Each completion against each weaker one, as an oracle that never errs labels them."""
         said = [turns("T Hi.", "S Ok.", f"T word {n}.", "S Bye.") for n in range(len(strengths))]
         return [

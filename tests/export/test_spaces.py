@@ -20,7 +20,7 @@ from edgen.export.options import ExportOptions
 from edgen.export.write import export
 from edgen.families.dialogue import DIALOGUE
 from edgen.space import Dimension, Entry, Space, SpaceRole
-from edgen.store.run_parts import AcceptedConversation, Compared
+from edgen.store.run_parts import AcceptedConversation, ComparedPair
 from tests.export.runs import FORMATS, NO_LABELS, MemoryRun
 
 TEXTS = ("setting", "mood", "text", "pace", "length", "goal", "place", "weather", "season", "language")
@@ -78,7 +78,7 @@ def accepted(index: int, number: int, said: tuple[tuple[Role, str], ...]) -> Acc
     return AcceptedConversation(one, scenario(index), side, record, one.turns, {"model": "m"})
 
 
-def compared(index: int) -> Compared:
+def compared(index: int) -> ComparedPair:
     a, b = candidate(index, 0, TURNS), candidate(index, 1, OTHER)
     pair = Pair(
         id=f"w-{index:06d}-r0-r1",
@@ -95,7 +95,7 @@ def compared(index: int) -> Compared:
         left_out=None,
         provenance={"run": "w", "simulated": True},
     )
-    return Compared(pair, a, b, scenario(index))
+    return ComparedPair(pair, a, b, scenario(index))
 
 
 RUN = MemoryRun(

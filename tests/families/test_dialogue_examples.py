@@ -10,7 +10,7 @@ import pytest
 
 from edgen.core import resources
 from edgen.families.base import Provenance
-from edgen.families.dialogue import DIALOGUE, Record
+from edgen.families.dialogue import DIALOGUE, DialogueRecord
 from edgen.validation.checker import problems
 
 pytestmark = pytest.mark.unit
@@ -43,7 +43,7 @@ def test_invalid(path: Path) -> None:
 
 def test_the_schema_knows_the_keys_that_records_have() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    assert {*Record.__struct_fields__} <= {*SCHEMA["properties"]}
+    assert {*DialogueRecord.__struct_fields__} <= {*SCHEMA["properties"]}
     assert list(SCHEMA["properties"]["provenance"]["properties"]) == list(Provenance.__struct_fields__)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from edgen.protocols.base import transcript_of
 from edgen.simulator.judge import quality
-from edgen.store.run_parts import Compared
+from edgen.store.run_parts import ComparedPair
 from edgen.store.run_reader import RunReader
 from tests.execution.service import edgen, job_text
 
@@ -20,7 +20,7 @@ FIRST, LONGER = 0.20, 0.15  # shares of verdicts that go to the first slot, and 
 JUDGE = {"type": "simulator", "faults": f"judge_first={FIRST},judge_longer={LONGER}"}
 
 
-def better(compared: Compared) -> str:
+def better(compared: ComparedPair) -> str:
     """Which side is truly the better one: what a judge without faults would say."""
     a, b = (quality(transcript_of(candidate.turns)) for candidate in (compared.a, compared.b))
     return "a" if a > b else "b"
@@ -65,6 +65,6 @@ async def test_the_report_finds_what_was_planted_and_both_orders_make_labels_rig
     assert judge["ties"]["n"] == sum(line.pair.signals.oracle[0].tie for line in lines) > 0
 
 
-def words(line: Compared) -> tuple[int, int]:
+def words(line: ComparedPair) -> tuple[int, int]:
     a, b = (sum(len(turn.text.split()) for turn in candidate.turns) for candidate in (line.a, line.b))
     return a, b

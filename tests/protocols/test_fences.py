@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edgen.config import Pairs
+from edgen.config import PairSettings
 from edgen.config.label_set import find_label_set
 from edgen.core.pair import Candidate, Compare
 from edgen.core.resources import find, shipped
@@ -84,7 +84,10 @@ def verdict(name: str, compare: Compare) -> Callable[[list[Turn]], str]:
         )
         prompt = load_prompt(find("prompts", name), oracle.ORACLE.template(name, compare, SPACE).variables)
         asked = oracle.oracle(
-            oracle.Comparison(SPACE, scenario(), 0, a, b), prompt, Pairs(compare=compare, votes=1), RULES
+            oracle.CandidatePair(SPACE, scenario(), 0, a, b),
+            prompt,
+            PairSettings(compare=compare, votes=1),
+            RULES,
         )
         return next(asked).messages[-1].content
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from edgen.config import Pairs
+from edgen.config import PairSettings
 from edgen.core.pair import Candidate, Compare, Verdict
 from edgen.core.resources import find
 from edgen.core.values import Message, Rejection, RejectionReason, Reply, Request, Token, Turn
@@ -21,7 +21,7 @@ from edgen.preferences.signals import logprob_signal
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.fence import make_mark
-from edgen.protocols.oracle import COMPARED, Comparison, oracle, shared_prefix
+from edgen.protocols.oracle import COMPARED, CandidatePair, oracle, shared_prefix
 from edgen.space import load_space
 from edgen.space.model import DEFAULT_VARIABLES
 from tests.dose import dose
@@ -48,9 +48,9 @@ def judge(
     votes: int = 1, asks: int = 3, prompt: Prompt | None = None, seed: int = 7, logprobs: int | None = None,
 ) -> tuple[list[Verdict] | Rejection, list[Request]]:  # fmt: skip
     protocol = oracle(
-        Comparison(SPACE, SCENARIO, 0, a, b),
+        CandidatePair(SPACE, SCENARIO, 0, a, b),
         prompt or shipped(compare),
-        Pairs(compare=compare, votes=votes, logprobs=logprobs),
+        PairSettings(compare=compare, votes=votes, logprobs=logprobs),
         Rules(asks=asks, seed=seed),
     )
     asked: list[Request] = []

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.core.values import Rejection, RejectionReason
-from edgen.reading.answers.unit_labels import Choice, read_unit_labels
+from edgen.reading.answers.unit_labels import LabelChoices, read_unit_labels
 
-MOVES = Choice(("Hint", "Question", "Greetings/Gratitude", "Ask and tell"), several=True)
-LEVELS = Choice(("1", "2", "3"), several=False)
+MOVES = LabelChoices(("Hint", "Question", "Greetings/Gratitude", "Ask and tell"), several=True)
+LEVELS = LabelChoices(("1", "2", "3"), several=False)
 BOTH = (MOVES, LEVELS)
 
 READ = {

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from edgen.core.registry import find
-from edgen.evaluation.comparison.result import ArmFacts, Comparison, Difference, Metric
+from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
 from edgen.evaluation.figures import Block, Picture, Table
 from edgen.evaluation.measure import ArmResult
 from edgen.report import arm_pictures, run_pictures
@@ -207,14 +207,14 @@ def test_shares_of_reasons_are_of_what_was_planned(report: Report) -> None:
     assert f"refused · json: {refused} ({100 * refused / 60:.1f}%)" in picture.alternative
 
 
-def one_metric(**difference: float) -> Comparison:
+def one_metric(**difference: float) -> ComparisonResult:
     facts = {"run": "r", "fingerprint": "f", "scenarios": 9, "paired": True, "planned": 9, "accepted": 9,
              "rejected": {}, "failed": {}, "pending": 0, "tokens": 9, "cost_usd": None, "simulated": True}  # fmt: skip
     values = {
         "a": RatioEstimate(value=0.5, low=0.4, high=0.6, n=9),
         "b": RatioEstimate(value=0.7, low=None, high=None, n=9),
     }
-    return Comparison(
+    return ComparisonResult(
         name="c", baseline="a", shared=9, not_compared=(), caveats=(), method="", resamples=9, seed=1,
         arms=tuple(msgspec.convert({"label": label, **facts}, ArmFacts) for label in "ab"),
         metrics=(

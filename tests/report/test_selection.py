@@ -9,7 +9,7 @@ import pytest
 from edgen.core.values import Turn
 from edgen.evaluation.sample import Sample, cut
 from edgen.report.model import Pick
-from edgen.report.selection import SHOWN, Selection
+from edgen.report.selection import SHOWN, ReportSelection
 from tests.scenarios import scenario_of
 
 pytestmark = pytest.mark.unit
@@ -35,7 +35,7 @@ def sample(
 
 
 def chosen(samples: list[Sample]) -> list[Pick]:
-    chooser = Selection()
+    chooser = ReportSelection()
     for one in samples:
         chooser.see(one, cut(one.turns))
     return chooser.picks([])

@@ -26,7 +26,7 @@ from edgen.evaluation.figures import (
     Bar,
     Bars,
     Cells,
-    Histogram,
+    HistogramBars,
     Histograms,
     Interval,
     Intervals,
@@ -152,7 +152,7 @@ def test_figures_that_are_not_known_are_drawn_as_nothing() -> None:
     ]
     assert "nan" not in drawn(Intervals(rows, SHARES)).lower()
     assert drawn(Intervals(rows[:2], Axis(), 0.0))
-    assert drawn(Histograms([Histogram("a", Distribution(n=0))] * 4, SHARES))
+    assert drawn(Histograms([HistogramBars("a", Distribution(n=0))] * 4, SHARES))
 
 
 def test_words_that_arms_share_stand_once() -> None:

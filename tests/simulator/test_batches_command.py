@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.simulator import gemini_batches, openai_batches
-from edgen.simulator.wire import Call, Refusal
+from edgen.simulator.wire import Refusal, WireCall
 from tests.cli.test_simulator import simulator
 from tests.dose import dose
 from tests.simulator.batching import (
@@ -58,7 +58,7 @@ def test_a_line_that_passes_can_be_read(
     tmp_path_factory: pytest.TempPathFactory, at: int, what: bytes, gemini: bool
 ) -> None:
     """Whatever is in a file is refused as a whole, or is a request or a refusal of its own."""
-    form = gemini_batches.Format("models/g") if gemini else openai_batches.Format()
+    form = gemini_batches.GeminiBatchFormat("models/g") if gemini else openai_batches.OpenAIBatchFormat()
     line = jsonl([gemini_line(1) if gemini else openai_line(1)])
     at %= len(line)
     file = tmp_path_factory.getbasetemp() / "lines.jsonl"
@@ -70,4 +70,4 @@ def test_a_line_that_passes_can_be_read(
         for piece in pieces:
             name, call = form.read(piece)
             assert isinstance(name, str)
-            assert isinstance(call, Call | Refusal)
+            assert isinstance(call, WireCall | Refusal)

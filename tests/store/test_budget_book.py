@@ -16,7 +16,7 @@ from edgen.core.errors import EdgenError, RunError
 from edgen.core.files import temporary
 from edgen.execution.client.budget import Budget, Reservation
 from edgen.execution.client.purse import Purse
-from edgen.store.budget_book import PICO, ZERO, BudgetBook, Used
+from edgen.store.budget_book import PICO, ZERO, BudgetBook, BudgetUse
 
 MIDNIGHT = datetime(2027, 1, 31, tzinfo=UTC).timestamp()
 DAY = 86_400.0
@@ -36,9 +36,9 @@ class Clock:
         return self.now
 
 
-def spend(purse: Purse, total: Used, cost: int, most: int) -> Used | None:
+def spend(purse: Purse, total: BudgetUse, cost: int, most: int) -> BudgetUse | None:
     """One call's cost under a reservation of `most`; None where it is not covered."""
-    return total + Used(0, cost) if purse.covers(total, Used(0, most)) else None
+    return total + BudgetUse(0, cost) if purse.covers(total, BudgetUse(0, most)) else None
 
 
 def test_a_day_is_never_exceeded_and_the_rest_comes_back(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_leases_spare_transactions(tmp_path: Path) -> None:
     purse = Purse(book, "a", Clock())
     lease = book.lease
 
-    def counted(*arguments: object) -> Used | None:
+    def counted(*arguments: object) -> BudgetUse | None:
         nonlocal leases
         leases += 1
         return lease(*arguments)  # type: ignore[arg-type]
@@ -86,21 +86,21 @@ def test_leases_spare_transactions(tmp_path: Path) -> None:
 
 def test_a_killed_owners_lease_stays_spent_until_it_starts_again(tmp_path: Path) -> None:
     book, clock = BudgetBook(budget_file(tmp_path)), Clock()
-    assert Purse(book, "a", clock).covers(ZERO, Used(0, PICO // 2))
+    assert Purse(book, "a", clock).covers(ZERO, BudgetUse(0, PICO // 2))
     held = book.stands("2027-01-31")[0].used
     assert held >= PICO // 2
-    assert not Purse(book, "b", clock).covers(ZERO, Used(0, PICO))
+    assert not Purse(book, "b", clock).covers(ZERO, BudgetUse(0, PICO))
     again = Purse(book, "a", clock)
-    again.settle_before(Used(0, PICO // 10))
+    again.settle_before(BudgetUse(0, PICO // 10))
     assert book.stands("2027-01-31")[0].used == PICO // 10
-    again.settle_before(Used(0, PICO // 10))  # nothing is open any more
+    again.settle_before(BudgetUse(0, PICO // 10))  # nothing is open any more
     assert book.stands("2027-01-31")[0].used == PICO // 10
 
 
 def test_more_than_was_held_is_counted_too(tmp_path: Path) -> None:
     book, purse = BudgetBook(budget_file(tmp_path)), Purse(BudgetBook(budget_file(tmp_path)), "a", Clock())
-    assert purse.covers(ZERO, Used(0, PICO // 2))
-    purse.close(Used(0, 3 * PICO))
+    assert purse.covers(ZERO, BudgetUse(0, PICO // 2))
+    purse.close(BudgetUse(0, 3 * PICO))
     assert book.stands("2027-01-31")[0].left == 0
 
 
@@ -108,29 +108,29 @@ def test_midnight_begins_a_new_day_and_the_month_goes_on(tmp_path: Path) -> None
     book = BudgetBook(budget_file(tmp_path, "{per_day: 1.0, per_month: 1.5, timezone: utc}"))
     clock = Clock(MIDNIGHT - DAY + 3600)  # the 30th
     purse = Purse(book, "a", clock)
-    assert purse.covers(ZERO, Used(0, PICO))
-    total = Used(0, PICO)
-    assert not purse.covers(total, Used(0, 1))
+    assert purse.covers(ZERO, BudgetUse(0, PICO))
+    total = BudgetUse(0, PICO)
+    assert not purse.covers(total, BudgetUse(0, 1))
     clock.now += DAY
-    assert purse.covers(total, Used(0, PICO // 2))
-    total = Used(0, PICO * 3 // 2)
+    assert purse.covers(total, BudgetUse(0, PICO // 2))
+    total = BudgetUse(0, PICO * 3 // 2)
     clock.now += 5
-    assert not purse.covers(total, Used(0, PICO // 4))
-    assert "2027-02-01 00:00" in purse.describe(Used(0, PICO // 4))
+    assert not purse.covers(total, BudgetUse(0, PICO // 4))
+    assert "2027-02-01 00:00" in purse.describe(BudgetUse(0, PICO // 4))
     clock.now = MIDNIGHT + DAY + 60  # the first of February
-    assert purse.covers(total, Used(0, PICO))
+    assert purse.covers(total, BudgetUse(0, PICO))
 
 
 def test_a_clock_that_is_set_back_brings_nothing_new(tmp_path: Path) -> None:
     book, clock = BudgetBook(budget_file(tmp_path)), Clock()
     purse = Purse(book, "a", clock)
-    assert purse.covers(ZERO, Used(0, PICO))
-    total = Used(0, PICO)
+    assert purse.covers(ZERO, BudgetUse(0, PICO))
+    total = BudgetUse(0, PICO)
     clock.now -= 3 * DAY
-    assert not purse.covers(total, Used(0, PICO // 2))
+    assert not purse.covers(total, BudgetUse(0, PICO // 2))
     other = Purse(book, "b", clock)
-    assert not other.covers(ZERO, Used(0, PICO // 2))
-    assert f"by a clock that was ahead: move {book.path} away" in other.describe(Used(0, PICO // 2))
+    assert not other.covers(ZERO, BudgetUse(0, PICO // 2))
+    assert f"by a clock that was ahead: move {book.path} away" in other.describe(BudgetUse(0, PICO // 2))
 
 
 class Clocked:
@@ -146,7 +146,7 @@ class Clocked:
         """Start anew, as after a kill: calls that were running are charged at their maximum."""
         self.spent += [(day, reservation.amount.pico) for reservation, day in self.running]
         self.running = []
-        total = Used(0, sum(cost for _, cost in self.spent))
+        total = BudgetUse(0, sum(cost for _, cost in self.spent))
         purse = Purse(BudgetBook(self.path), self.name, self.clock)
         purse.settle_before(total)
         self.budget = Budget(None, None).beside(purse, (0, total.pico / PICO))
@@ -229,8 +229,8 @@ def test_a_call_that_runs_over_midnight_and_ends_cheaply_makes_no_room_on_the_ne
 def test_sums_are_exact_where_floats_are_not(tmp_path: Path) -> None:
     book = BudgetBook(budget_file(tmp_path, "{per_month: 1_000_000, timezone: utc}"))
     for n in range(3):
-        assert book.lease(str(n), "2027-01-31", Used(0, 10**17 + 1), ZERO)
-        book.end(str(n), Used(0, 10**17 + 1))
+        assert book.lease(str(n), "2027-01-31", BudgetUse(0, 10**17 + 1), ZERO)
+        book.end(str(n), BudgetUse(0, 10**17 + 1))
     assert book.stands("2027-01-31")[0].used == 3 * 10**17 + 3
 
 
@@ -286,8 +286,8 @@ def test_a_damaged_book_is_refused(tmp_path: Path) -> None:
     path = budget_file(tmp_path)
     book = BudgetBook(path)
     purse = Purse(book, "a", Clock())
-    assert purse.covers(ZERO, Used(0, PICO // 2))
-    purse.close(Used(0, PICO // 2))
+    assert purse.covers(ZERO, BudgetUse(0, PICO // 2))
+    purse.close(BudgetUse(0, PICO // 2))
     whole = book.path.read_bytes()
     with sqlite3.connect(book.path) as other:
         other.execute("UPDATE spent SET pico = 0")
@@ -301,15 +301,15 @@ def test_a_damaged_book_is_refused(tmp_path: Path) -> None:
     assert BudgetBook(path).stands("2027-01-31")[0].used == PICO // 2
     book.path.unlink()
     with pytest.raises(EdgenError, match="is gone"):
-        book.lease("a", "2027-01-31", Used(0, 1), ZERO)
+        book.lease("a", "2027-01-31", BudgetUse(0, 1), ZERO)
 
 
 def test_a_bit_that_flips_never_brings_a_larger_allowance(tmp_path: Path) -> None:
     path = budget_file(tmp_path)
     book = BudgetBook(path)
     purse = Purse(book, "a", Clock())
-    assert purse.covers(ZERO, Used(0, PICO // 2))
-    purse.close(Used(0, PICO // 2))
+    assert purse.covers(ZERO, BudgetUse(0, PICO // 2))
+    purse.close(BudgetUse(0, PICO // 2))
     whole, rng = book.path.read_bytes(), random.Random(7)
     for _ in range(150):
         data = bytearray(whole)

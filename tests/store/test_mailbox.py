@@ -12,7 +12,7 @@ import pytest
 from edgen.core.errors import RunError
 from edgen.core.person_requests import PersonRequest, View
 from edgen.core.values import Address
-from edgen.store.mailbox import Conversation, Mailbox
+from edgen.store.mailbox import ConversationPlace, Mailbox
 
 BEFORE = """
 CREATE TABLE requests (
@@ -46,8 +46,8 @@ def test_a_conversation_that_ended_is_asked_about_again_in_another_sitting(tmp_p
         ann = mailbox.take_seat("ann", "student", 2.0)
         assert ann is not None
         assert mailbox.answer("one", "yes", "ann", 3.0)
-        mailbox.end(Conversation.of(first), 4.0)
-        mailbox.end(Conversation.of(first), 4.5)
+        mailbox.end(ConversationPlace.of(first), 4.0)
+        mailbox.end(ConversationPlace.of(first), 4.5)
         assert mailbox.is_over(ann)
         assert mailbox.take_seat("ben", "student", 5.0) is None  # nothing waits
         mailbox.put(first, 6.0)  # it is answered: no new sitting
@@ -74,11 +74,11 @@ def test_a_person_who_left_is_asked_no_more_until_the_conversation_ended(tmp_pat
         ann = mailbox.take_seat("ann", "student", 2.0)
         assert ann is not None
         mailbox.give_up("one", 3.0)
-        assert mailbox.has_left(Conversation.of(one), "student")
-        assert not mailbox.has_left(Conversation.of(one), "teacher")
+        assert mailbox.has_left(ConversationPlace.of(one), "student")
+        assert not mailbox.has_left(ConversationPlace.of(one), "teacher")
         assert mailbox.is_over(ann)
-        mailbox.end(Conversation.of(one), 4.0)
-        assert not mailbox.has_left(Conversation.of(one), "student")
+        mailbox.end(ConversationPlace.of(one), 4.0)
+        assert not mailbox.has_left(ConversationPlace.of(one), "student")
 
 
 def test_nobody_answers_one_question_for_two_annotators(tmp_path: Path) -> None:

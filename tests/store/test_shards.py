@@ -24,7 +24,14 @@ from hypothesis import strategies as st
 from edgen.config import Shards
 from edgen.core.errors import DataError, RunError
 from edgen.core.files import write_lines
-from edgen.store.shards import Counts, read_manifest, strays, verify_manifest, write_list_atomic, write_shards
+from edgen.store.shards import (
+    SplitCounts,
+    read_manifest,
+    strays,
+    verify_manifest,
+    write_list_atomic,
+    write_shards,
+)
 from tests import fork_server
 
 numbers = st.integers(-(2**63), 2**64 - 1) | st.sampled_from([0.0, 0.2, 1.0, -0.5, 0.0001, 123456.75])
@@ -44,7 +51,7 @@ def tagged(number: int, test_every: int = 4) -> list[tuple[bool, bytes]]:
 
 def write(folder: Path, made: list[tuple[bool, bytes]], train: int = 2, test: int = 1) -> dict[str, Any]:
     tests = sum(is_test for is_test, _ in made)
-    counts = Counts(train=len(made) - tests, test=tests)
+    counts = SplitCounts(train=len(made) - tests, test=tests)
     return write_shards(folder, iter(made), counts, Shards(train=train, test=test), {"job": {"name": "x"}})
 
 
@@ -156,16 +163,16 @@ def test_counts_that_do_not_fit_are_a_bug_and_change_nothing(tmp_path: Path) -> 
     write(tmp_path, tagged(8))
     before = contents(tmp_path)
     for counts in (
-        Counts(train=5, test=2),
-        Counts(train=7, test=2),
-        Counts(train=6, test=3),
-        Counts(train=6, test=1),
+        SplitCounts(train=5, test=2),
+        SplitCounts(train=7, test=2),
+        SplitCounts(train=6, test=3),
+        SplitCounts(train=6, test=1),
     ):
         with pytest.raises(ValueError, match="than were counted"):
             write_shards(tmp_path, tagged(8), counts, Shards(train=3, test=2), {})
         assert contents(tmp_path) == before
     with pytest.raises(ValueError, match="files"):
-        write_shards(tmp_path, [], Counts(train=0, test=0), Shards(), {"files": []})
+        write_shards(tmp_path, [], SplitCounts(train=0, test=0), Shards(), {"files": []})
     assert contents(tmp_path) == before
 
 
@@ -178,7 +185,7 @@ def test_records_that_end_in_an_error_change_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_shards(tmp_path, broken(), Counts(train=6, test=2), Shards(), {})
+        write_shards(tmp_path, broken(), SplitCounts(train=6, test=2), Shards(), {})
     assert contents(tmp_path) == before
 
 
@@ -268,7 +275,7 @@ def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
     def peak(number: int) -> int:
         tracemalloc.start()
         stream = ((i % 5 == 0, record) for i in range(number))
-        write_shards(tmp_path, stream, Counts(train=number * 4 // 5, test=number // 5), Shards(), {})
+        write_shards(tmp_path, stream, SplitCounts(train=number * 4 // 5, test=number // 5), Shards(), {})
         used = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return used

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from edgen.core.values import END_MARKER
 from edgen.validation.checker import Checker, problems
 from edgen.validation.reading import read_records
-from edgen.validation.repair import Change, Fixed, Fixer, LeftOut, fix
+from edgen.validation.repair import Change, Fixed, Fixer, IrreparableRecord, fix
 from edgen.validation.stream import Piece
 from tests.dose import dose
 
@@ -131,7 +131,7 @@ def test_what_cannot_be_repaired_is_left_out_with_the_reason() -> None:
         (None, "expected an object"),
     ]:
         result = fix(value)
-        assert isinstance(result, LeftOut), value
+        assert isinstance(result, IrreparableRecord), value
         assert reason in result.reason
 
 
@@ -155,7 +155,7 @@ def test_what_is_kept_has_no_errors_no_new_words_and_stays(turns: list[Any], end
     if ended_by != "absent":
         value["ended_by"] = ended_by
     result = fix(value)
-    if isinstance(result, LeftOut):
+    if isinstance(result, IrreparableRecord):
         assert result.reason
         return
     assert [f for f in problems(result.record) if f.severity == "error"] == []
@@ -171,9 +171,9 @@ def test_of_two_records_with_one_id_the_first_stays() -> None:
     raw = Piece(msgspec.Raw(json.dumps(record("Hello.", "Hi.", id="x")).encode()))
     results = list(Fixer(lambda _: "conversation").file("a.json", [raw, raw, Piece(msgspec.Raw(b"[1e999]"))]))
     assert isinstance(results[0], Fixed)
-    assert isinstance(results[1], LeftOut)
+    assert isinstance(results[1], IrreparableRecord)
     assert "also the id of record 0" in results[1].reason
-    assert isinstance(results[2], LeftOut)
+    assert isinstance(results[2], IrreparableRecord)
     assert "cannot be decoded" in results[2].reason
 
 

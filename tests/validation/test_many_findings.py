@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from edgen.validation.checker import MOST, Checker, Ids
+from edgen.validation.checker import MOST, Checker, SeenIds
 from edgen.validation.stream import Piece
 from tests.dose import dose
 
@@ -38,7 +38,7 @@ def test_a_report_with_few_findings_names_no_more() -> None:
 
 
 def test_repeated_ids_are_told_by_their_first_place() -> None:
-    ids = Ids()
+    ids = SeenIds()
     assert ids.repeated("a", "one.json", 3) is None
     assert ids.repeated("a", "one.json", 3) is None
     assert ids.repeated("a", "one.json", 7) == '"a" is also the id of record 3'

@@ -18,7 +18,7 @@ import pytest
 
 import edgen
 from edgen.core.values import Request
-from edgen.store.conversation_index import ConversationIndex, Entry, Query
+from edgen.store.conversation_index import ConversationIndex, IndexEntry, Query
 from edgen.store.conversation_index_writer import Indexed, write_index
 from tests import ROOT
 from tests.cli.command import call
@@ -248,7 +248,7 @@ def test_an_index_that_was_not_finished_is_built_anew(tmp_path: Path) -> None:
     path = tmp_path / "index.db"
     entries = [
         Indexed(
-            entry=Entry(id=f"x-{n}", title="t", preview="p", status="accepted", turns=n),
+            entry=IndexEntry(id=f"x-{n}", title="t", preview="p", status="accepted", turns=n),
             text=f"word{n} common",
             facets={"even": [str(n % 2 == 0)], "tens": [str(n // 10)]},
             numbers={"turns": n, **({"odd": -n} if n % 2 else {})},

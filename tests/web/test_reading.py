@@ -24,7 +24,7 @@ from edgen.api.sent_requests import sent_requests
 from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.core.values import Request
 from edgen.families.record_files import open_records
-from edgen.store.conversation_index import ConversationIndex, Entry, Query
+from edgen.store.conversation_index import ConversationIndex, IndexEntry, Query
 from edgen.store.conversation_index_writer import Indexed, write_index
 from edgen.web.browse import address, read_query
 from edgen.web.conversation import conversation_page
@@ -88,7 +88,7 @@ def test_near_duplicates_and_phrases_are_found(tmp_path: Path) -> None:
     texts = {f"own-{n}": " ".join(f"other{n}x{place}" for place in range(60)) for n in range(200)}
     texts |= {"one": " ".join(base), "two": " ".join([*base[:30], "changed", *base[31:]])}
     entries = [
-        Indexed(entry=Entry(id=name, title="t", preview="", status=""), text=text, said=text)
+        Indexed(entry=IndexEntry(id=name, title="t", preview="", status=""), text=text, said=text)
         for name, text in texts.items()
     ]
     for _ in write_index(tmp_path / "index.db", entries):

@@ -22,13 +22,12 @@ import pytest
 import edgen
 from edgen.core.values import Request
 from edgen.preferences.vote_units import key_of, vote_pairs
-from edgen.store.people import Answer as Given
-from edgen.store.people import People
+from edgen.store.people import People, UnitAnswer
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import filed_votes, stored_votes
 from edgen.web import server
-from edgen.web.guard import Guard, Route
+from edgen.web.guard import PageGuard, Route
 from edgen.web.inviting import set_up
 from edgen.web.options import PeopleOptions
 from edgen.web.sources import Sources
@@ -188,14 +187,14 @@ def test_people_vote_blind_and_their_votes_become_labels(
     assert call("validate", run) == 0
 
 
-def _answers(run: Path, name: str) -> list[Given]:
+def _answers(run: Path, name: str) -> list[UnitAnswer]:
     with People(run) as kept:
         return kept.answers("vote", name)
 
 
 def routes_of_the_application(run: Path) -> list[Route]:
     """Return every route of the application that the server makes, with who may ask for it."""
-    guard = Guard("127.0.0.1", Sources([run]))
+    guard = PageGuard("127.0.0.1", Sources([run]))
     app = server.make_app(Sources([run]), guard)
     found = []
     for one in app.router.routes():

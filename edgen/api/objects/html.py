@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from edgen.core.text import describe_counts, dollars
 from edgen.core.values import Scenario, Turn
-from edgen.runtime.status import Status
+from edgen.runtime.status import StatusReport
 
 if TYPE_CHECKING:
-    from edgen.evaluation.comparison.result import Comparison, Metric
+    from edgen.evaluation.comparison.result import ComparisonResult, Metric
 
 _CELL = 'style="text-align:left"'
 
@@ -34,7 +34,7 @@ def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], title: str
     return f"<table>{heading}{top}<tbody>{''.join(lines)}</tbody></table>"
 
 
-def status_html(status: Status) -> str:
+def status_html(status: StatusReport) -> str:
     """Return the status of a run, and of its arms."""
     facts = [(status, status.run), *((arm, name) for name, arm in status.begun_arms().items())]
     rows = [
@@ -66,7 +66,7 @@ def conversation_html(name: str, scenario: Scenario, turns: Sequence[Turn], prob
     return table_html((), [*values, *likely], name) + f"<div>{spoken}</div>"
 
 
-def comparison_html(comparison: Comparison) -> str:
+def comparison_html(comparison: ComparisonResult) -> str:
     """Return every metric in a row: each arm with its 95% interval, and * if it differs from the baseline."""
     labels = [arm.label for arm in comparison.arms]
     rows = [

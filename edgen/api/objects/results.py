@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from edgen.api.annotating import AnnotatedRun
     from edgen.api.candidates import WrittenCandidates
     from edgen.api.pairs import PairedRun
-    from edgen.evaluation.comparison.result import Comparison as ComparisonResult
+    from edgen.evaluation.comparison.result import ComparisonResult
     from edgen.evaluation.measuring import Quality
     from edgen.store.run_reader import RunReader
 

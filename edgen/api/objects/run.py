@@ -12,7 +12,7 @@ import msgspec
 from edgen.api.finished import export_run, write_report
 from edgen.api.objects.html import conversation_html, escape, status_html
 from edgen.api.objects.results import Pairs, Stats, Tabular
-from edgen.api.objects.runner import Asked
+from edgen.api.objects.runner import QuestionOptions
 from edgen.api.status import read_status
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.events import Listener
@@ -22,7 +22,7 @@ from edgen.core.values import Event, Scenario, Turn
 from edgen.export.options import ExportOptions
 from edgen.export.write import Exported
 from edgen.runtime.control import Control
-from edgen.runtime.status import Status
+from edgen.runtime.status import StatusReport
 from edgen.store.layers import LabelsByLayer, cell_of, name_column
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -133,7 +133,7 @@ class Run(Tabular):
         RunFolder(self.folder).require()
 
     @property
-    def status(self) -> Status:
+    def status(self) -> StatusReport:
         """Status: the counts that `edgen status --json` prints."""
         return read_status(self.folder)
 
@@ -208,7 +208,7 @@ class Run(Tabular):
         from edgen.api.pairs import make_pairs, require_pairs
         from edgen.asking.options import PairOptions
 
-        asked = Asked(progress, on_event, trust_hosts, overrides)
+        asked = QuestionOptions(progress, on_event, trust_hosts, overrides)
         options = PairOptions(
             by=by,
             against=others,
@@ -272,7 +272,7 @@ class Run(Tabular):
         from edgen.api.stats import measure, split_names
         from edgen.evaluation.measure_files import load_run_measures
 
-        asked = Asked(progress, on_event, trust_hosts, overrides)
+        asked = QuestionOptions(progress, on_event, trust_hosts, overrides)
         chosen = None if only is None else [only] if isinstance(only, str) else [*only]
 
         def work(control: Control) -> Stats:

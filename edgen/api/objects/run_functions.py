@@ -11,7 +11,7 @@ from typing import Any, Literal
 from edgen.api.finished import compare_runs, select_run
 from edgen.api.objects.results import Candidates, Comparison, Layer
 from edgen.api.objects.run import Run
-from edgen.api.objects.runner import Asked
+from edgen.api.objects.runner import QuestionOptions
 from edgen.core.events import Listener
 from edgen.runtime.control import Control
 
@@ -94,7 +94,7 @@ def annotate(
     from edgen.api.annotating import annotate_run, require_labels
     from edgen.asking.options import AnnotateOptions
 
-    folder, asked = _folder_of(run), Asked(progress, on_event, trust_hosts, overrides)
+    folder, asked = _folder_of(run), QuestionOptions(progress, on_event, trust_hosts, overrides)
     options = AnnotateOptions(
         labels=None if labels is None else str(labels),
         layer=layer,
@@ -142,7 +142,7 @@ def candidates(
     from edgen.api.candidates import require_candidates, write_for_run
     from edgen.asking.options import CandidateOptions
 
-    folder, asked = _folder_of(run), Asked(progress, on_event, trust_hosts, overrides)
+    folder, asked = _folder_of(run), QuestionOptions(progress, on_event, trust_hosts, overrides)
     options = CandidateOptions(
         write=write,
         count=count,

@@ -53,7 +53,7 @@ class StopButton:
             self._heard_by.remove(heard)
 
 
-class Asked:
+class QuestionOptions:
     """Options of a question about a run: changes to its job, and listeners."""
 
     def __init__(

@@ -19,7 +19,7 @@ from edgen.planning.allowed_files import unlimited
 from edgen.planning.load import asked_with
 from edgen.protocols.space_growth import BARREN, BATCH
 from edgen.runtime.control import Control
-from edgen.runtime.snapshot import Calls, Tokens, Usage
+from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
 from edgen.space import dump_space, load_space, parse_space
 from edgen.space.entries import MAX_ENTRIES
 from edgen.space.model import LISTS
@@ -44,7 +44,7 @@ class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
     template: dict[str, str]
     file: str | None
     ledger: str
-    calls: Calls
+    calls: CallCounts
     tokens: Tokens
     cost_usd: float | None
     values: tuple[str, ...]
@@ -165,7 +165,7 @@ def _require_free(out: Path) -> None:
 
 
 def _describe(path: Path, asker: GrowthAsker, ledger: Path) -> GrownSpace:
-    expanded, used = asker.expanded, Usage.of(run_status(ledger).counts)
+    expanded, used = asker.expanded, UsageCounts.of(run_status(ledger).counts)
     assert expanded is not None
     return GrownSpace(
         space=str(path),

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from edgen.cli.errors import End
+from edgen.cli.errors import CommandEnd
 from edgen.core.errors import UsageError
 from edgen.core.files import Part, write_whole
 from edgen.runtime.snapshot import Activity, Snapshot
@@ -95,7 +95,7 @@ class MetricsFile:
         return None if found is None else found[0].decode(errors="replace")
 
     def write(
-        self, run: str, unit: str, parts: Iterable[Snapshot], state: str, end: End | None
+        self, run: str, unit: str, parts: Iterable[Snapshot], state: str, end: CommandEnd | None
     ) -> str | None:
         """Replace the file; returns why that could not be done, if it could not. `end`: how the command
         ended, once it has."""

@@ -13,7 +13,7 @@ from edgen.asking.start import Start
 from edgen.domains.education.adherence_asker import AdherenceAsker
 from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES
 from edgen.domains.education.adherence_sheets import count_sheets
-from edgen.domains.education.keywords import Adherence
+from edgen.domains.education.keywords import AdherenceShares
 from edgen.evaluation.measuring import judged_measure, measures_of_other_families
 from edgen.planning.allowed_files import unlimited
 from edgen.plugin import Backend, Job, RunReader
@@ -25,7 +25,7 @@ from edgen.runtime.control import Control, explain_os_errors
 
 def judge_adherence(
     run: Path, control: Control, sample: int, overrides: Iterable[str], prompt: str | None = None
-) -> dict[str, Adherence]:
+) -> dict[str, AdherenceShares]:
     """Return the answers of the job's `judge` about `sample` conversations of each arm that was begun, by the
     arm's name. `prompt`: the template, shipped or a file; None for the shipped one that guards the judge.
 

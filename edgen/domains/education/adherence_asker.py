@@ -17,7 +17,7 @@ from edgen.plugin import Job, RunReader
 from edgen.protocols.task import Task
 
 
-class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+class AdherenceSheet(msgspec.Struct, frozen=True, kw_only=True):
     """A judge's record of a conversation: its answers, None for `cannot tell`."""
 
     answers: Verdicts
@@ -46,4 +46,6 @@ class AdherenceAsker(UnitAsker):
         """Return the work on one conversation."""
         turns = self.reader.candidate(index, name).turns
         protocol = adherence(self.reader.scenario(index), name, turns, self.prompt, self.rules)
-        return self.work(index, protocol, lambda said, spent: Sheet(answers=said, simulated=spent.simulated))
+        return self.work(
+            index, protocol, lambda said, spent: AdherenceSheet(answers=said, simulated=spent.simulated)
+        )

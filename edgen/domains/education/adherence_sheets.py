@@ -7,20 +7,27 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.domains.education.adherence_asker import Sheet
-from edgen.domains.education.keywords import KEYWORDS, MEASURES, Adherence, VerdictCount, Verdicts, verdicts
+from edgen.domains.education.adherence_asker import AdherenceSheet
+from edgen.domains.education.keywords import (
+    KEYWORDS,
+    MEASURES,
+    AdherenceShares,
+    VerdictCount,
+    Verdicts,
+    verdicts,
+)
 from edgen.evaluation.sample import cut
 from edgen.plugin import RunReader
 from edgen.plugin.protocols import Candidate
 from edgen.plugin.statistics import agreement
 from edgen.store.ledger import LedgerReader
 
-_decode = msgspec.json.Decoder(Sheet).decode
+_decode = msgspec.json.Decoder(AdherenceSheet).decode
 
 
 def count_sheets(
     reader: RunReader, units: Iterable[tuple[int, str]], ledger: Path, model: str
-) -> dict[str, Adherence]:
+) -> dict[str, AdherenceShares]:
     """Return what the judge `model` found in the conversations `units`, by arm, once all of them are
     settled."""
     counts = {arm: _ArmCount() for arm in reader.views}
@@ -48,7 +55,7 @@ class _ArmCount:
         self._unread = self._unanswered = 0
         self._simulated = False
 
-    def add(self, keywords: tuple[int, Verdicts], status: str, said: Sheet | None) -> None:
+    def add(self, keywords: tuple[int, Verdicts], status: str, said: AdherenceSheet | None) -> None:
         """Count a sheet. One that could not be read has no answers; one without a reply does not count."""
         index, expected = keywords
         if said is None and status != "rejected":
@@ -63,7 +70,7 @@ class _ArmCount:
             for ratings, yes in zip(self._ratings[name], (judge, keyword), strict=True):
                 ratings.append(0 if yes is None else 1 if yes else -1)
 
-    def result(self, model: str) -> Adherence:
+    def result(self, model: str) -> AdherenceShares:
         """Return the judge's shares, and how far it agrees with the keywords."""
         notes = [f"{model} was asked about {len(self._scenarios)} conversations, drawn by hash."]
         if self._simulated:

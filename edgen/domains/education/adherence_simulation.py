@@ -22,14 +22,14 @@ _OPENS, _CLOSES = "\nLesson:\n", "\nEnd of the lesson.\n"
 _LINE = re.compile(r"^(Teacher|Student): ", re.MULTILINE)
 
 
-class Sheet(NamedTuple):
+class SheetContent(NamedTuple):
     """The content of a sheet."""
 
     scenario: Scenario
     turns: tuple[Turn, ...]
 
 
-def read(messages: Sequence[Message]) -> Sheet | None:
+def read(messages: Sequence[Message]) -> SheetContent | None:
     """Read the sheet in the messages, None if there is none."""
     if not messages or messages[-1].role != "user":
         return None
@@ -47,7 +47,7 @@ def read(messages: Sequence[Message]) -> Sheet | None:
     described = {f"{who}_{what}".lower(): said for who, what, said in _DESCRIBED.findall(text[:opens])}
     if len(described) != 4:
         return None
-    return Sheet(five_list_scenario(0, {"topic": "", **described}), _turns(lesson))
+    return SheetContent(five_list_scenario(0, {"topic": "", **described}), _turns(lesson))
 
 
 def _turns(lesson: str) -> tuple[Turn, ...]:
@@ -63,7 +63,7 @@ def answer(request: Simulation) -> str | None:
     return sheet and request.as_json("answer", _say(sheet, request))
 
 
-def _say(sheet: Sheet, request: Simulation) -> str:
+def _say(sheet: SheetContent, request: Simulation) -> str:
     if request.fault in ("judge_prose", "garbage"):
         return request.say("judge.prose", noun="lesson")
     if request.fault == "judge_both":

@@ -10,7 +10,7 @@ import msgspec
 from edgen.config import Shards
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
 from edgen.plugin.formats import DEFAULT, Patterns, RowFiles, SplitName, Staging, tried
-from edgen.store.shards import MANIFEST, Counts, write_shards
+from edgen.store.shards import MANIFEST, SplitCounts, write_shards
 from edgen.validation.schema import conforms
 
 KEYS = ("background_info", "conversation")
@@ -46,7 +46,7 @@ class EdFiles(RowFiles):
             train=max(1, min(asked.train, counts["train"])), test=max(1, min(asked.test, counts["test"]))
         )
         manifest = write_shards(
-            self.folder, self._records(), Counts(counts["train"], counts["test"]), shards, {}
+            self.folder, self._records(), SplitCounts(counts["train"], counts["test"]), shards, {}
         )
         for file in manifest["files"]:
             if not file["records"]:

@@ -52,7 +52,7 @@ _KEYS = {
 _five_texts = operator.itemgetter(*_KEYS.values())
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+class EducationRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """One element of a shard."""
 
     background_info: BackgroundInfo
@@ -65,7 +65,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Record).decode
+_decode = msgspec.json.Decoder(EducationRecord).decode
 
 
 class Education(Family):
@@ -96,7 +96,7 @@ class Education(Family):
         """Return the record of a conversation, with the end marker in its place."""
         conversation, scenario = recorded.conversation, recorded.scenario
         return _encode(
-            Record(
+            EducationRecord(
                 background_info=BackgroundInfo(*_five_texts(scenario.values)),
                 conversation=self.written(conversation),
                 id=recorded.id,

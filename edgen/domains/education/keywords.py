@@ -175,7 +175,7 @@ def acts(text: str) -> bool:
     return _ACTED.search(text) is not None
 
 
-class Way(NamedTuple):
+class SignFamily(NamedTuple):
     """A family's signs in a student's and a teacher's turns, by words and by `form`."""
 
     sought: Cues
@@ -186,7 +186,7 @@ class Way(NamedTuple):
 _WISH = Cues(_WISHES)
 _FORMS = {"lecture": tells, "discussion": asks, "assessment": asks, "hands_on": acts}
 _WAYS = {
-    name: Way(Cues(named, _SOUGHT.get(name, "")), Cues(named, _TAUGHT.get(name, "")), _FORMS.get(name))
+    name: SignFamily(Cues(named, _SOUGHT.get(name, "")), Cues(named, _TAUGHT.get(name, "")), _FORMS.get(name))
     for name, named in _NAMED.items()
 }
 _REACTIONS: dict[Role, dict[str, Cues]] = {
@@ -310,7 +310,7 @@ _NOTE = (
 )
 
 
-class Adherence(msgspec.Struct, frozen=True, kw_only=True):
+class AdherenceShares(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of conversations that keep to their scenarios, of those that can be decided; `untold` counts
     those that cannot, by question. `by` is "keywords" or a judge's name."""
 
@@ -342,12 +342,12 @@ class VerdictCount:
         for counted, yes in zip(self._decided.values(), given, strict=True):
             counted.add(scenario, bool(yes), yes is not None)
 
-    def result(self) -> tuple[Adherence, ...]:
+    def result(self) -> tuple[AdherenceShares, ...]:
         return (self.shares(KEYWORDS, _NOTE),)
 
-    def shares(self, by: str, note: str, agreement: Mapping[str, float | None] = {}) -> Adherence:
+    def shares(self, by: str, note: str, agreement: Mapping[str, float | None] = {}) -> AdherenceShares:
         """Return the shares, with their intervals."""
-        return Adherence(
+        return AdherenceShares(
             by=by,
             n=self._n,
             **{name: counted.result() for name, counted in self._decided.items()},

@@ -23,7 +23,7 @@ PLACEHOLDER = "PERSON_PLACEHOLDER"  # MSDialog's, where a text names somebody
 COMMON_USER = "Common User"  # MSDialog's word for who belongs to nobody
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedForum(msgspec.Struct, frozen=True):
     """The parts that all threads of a job share. `roles`: the asker comes first."""
 
     space: Space
@@ -32,7 +32,7 @@ class Prepared(msgspec.Struct, frozen=True):
     begins: dt.datetime
 
 
-class Seat(NamedTuple):
+class ForumSeat(NamedTuple):
     """One who may post. `name` is what the others see; `named`: it is a person's, and no user id."""
 
     role: SpaceRole
@@ -55,10 +55,12 @@ class Seat(NamedTuple):
         return f"{self.name} ({self.actor}, {self.affiliation})"
 
 
-def seats_of(prepared: Prepared, settings: Forum, scenario: Scenario, seed: int) -> tuple[Seat, ...]:
+def seats_of(
+    prepared: PreparedForum, settings: Forum, scenario: Scenario, seed: int
+) -> tuple[ForumSeat, ...]:
     """Return a seat for everybody in a scenario's thread, the asker first."""
     members = {name.lower(): member for name, member in settings.members.items()}
-    seats: list[Seat] = []
+    seats: list[ForumSeat] = []
     for place, role in enumerate(prepared.roles):
         member = members.get(role.name.lower(), Member())
         actor: Actor = member.actor or ("Agent" if place else "User")
@@ -66,7 +68,7 @@ def seats_of(prepared: Prepared, settings: Forum, scenario: Scenario, seed: int)
         user_id, name = f"user_{digest}", value_of(member.name, scenario)
         belongs = value_of(member.affiliation, scenario)
         seats.append(
-            Seat(
+            ForumSeat(
                 role,
                 user_id,
                 name or user_id,
@@ -88,7 +90,7 @@ def value_of(text: str | None, scenario: Scenario) -> str | None:
 class Anonymous:
     """Puts the placeholder where a text has a member's name, a part of it, a user id or `@` and a role."""
 
-    def __init__(self, seats: Sequence[Seat]) -> None:
+    def __init__(self, seats: Sequence[ForumSeat]) -> None:
         names = [f"@?{re.escape(seat.user_id)}" for seat in seats]
         names += [f"@{re.escape(seat.role.name)}" for seat in seats]
         for seat in seats:
@@ -104,11 +106,11 @@ class Anonymous:
         return self._twice.sub(PLACEHOLDER, self._names.sub(PLACEHOLDER, text))
 
 
-class Clock:
+class ThreadClock:
     """The simulated clock of a thread: when it begins, and when each post is there, in whole seconds since
     then."""
 
-    def __init__(self, prepared: Prepared, settings: Forum, scenario: Scenario, seed: int) -> None:
+    def __init__(self, prepared: PreparedForum, settings: Forum, scenario: Scenario, seed: int) -> None:
         self._seed = f"{seed}/{scenario.index}/clock"
         self._seconds = settings.minutes * 60
         self._begins = prepared.begins + dt.timedelta(

@@ -16,8 +16,8 @@ import msgspec
 from edgen.plugin import Rejection, RejectionReason
 from edgen.plugin.answers import (
     TEACHER_STUDENT,
+    JsonMembers,
     OwnWords,
-    Pairs,
     RoleWords,
     body_of,
     find_service_refusal,
@@ -134,7 +134,7 @@ def _json(text: str) -> dict[str, Any] | None:
     start = body.find("{")
     parsed = parse(body[start:], TEACHER_STUDENT) if start >= 0 else None
     for one in parsed.values if parsed is not None else ():
-        if parsed is not None and isinstance(one, Pairs) and _KEYS & {key for key, _ in one}:
+        if parsed is not None and isinstance(one, JsonMembers) and _KEYS & {key for key, _ in one}:
             return None if parsed.cut else dict(reversed(one))
     return {} if start else None
 

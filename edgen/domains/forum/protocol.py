@@ -109,7 +109,7 @@ class ForumProtocol(PlayedProtocol):
     def prepare(self, job: Job, space: Space) -> Any:
         """Return the roles, the category and the first day that all threads share. Raises JobError for a
         space that no forum can be about."""
-        from edgen.domains.forum.members import Prepared
+        from edgen.domains.forum.members import PreparedForum
 
         settings: Forum = settings_of(job)
         if not (family := family_of(space, job.family)).holds_events:
@@ -123,7 +123,7 @@ class ForumProtocol(PlayedProtocol):
         begins = _day(settings.begins)
         assert begins is not None, "checked before"
         category = settings.category or next(iter(roles[0].sees), space.names[0])
-        return Prepared(space, roles, category, begins)
+        return PreparedForum(space, roles, category, begins)
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
         """Return a template for each role, and the moderator's where there is one."""

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from edgen.domains.forum.config import MODERATOR, NOBODY, Forum
-from edgen.domains.forum.members import Anonymous, Clock, Prepared, Seat, seats_of, value_of
+from edgen.domains.forum.members import Anonymous, ForumSeat, PreparedForum, ThreadClock, seats_of, value_of
 from edgen.domains.forum.post import Post, post_form, read_post
-from edgen.domains.forum.view import Shown
+from edgen.domains.forum.view import ThreadViews
 from edgen.plugin import (
     Conversation,
     Conversing,
@@ -48,26 +48,26 @@ _NO_ANSWER = "(Nobody has written anything since.)"
 class Posted(msgspec.Struct):
     """A post that stands in the thread; its votes come in later."""
 
-    seat: Seat
+    seat: ForumSeat
     text: str
     time: int
     votes: int = 0
     is_answer: bool = False
 
 
-class Thread(Shown, Session):
+class Thread(ThreadViews, Session):
     """A scenario's thread under way."""
 
     protocol = "forum"
     _settings: Forum
-    _prepared: Prepared
+    _prepared: PreparedForum
 
     def __init__(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> None:
         super().__init__(scenario, replicate, prompts, rules)
         self.seats = seats_of(self._prepared, self._settings, scenario, rules.seed)
-        self._clock = Clock(self._prepared, self._settings, scenario, rules.seed)
+        self._clock = ThreadClock(self._prepared, self._settings, scenario, rules.seed)
         self._anonymous = Anonymous(self.seats)
         self.posts: list[Posted] = []
         self.title = ""
@@ -80,7 +80,7 @@ class Thread(Shown, Session):
 
     def play(self) -> Conversing:
         """Return the thread from its question to its end."""
-        seat: Seat | None = self.seats[0]
+        seat: ForumSeat | None = self.seats[0]
         reason, quiet = SILENCE, 0
         while seat is not None:
             post = yield from self._post(seat)
@@ -97,7 +97,7 @@ class Thread(Shown, Session):
             seat = following
         return self._too_little() or self._conversation(reason)
 
-    def _end(self, seat: Seat, post: Post, quiet: int) -> str | None:
+    def _end(self, seat: ForumSeat, post: Post, quiet: int) -> str | None:
         """Return the reason why the thread is over; None where it continues."""
         if post.accept is not None:
             return ACCEPTED
@@ -110,7 +110,7 @@ class Thread(Shown, Session):
 
     # ---- who speaks next
 
-    def _next(self, last: Seat) -> Generator[Request, Reply, Seat | Rejection | None]:
+    def _next(self, last: ForumSeat) -> Generator[Request, Reply, ForumSeat | Rejection | None]:
         """Return the seat that posts after `last`, which is another one; None if nobody does. Return a
         rejection if the moderator's choice is rejected."""
         seats = [seat for seat in self.seats if seat is not last and seat.weight > 0]
@@ -139,7 +139,7 @@ class Thread(Shown, Session):
         assert chosen.number is not None
         return [*seats, None][chosen.number - 1]
 
-    def choice(self, seats: list[Seat]) -> tuple[Message, ...]:
+    def choice(self, seats: list[ForumSeat]) -> tuple[Message, ...]:
         """Return the messages that the moderator is asked with: the thread, and who may go on."""
         said = [Turn(f"#{number} {post.seat.shown}", post.text) for number, post in enumerate(self.posts, 1)]
         if said:
@@ -155,7 +155,7 @@ class Thread(Shown, Session):
 
     # ---- posts
 
-    def _post(self, seat: Seat) -> Generator[Request, Reply, Post | Rejection]:
+    def _post(self, seat: ForumSeat) -> Generator[Request, Reply, Post | Rejection]:
         own = [post.text for post in self.posts if post.seat is seat]
         others = [number for number, post in enumerate(self.posts, 1) if post.seat is not seat]
 
@@ -176,7 +176,7 @@ class Thread(Shown, Session):
         question = self._question(seat.use, self.messages(seat), seat.use, form, seat.role.name)
         return (yield from ask_turn(question, self._rules, read))
 
-    def hear(self, seat: Seat, post: Post) -> None:
+    def hear(self, seat: ForumSeat, post: Post) -> None:
         """Add a post to the thread, and count its votes and marks."""
         self._repairs |= dict.fromkeys(post.repairs)
         self._flags |= dict.fromkeys(post.flags)
@@ -195,11 +195,11 @@ class Thread(Shown, Session):
             self.posts[post.accept - 1].is_answer = True
             self._note("accepted", seat, post=post.accept)
 
-    def _note(self, kind: str, seat: Seat, **more: Any) -> None:
+    def _note(self, kind: str, seat: ForumSeat, **more: Any) -> None:
         who = {"role": seat.role.name, "user_id": seat.user_id}
         self._events.append({"event": kind, "time": self._clock.now, "turn": len(self.posts), **who, **more})
 
-    def messages(self, seat: Seat) -> tuple[Message, ...]:
+    def messages(self, seat: ForumSeat) -> tuple[Message, ...]:
         """Return the messages that ask a member: its brief, its own posts as assistant, the others' as
         user."""
         if seat.use not in self._briefs:
@@ -220,7 +220,7 @@ class Thread(Shown, Session):
         title = f"Title: {self.title}\n" if number == 1 else ""
         return f"#{number} {post.seat.shown}:\n{title}{post.text}"
 
-    def _known(self, seat: Seat) -> dict[str, Any]:
+    def _known(self, seat: ForumSeat) -> dict[str, Any]:
         """Return the template variables of a member who knows what its role sees."""
         return {
             **self._seen(seat.role),

@@ -16,7 +16,7 @@ import msgspec
 from edgen.plugin import Message, Simulation
 
 if TYPE_CHECKING:
-    from edgen.protocols.parts import Talk
+    from edgen.protocols.parts import TalkFace
     from edgen.space.scene import Scene
 
 _MEMBER = re.compile(r"(?m)^You are a member of a forum\b")
@@ -102,7 +102,7 @@ def _choose(request: Simulation, names: Sequence[re.Match[str]]) -> str:
     return request.pick([name[1] for name in names[:-1] or names])
 
 
-def _question(request: Simulation, about: Sequence[tuple[str, str]], talk: Talk | None) -> dict[str, Any]:
+def _question(request: Simulation, about: Sequence[tuple[str, str]], talk: TalkFace | None) -> dict[str, Any]:
     """Return a question about what the brief holds."""
     values = [value for _, value in about[:3]]
     title = max(values, key=len, default="A question")
@@ -118,7 +118,10 @@ def _question(request: Simulation, about: Sequence[tuple[str, str]], talk: Talk 
 
 
 def _follow_up(
-    request: Simulation, about: Sequence[tuple[str, str]], read: Sequence[re.Match[str]], talk: Talk | None
+    request: Simulation,
+    about: Sequence[tuple[str, str]],
+    read: Sequence[re.Match[str]],
+    talk: TalkFace | None,
 ) -> dict[str, Any]:
     """Return thanks with a mark, or another question. A wrong answer is rarely marked."""
     latest = int(read[-1][1])
@@ -155,7 +158,7 @@ def _helper(
     request: Simulation,
     about: Sequence[tuple[str, str]],
     read: Sequence[re.Match[str]],
-    talk: Talk | None,
+    talk: TalkFace | None,
     *,
     user: bool,
 ) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from edgen.plugin.protocols import Offer, View
 
 
-class Shown:
+class ThreadViews:
     """The views of a thread: who the member is, the posts, and whose post gets a vote."""
 
     def view(self: Any, use: str, backend: str, role: str | None) -> View | None:

@@ -41,7 +41,7 @@ class Option(NamedTuple):
     probability: float
 
 
-class Offer(NamedTuple):
+class GuidedOffer(NamedTuple):
     """The offer to the guided role. `fixed`: replies by name, which change nothing. `hint`: one of the
     options, or None."""
 
@@ -84,7 +84,7 @@ class Course:
         self._history = [self.state]
         self._ways: dict[str, str] = {}  # the formulation of each state offered in the state at hand
         self._hint: str | None = None
-        self._offer: Offer | None = None
+        self._offer: GuidedOffer | None = None
         self._refused = False  # an answer has come that does not open the lock
         self._ending: End | None = None  # what the utterance that is being said ends with
         self._timed: list[_Due] = []
@@ -111,13 +111,13 @@ class Course:
 
     # ---- what may be said
 
-    def offer(self) -> Offer:
+    def offer(self) -> GuidedOffer:
         """Return what may be said now. Each turn of the guided role logs it in `events`."""
         if self._offer is None:
             source, names = self._offered_names()
             weights = self.machine.states[source].weights(names)
             options = tuple(Option(name, self._utterance(name), weights[name]) for name in names)
-            self._offer = Offer(options, self.machine.replies, self._hinted(options))
+            self._offer = GuidedOffer(options, self.machine.replies, self._hinted(options))
         return self._offer
 
     def _offered_names(self) -> tuple[str, list[str]]:

@@ -18,7 +18,7 @@ ACTS = ("Request", "Interaction", "Action", "Update")
 _BY_WORD = {act.casefold(): act for act in ACTS}
 
 
-class Choice(NamedTuple):
+class UtteranceChoice(NamedTuple):
     """An utterance of the guided role: an offered `state`, a `fixed` reply or `free` text. `followed`:
     whether it was named by a hint, None without a hint."""
 
@@ -40,7 +40,7 @@ class Span(NamedTuple):
     end_turn: int
 
 
-class End(NamedTuple):
+class ConversationEnd(NamedTuple):
     """The reason for the end, and whether the task was done; None if not applicable."""
 
     reason: str
@@ -72,10 +72,10 @@ class GuidedEvents:
         return (one for one in self.events if one["event"] == kind)
 
     @cached_property
-    def choices(self) -> list[Choice]:
+    def choices(self) -> list[UtteranceChoice]:
         """The utterances of the guided role, in order."""
         return [
-            Choice(
+            UtteranceChoice(
                 one["by"], text(one, "state"), text(one, "utterance") or "", truth(one, "followed_hint"),
                 time(one), turn(one),
             )
@@ -105,11 +105,11 @@ class GuidedEvents:
         return found
 
     @cached_property
-    def end(self) -> End | None:
+    def end(self) -> ConversationEnd | None:
         """The end, None if unknown."""
         last = next(reversed([*self.of("end")]), None)
         reason = text(last, "reason") if last is not None else None
-        return End(reason, truth(last, "success")) if last is not None and reason else None
+        return ConversationEnd(reason, truth(last, "success")) if last is not None and reason else None
 
     @property
     def duration(self) -> float:

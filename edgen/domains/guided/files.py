@@ -28,7 +28,7 @@ MOST_HELD = 1 << 20  # characters of a machine as JSON; a job may have 4 MiB
 _MOST_SHOWN = 20  # problems of a machine in one message
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedMachine(msgspec.Struct, frozen=True):
     """The parts that all conversations of a job share. `labels` of the partner's turns open locks."""
 
     machine: Machine
@@ -88,7 +88,7 @@ def players_of(settings: Guided) -> Players | None:
     return machine_in(held).players if held is not None and is_content(held) else None
 
 
-def prepare(job: Job, space: Space) -> Prepared:
+def prepare(job: Job, space: Space) -> PreparedMachine:
     """Return the parts that all conversations of a job share. Raises JobError with every reason why the
     machine cannot run on this space."""
     settings: Guided = settings_of(job)
@@ -115,7 +115,7 @@ def prepare(job: Job, space: Space) -> Prepared:
         raise JobError(job.name, count, (*fatal[:_MOST_SHOWN], *left))
     labels = {state.lock.label for state in machine.states.values() if state.lock and state.lock.label}
     asked = settings.questionnaire
-    return Prepared(
+    return PreparedMachine(
         machine,
         None if asked is None else _questionnaire_in(asked),
         space,

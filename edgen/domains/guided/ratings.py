@@ -13,7 +13,7 @@ from typing import Any
 from edgen.plugin import Rejection, RejectionReason
 from edgen.plugin.answers import (
     TEACHER_STUDENT,
-    Pairs,
+    JsonMembers,
     body_of,
     find_service_refusal,
     fold_key,
@@ -64,7 +64,7 @@ def _given(text: str, items: Mapping[str, Scale | None]) -> dict[str, Any]:
     start = text.find("{")
     parsed = parse(text[start:], TEACHER_STUDENT) if start >= 0 else None
     for value in parsed.values if parsed is not None else ():
-        if isinstance(value, Pairs) and any(fold_key(key) in wanted for key, _ in value):
+        if isinstance(value, JsonMembers) and any(fold_key(key) in wanted for key, _ in value):
             return {fold_key(key): said for key, said in reversed(value)}
     lines = [match for line in text.split("\n") if (match := _LINE.match(line))]
     return {fold_key(match[1]): match[2] for match in reversed(lines)}

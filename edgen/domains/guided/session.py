@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 from edgen.domains.guided.answer_time import read_seconds
 from edgen.domains.guided.config import PARAPHRASER, Guided
-from edgen.domains.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, Offer, draw, likeliest
-from edgen.domains.guided.files import Prepared
+from edgen.domains.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, GuidedOffer, draw, likeliest
+from edgen.domains.guided.files import PreparedMachine
 from edgen.domains.guided.machines.slots import as_text
 from edgen.domains.guided.ratings import read_ratings
 from edgen.domains.guided.token import token_of
-from edgen.domains.guided.view import Shown
+from edgen.domains.guided.view import GuidedViews
 from edgen.plugin import (
     Conversation,
     Conversing,
@@ -59,12 +59,12 @@ _NO_ANSWER = "(Nobody says anything.)"
 T = TypeVar("T")
 
 
-class GuidedSession(Shown, Session):
+class GuidedSession(GuidedViews, Session):
     """A scenario's conversation under way."""
 
     protocol = "guided"
     _settings: Guided
-    _prepared: Prepared
+    _prepared: PreparedMachine
 
     def __init__(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
@@ -170,7 +170,7 @@ class GuidedSession(Shown, Session):
         settings = self._settings
         return settings.chooser == "model" and self._free + 1 <= settings.free_text * (self._said + 1)
 
-    def _chosen_by_chance(self, offer: Offer) -> Generator[Request, Reply, bool | Rejection]:
+    def _chosen_by_chance(self, offer: GuidedOffer) -> Generator[Request, Reply, bool | Rejection]:
         """Yield a turn that is drawn, or the most probable one; a fixed reply where nothing else is
         offered."""
         by_chance = self._settings.chooser == "chance"

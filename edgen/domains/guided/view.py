@@ -7,7 +7,7 @@ from typing import Any
 from edgen.plugin.protocols import Offer, View, said_in
 
 
-class Shown:
+class GuidedViews:
     """The views of a guided conversation: the guided role sees what it may say, each role what it knows."""
 
     def view(self: Any, use: str, backend: str, role: str | None) -> View | None:

@@ -29,7 +29,7 @@ Words = Counter[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class RankingExample:
     """An example: the turns so far, and the candidates for the next one, each with its id and text."""
 
     id: str
@@ -55,14 +55,14 @@ class Frequencies:
     words: int = 0
     holding: Words = field(default_factory=Counter)
 
-    def see(self, example: Example) -> None:
+    def see(self, example: RankingExample) -> None:
         for words in example.words:
             self.candidates += 1
             self.words += words.total()
             self.holding.update(words.keys())
 
 
-def read_examples(entries: Iterable[msgspec.Raw], source: str) -> Iterator[Example]:
+def read_examples(entries: Iterable[msgspec.Raw], source: str) -> Iterator[RankingExample]:
     """Yield the examples of a file in DSTC7's layout. Raises DataError for the first invalid one."""
     for number, raw in enumerate(entries):
         entry = plain(raw)
@@ -72,7 +72,7 @@ def read_examples(entries: Iterable[msgspec.Raw], source: str) -> Iterator[Examp
         yield example
 
 
-def _example(entry: Mapping[str, Any]) -> Example | str:
+def _example(entry: Mapping[str, Any]) -> RankingExample | str:
     """Return the example, or what is wrong with it."""
     example = as_id(entry.get("example-id"))
     if example is None:
@@ -90,7 +90,7 @@ def _example(entry: Mapping[str, Any]) -> Example | str:
         )
     turns = [Turn(_speaker(one), text or "") for one, text in zip(said, texts, strict=False)]
     candidates = [(str(one).upper(), text or "") for one, text in zip(ids, texts[len(said) :], strict=True)]
-    return Example(example, turns, candidates)
+    return RankingExample(example, turns, candidates)
 
 
 def _speaker(message: Mapping[str, Any]) -> str:
@@ -102,7 +102,9 @@ def _text(one: Any) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def first_order(example: Example, frequencies: Frequencies, by: str, seed: int) -> list[tuple[int, float]]:
+def first_order(
+    example: RankingExample, frequencies: Frequencies, by: str, seed: int
+) -> list[tuple[int, float]]:
     """Return the places of the example's candidates, the best first, with their scores. `by` is one of
     BASELINES."""
     places = [*range(len(example.candidates))]
@@ -114,7 +116,7 @@ def first_order(example: Example, frequencies: Frequencies, by: str, seed: int) 
     return sorted(zip(places, scores, strict=True), key=lambda one: -one[1])
 
 
-def rank(example: Example, frequencies: Frequencies, by: str, seed: int) -> bytes:
+def rank(example: RankingExample, frequencies: Frequencies, by: str, seed: int) -> bytes:
     """Return the example's entry of a submission, as JSON. `by` is one of BASELINES."""
     order = first_order(example, frequencies, by, seed)
     return entry_of(example.id, [(example.candidates[place][0], score) for place, score in order])

@@ -29,7 +29,7 @@ class Looks(NamedTuple):
     signature: int
 
 
-class Candidates:
+class CandidatePool:
     """Different texts by their numbers, in the order in which they came, and the groups that may be drawn
     from."""
 

@@ -30,7 +30,7 @@ KINDS = {
 }
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class ExampleFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was found. `where` is the example's id, or the place of an entry without one."""
 
     kind: str
@@ -39,9 +39,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     problem: str
 
 
-def finding(kind: str, where: str, problem: str) -> Finding:
+def finding(kind: str, where: str, problem: str) -> ExampleFinding:
     """Return a finding of that kind."""
-    return Finding(kind=kind, severity=KINDS[kind][0], where=where, problem=problem)
+    return ExampleFinding(kind=kind, severity=KINDS[kind][0], where=where, problem=problem)
 
 
 def quoted(value: object) -> str:

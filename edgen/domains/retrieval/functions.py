@@ -68,9 +68,9 @@ def baseline(
     Raises DataError for a file that holds no such examples; of a model, ShortError where some have no
     ranking, and what stopped it.
     """
-    from edgen.api.objects.runner import Asked
+    from edgen.api.objects.runner import QuestionOptions
 
-    asked = Asked(progress, on_event, trust_hosts, overrides)
+    asked = QuestionOptions(progress, on_event, trust_hosts, overrides)
     template = None if prompt is None else str(prompt)
     options = ModelOptions(backend=backend, prompt=template, none=none, overrides=asked.changes, via=via)
     if by != MODEL:

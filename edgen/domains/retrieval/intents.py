@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgen.domains.retrieval.findings import Finding, finding, quoted
+from edgen.domains.retrieval.findings import ExampleFinding, finding, quoted
 from edgen.domains.retrieval.submission import as_id, holds_json, plain
 from edgen.plugin import Problem
 from edgen.plugin.errors import DataError
@@ -23,7 +23,7 @@ Key = tuple[str, str]  # dialog, turn
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledUtterance:
     """A turn's labels; `utterance` is None where the file does not have it."""
 
     labels: frozenset[str]
@@ -32,8 +32,8 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    turns: Mapping[Key, Labelled]
-    findings: tuple[Finding, ...]
+    turns: Mapping[Key, LabelledUtterance]
+    findings: tuple[ExampleFinding, ...]
 
 
 def read_labels(path: Path) -> Labels:
@@ -41,8 +41,8 @@ def read_labels(path: Path) -> Labels:
     no text or no JSON, and where no line is a labelled turn."""
     data = read_data(path)
     entries = _objects(data, str(path)) if holds_json(data) else _table(data, str(path))
-    turns: dict[Key, Labelled] = {}
-    findings: list[Finding] = []
+    turns: dict[Key, LabelledUtterance] = {}
+    findings: list[ExampleFinding] = []
     for where, found in entries:
         if isinstance(found, str):
             findings.append(finding("not_a_turn", where, found))
@@ -61,7 +61,7 @@ def read_labels(path: Path) -> Labels:
     return Labels(turns, tuple(findings))
 
 
-def read_true_labels(path: Path) -> Mapping[Key, Labelled]:
+def read_true_labels(path: Path) -> Mapping[Key, LabelledUtterance]:
     """Return the right labels. Raises DataError where anything is wrong with the file."""
     found = read_labels(path)
     if found.findings:
@@ -76,7 +76,7 @@ def named(key: Key) -> str:
 
 
 # Where it stands, and what it is or what is wrong with it.
-_Entries = Iterator[tuple[str, tuple[Key, Labelled] | str]]
+_Entries = Iterator[tuple[str, tuple[Key, LabelledUtterance] | str]]
 
 
 def _table(data: bytes, source: str) -> _Entries:
@@ -91,7 +91,7 @@ def _table(data: bytes, source: str) -> _Entries:
             yield f"line {number}", "expected 'labels TAB utterance TAB User|Agent'"
             continue
         key = str(dialog), str(turn)
-        yield f"line {number}", (key, Labelled(_split(labels), "\t".join(rest[:-1]).strip()))
+        yield f"line {number}", (key, LabelledUtterance(_split(labels), "\t".join(rest[:-1]).strip()))
 
 
 def _objects(data: bytes, source: str) -> _Entries:
@@ -103,7 +103,7 @@ def _objects(data: bytes, source: str) -> _Entries:
             yield where, problem
             continue
         key = str(as_id(entry["id"])), str(as_id(entry["turn"]))
-        yield where, (key, Labelled(frozenset(filter(None, entry["labels"])), None))
+        yield where, (key, LabelledUtterance(frozenset(filter(None, entry["labels"])), None))
 
 
 def _problem(entry: Any) -> str | None:

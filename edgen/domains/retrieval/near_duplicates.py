@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
-from edgen.domains.retrieval.candidates import Candidates, look_at
+from edgen.domains.retrieval.candidates import CandidatePool, look_at
 from edgen.domains.retrieval.negatives import may_be_alike
 from edgen.plugin.texts import ALIKE, are_alike, shingles_of, words
 
@@ -23,7 +23,7 @@ _HASH = (1 << 32) - 1
 class AlikeTexts:
     """An index of some of the candidates. In memory are eight bytes for each member of a prefix."""
 
-    def __init__(self, candidates: Candidates, numbers: Iterable[int]) -> None:
+    def __init__(self, candidates: CandidatePool, numbers: Iterable[int]) -> None:
         self._candidates = candidates
         self._counts = array("I", bytes(4 * _COUNTERS))
         indexed = array("I", numbers)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from edgen.domains.retrieval.candidates import Candidates, Looks, look_at
+from edgen.domains.retrieval.candidates import CandidatePool, Looks, look_at
 from edgen.plugin.texts import ALIKE, are_alike, hash64
 
 MOST_DRAWS = 10_000
@@ -23,7 +23,7 @@ class WrongAnswers:
 
     def __init__(
         self,
-        candidates: Candidates,
+        candidates: CandidatePool,
         right: Iterable[str],
         count: int,
         seed: str,

@@ -10,8 +10,8 @@ from bisect import bisect_left
 from pathlib import Path
 
 from edgen.domains.retrieval.entries import Entries
-from edgen.domains.retrieval.findings import Finding, finding, listed
-from edgen.domains.retrieval.submission import Ranking, as_id, plain
+from edgen.domains.retrieval.findings import ExampleFinding, finding, listed
+from edgen.domains.retrieval.submission import SubmittedRanking, as_id, plain
 from edgen.domains.retrieval.truth import NONE
 from edgen.plugin import Problem
 from edgen.plugin.errors import DataError
@@ -37,7 +37,7 @@ class Pools:
         if not self._offered:
             raise DataError(str(path), "it holds no examples: objects with an 'example-id'.")
 
-    def check(self, ranking: Ranking) -> Finding | None:
+    def check(self, ranking: SubmittedRanking) -> ExampleFinding | None:
         """Return a finding if the ranking holds candidates that its example does not offer, or if the file
         does not have the example; else None. `NONE` is always allowed."""
         ranked = [one for one in ranking.candidates if one not in (None, NONE)]

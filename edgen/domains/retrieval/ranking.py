@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from edgen.asking.answering import load_asked_job
 from edgen.asking.needs import NeededCalls, needs_of
 from edgen.asking.options import AskOptions
-from edgen.asking.places import Place
+from edgen.asking.places import AskerFolder
 from edgen.asking.start import ask_for_file
 from edgen.domains.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
 from edgen.domains.retrieval.entries import Entries
@@ -99,7 +99,7 @@ def estimate_ranking(
     kept = list(entries)
     _require_examples(len(kept), entries.source)
     asker = _plan(kept, entries.source, output, seed, options, control)
-    needs = needs_of(asker, Place(output.parent))
+    needs = needs_of(asker, AskerFolder(output.parent))
     return NeededCalls.of(needs, "examples", asker.job.backends["default"].provider)
 
 

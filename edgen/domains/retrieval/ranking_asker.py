@@ -17,7 +17,7 @@ import msgspec
 
 from edgen.asking.asker import FileAsker
 from edgen.core.digest import sha256
-from edgen.domains.retrieval.baseline import Example, Frequencies, entry_of, first_order, read_examples
+from edgen.domains.retrieval.baseline import Frequencies, RankingExample, entry_of, first_order, read_examples
 from edgen.domains.retrieval.ranking_protocol import (
     SHOWN,
     STEP,
@@ -36,7 +36,7 @@ from edgen.plugin.files import write_lines
 from edgen.plugin.texts import describe_counts
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.task import Spent, Task
-from edgen.runtime.snapshot import Calls, Tokens, Usage
+from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
 from edgen.store.ledger import LedgerReader, RunPlan
 
 FIRST = "bm25"  # the order that a model begins with
@@ -75,7 +75,7 @@ class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     simulated: bool
     ledger: str
-    calls: Calls
+    calls: CallCounts
     tokens: Tokens
     cost_usd: float | None
 
@@ -154,7 +154,7 @@ class RankingAsker(FileAsker):
         order = [place for place, _ in first_order(example, self._frequencies, FIRST, self._seed)]
         if self._none and NONE not in dict(example.candidates):
             candidates = [*example.candidates, (NONE, _SAYS_NONE)]
-            example = Example(example.id, example.turns, candidates)
+            example = RankingExample(example.id, example.turns, candidates)
             order.append(len(order))
         protocol = rank_by_windows(
             [Turn(turn.role, replace_surrogates(turn.text, [])) for turn in example.turns],
@@ -166,7 +166,7 @@ class RankingAsker(FileAsker):
         )
         return self.work(index, _require_read(protocol), partial(_record, example))
 
-    def _example(self, index: int) -> Example:
+    def _example(self, index: int) -> RankingExample:
         return next(read_examples(self._entries[index : index + 1], self._source))
 
 
@@ -180,7 +180,7 @@ def _require_read(
     return ranked
 
 
-def _record(example: Example, ranked: Ranked, spent: Spent) -> RankedExample:
+def _record(example: RankingExample, ranked: Ranked, spent: Spent) -> RankedExample:
     count = len(ranked.places)
     entry = entry_of(
         example.id,
@@ -229,7 +229,7 @@ def write_ranking(asker: RankingAsker, ledger: Path) -> ModelRanking:
             model=", ".join(sorted(models)),
             simulated=kept.simulated,
             ledger=str(ledger),
-            **msgspec.structs.asdict(Usage.of(status.counts)),
+            **msgspec.structs.asdict(UsageCounts.of(status.counts)),
         )
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from edgen.domains.retrieval.entries import Entries
-from edgen.domains.retrieval.findings import Finding, finding, listed, quoted
-from edgen.domains.retrieval.intents import Key, Labelled, named, read_labels, read_true_labels
+from edgen.domains.retrieval.findings import ExampleFinding, finding, listed, quoted
+from edgen.domains.retrieval.intents import Key, LabelledUtterance, named, read_labels, read_true_labels
 from edgen.domains.retrieval.pools import Pools
 from edgen.domains.retrieval.ranking_figures import RankingFigures, ranking_figures
 from edgen.domains.retrieval.submission import plain, read_ranking
@@ -23,7 +23,7 @@ from edgen.plugin.statistics import LabelCounts, LabelFigures
 class _Score(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     truth: str
     predictions: str
-    findings: tuple[Finding, ...]
+    findings: tuple[ExampleFinding, ...]
 
     @property
     def sound(self) -> bool:
@@ -96,7 +96,7 @@ def _score_ranking(path: Path, entries: Entries, candidates: int, pools: Pools |
     )
 
 
-def _why_none(truth: Truth, path: Path, findings: Sequence[Finding]) -> str:
+def _why_none(truth: Truth, path: Path, findings: Sequence[ExampleFinding]) -> str:
     """Return the reason why a file ranks none of the truth's examples."""
     if not findings:
         return "it holds no rankings."
@@ -111,7 +111,7 @@ def _why_none(truth: Truth, path: Path, findings: Sequence[Finding]) -> str:
 
 def _find_answers(
     truth: Truth, entries: Entries, candidates: int, pools: Pools | None
-) -> tuple[dict[str, tuple[int, ...]], list[Finding]]:
+) -> tuple[dict[str, tuple[int, ...]], list[ExampleFinding]]:
     """Return the places (from 1) of each ranked example's right answers, 0 for a missing one, and all
     findings.
 
@@ -120,10 +120,10 @@ def _find_answers(
     """
     ranked: dict[str, dict[str, int]] = {}
     right: dict[str, frozenset[str]] = {}
-    findings: list[Finding] = []
+    findings: list[ExampleFinding] = []
     for number, raw in enumerate(entries, 1):
         ranking = read_ranking(raw, number, candidates)
-        if isinstance(ranking, Finding):
+        if isinstance(ranking, ExampleFinding):
             findings.append(ranking)
             continue
         example = ranking.example
@@ -169,7 +169,9 @@ def _score_labels(path: Path, predictions: Path) -> LabelScore:
     )
 
 
-def _compare_turns(truth: Mapping[Key, Labelled], given: Mapping[Key, Labelled]) -> list[Finding]:
+def _compare_turns(
+    truth: Mapping[Key, LabelledUtterance], given: Mapping[Key, LabelledUtterance]
+) -> list[ExampleFinding]:
     """Return a finding for each turn that only one side has, and for each whose utterances differ."""
     findings = [
         finding("other_turn", named(key), "it is not in the truth") for key in given if key not in truth
@@ -183,5 +185,5 @@ def _compare_turns(truth: Mapping[Key, Labelled], given: Mapping[Key, Labelled])
     return findings
 
 
-def _first(findings: Sequence[Finding]) -> str:
+def _first(findings: Sequence[ExampleFinding]) -> str:
     return f"The first that is wrong: {findings[0].where}: {findings[0].problem}." if findings else ""

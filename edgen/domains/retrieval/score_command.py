@@ -12,7 +12,7 @@ from edgen.cli.options import DomainCommand, JsonOption
 from edgen.cli.output import align_columns, count_noun, print_value
 
 if TYPE_CHECKING:
-    from edgen.domains.retrieval.findings import Finding
+    from edgen.domains.retrieval.findings import ExampleFinding
     from edgen.domains.retrieval.score import LabelScore, RankingScore
     from edgen.plugin.statistics import Estimate
 
@@ -99,7 +99,7 @@ def _value(estimate: Estimate | None) -> str:
     return "–" if estimate is None else f"{estimate.value:.4f}"
 
 
-def _render_findings(findings: Sequence[Finding]) -> Iterator[str]:
+def _render_findings(findings: Sequence[ExampleFinding]) -> Iterator[str]:
     """Yield each kind with its first places."""
     from edgen.domains.retrieval.findings import KINDS
 

@@ -18,21 +18,21 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.retrieval.findings import Finding, finding, listed, quoted
+from edgen.domains.retrieval.findings import ExampleFinding, finding, listed, quoted
 from edgen.domains.retrieval.truth import NONE
 from edgen.plugin.texts import replace_surrogates
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class SubmittedRanking:
     """The ids of candidates, best first; None for what has none."""
 
     example: str
     candidates: list[str | None]
-    findings: list[Finding]
+    findings: list[ExampleFinding]
 
 
-def read_ranking(raw: msgspec.Raw, number: int, wanted: int) -> Ranking | Finding:
+def read_ranking(raw: msgspec.Raw, number: int, wanted: int) -> SubmittedRanking | ExampleFinding:
     """Return the `number`th entry (from 1) of a submission, with all that is wrong in it. `wanted`: how many
     candidates it has to have."""
     where, entry = f"entry {number}", plain(raw)
@@ -54,7 +54,7 @@ def read_ranking(raw: msgspec.Raw, number: int, wanted: int) -> Ranking | Findin
         *_check_number(example, upper, wanted),
         *_check_confidences(example, candidates),
     ]
-    return Ranking(example, upper, findings)
+    return SubmittedRanking(example, upper, findings)
 
 
 def holds_json(data: bytes) -> bool:
@@ -83,7 +83,7 @@ def as_id(value: Any) -> str | None:
 
 def _check_ids(
     example: str, entry: Mapping[str, Any], candidates: list[dict[str, Any]], ids: list[str | None]
-) -> Iterator[Finding]:
+) -> Iterator[ExampleFinding]:
     if missing := [place for place, one in enumerate(ids, 1) if one is None]:
         yield finding("no_candidate_id", example, f"at {_places(missing)}")
     counts = Counter(one.upper() for one in ids if one is not None)
@@ -100,14 +100,14 @@ def _check_ids(
         yield finding("lower_case", example, listed(lower))
 
 
-def _check_number(example: str, ids: list[str | None], wanted: int) -> Iterator[Finding]:
+def _check_number(example: str, ids: list[str | None], wanted: int) -> Iterator[ExampleFinding]:
     most = wanted + (NONE in ids)
     if not wanted <= len(ids) <= most:
         kind = "too_few" if len(ids) < wanted else "too_many"
         yield finding(kind, example, f"{len(ids):,} candidates where {wanted:,} are expected")
 
 
-def _check_confidences(example: str, candidates: list[dict[str, Any]]) -> Iterator[Finding]:
+def _check_confidences(example: str, candidates: list[dict[str, Any]]) -> Iterator[ExampleFinding]:
     values: list[Any] = [one.get("confidence") for one in candidates]
     if wrong := [place for place, one in enumerate(values, 1) if not _is_number(one)]:
         first = values[wrong[0] - 1]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgen.domains.retrieval.findings import Finding, finding, listed, quoted
+from edgen.domains.retrieval.findings import ExampleFinding, finding, listed, quoted
 from edgen.plugin import Problem
 from edgen.plugin.errors import DataError
 from edgen.plugin.files import lines_of, read_data
@@ -24,13 +24,13 @@ class Truth:
     """`answers` by example: the ids of its right answers, in the order of the file, each once."""
 
     answers: Mapping[str, tuple[str, ...]]
-    findings: tuple[Finding, ...]
+    findings: tuple[ExampleFinding, ...]
 
 
 def read_truth(path: Path) -> Truth:
     """Read a truth file. Raises DataError with every line that cannot be used."""
     answers: dict[str, tuple[str, ...]] = {}
-    findings: list[Finding] = []
+    findings: list[ExampleFinding] = []
     problems: list[Problem] = []
     for number, line in enumerate(lines_of(read_data(path), str(path)), 1):
         if not line.strip():

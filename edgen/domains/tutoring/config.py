@@ -30,7 +30,7 @@ def cima_actions() -> dict[str, dict[str, str]]:
     return {side: find_label_set(name).definitions for side, name in CIMA_SETS.items()}
 
 
-class Tutoring(msgspec.Struct, frozen=True, kw_only=True):
+class TutoringSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a session of exercises."""
 
     student_turns: Annotated[int, Meta(ge=1, le=1_000)] = 20

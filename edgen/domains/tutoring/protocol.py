@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from edgen.config.label_set import load_label_set, name_problems
-from edgen.domains.tutoring.config import EXTRA_VARIABLES, Tutoring
+from edgen.domains.tutoring.config import EXTRA_VARIABLES, TutoringSettings
 from edgen.domains.tutoring.exercises.model import SHOWN, exercises_of
 from edgen.domains.tutoring.judging import JUDGE, JUDGE_VARIABLES, SHOWN_TO_JUDGE
 from edgen.domains.tutoring.served import LABELLER
@@ -60,7 +60,7 @@ class TutoringProtocol(PlayedProtocol):
             ("index", *SHOWN, *EXTRA_VARIABLES, *JUDGE_VARIABLES),
         ),
     )
-    Config = Tutoring
+    Config = TutoringSettings
     sends_schemas = True
     starter = Starter(
         "tutoring",
@@ -74,7 +74,7 @@ class TutoringProtocol(PlayedProtocol):
     def problems(self, job: Job) -> Iterator[Problem]:
         """Yield the problems of the settings: a prompt for the whole conversation, tutors without a backend,
         unknown actions, settings that exclude each other."""
-        settings: Tutoring = settings_of(job)
+        settings: TutoringSettings = settings_of(job)
         if job.prompt is not None:
             yield Problem(
                 "$.prompt", "tutoring has a prompt for each side: `prompts: {tutor: …, student: …}`"
@@ -106,7 +106,7 @@ class TutoringProtocol(PlayedProtocol):
     def with_files(self, job: Job, find: FindFile) -> Job:
         """Return the job with the labels of the label sets that `actions` names. Raises JobError for problems
         of the settings with them."""
-        settings: Tutoring = settings_of(job)
+        settings: TutoringSettings = settings_of(job)
         read = {
             side: load_label_set(find("label_sets", name, f"tutoring.actions.{side}")).definitions
             for side, name in (settings.actions or {}).items()
@@ -122,7 +122,7 @@ class TutoringProtocol(PlayedProtocol):
 
     def roles(self, job: Job) -> tuple[str, ...]:
         """Return the tutors, the student, and who else is asked."""
-        settings: Tutoring = settings_of(job)
+        settings: TutoringSettings = settings_of(job)
         names = (*settings.tutor_backends, *self._student_names(job), *_others(settings))
         return tuple(dict.fromkeys(names))
 
@@ -137,26 +137,26 @@ class TutoringProtocol(PlayedProtocol):
         from edgen.domains.tutoring.exercises.chain import ExercisePool
         from edgen.domains.tutoring.exercises.grammar import Grammar
         from edgen.domains.tutoring.responses import Naming, ResponsePool
-        from edgen.domains.tutoring.session import Prepared
+        from edgen.domains.tutoring.session import PreparedTutoring
 
         student, tutor = _sides(job, space)
-        settings: Tutoring = settings_of(job)
+        settings: TutoringSettings = settings_of(job)
         grammar = Grammar(space)
         responses = None
         if settings.choose == "pool":
             responses = ResponsePool(settings.pool, Naming(space, grammar.concepts))
-        return Prepared(ExercisePool(grammar), student, tutor, self._tutor_uses(job), responses)
+        return PreparedTutoring(ExercisePool(grammar), student, tutor, self._tutor_uses(job), responses)
 
     def _tutor_uses(self, job: Job) -> dict[str, str]:
         """Return the use of each tutor's template, by backend: the backend's name, or `tutor` for a backend
         that has the student's name."""
-        settings: Tutoring = settings_of(job)
+        settings: TutoringSettings = settings_of(job)
         (student,) = self._student_names(job)[:1]
         return {name: "tutor" if name == student else name for name in settings.tutor_backends}
 
     def rounds(self, job: Job) -> Rounds:
         """Return the rounds of the settings and the sessions of each; the default for one round."""
-        settings: Tutoring = settings_of(job)
+        settings: TutoringSettings = settings_of(job)
         if settings.rounds == 1:
             return Rounds()
         return Rounds(
@@ -207,7 +207,7 @@ class TutoringProtocol(PlayedProtocol):
 
     def _template_of_other(self, use: str, job: Job, space: Space | None, tutor: Template) -> Template:
         """Return the template of the labeller or of the judge. The judge's may use the tutors' variables."""
-        settings: Tutoring = settings_of(job)
+        settings: TutoringSettings = settings_of(job)
         if use == LABELLER:
             sets = [settings.labels_of(side) for side in settings.named_actions]
             return labelling_template(job.prompts.get(use), f"prompts.{use}", use, sets)
@@ -233,7 +233,7 @@ class TutoringProtocol(PlayedProtocol):
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """Return a call for each turn of the student and for each response; with a pool, not where a
         conversation is shown to no tutor any more, which is the sooner the fewer exercises are solved."""
-        settings: Tutoring = settings_of(job)
+        settings: TutoringSettings = settings_of(job)
         (student,) = self._student_names(job)[:1]
         uses = self._tutor_uses(job)
         turns = settings.student_turns if level else max(1, settings.student_turns // 4)
@@ -252,11 +252,11 @@ class TutoringProtocol(PlayedProtocol):
 
     def role_of(self, job: Job, step: int) -> str:
         """Return the student, then each of the tutors, then labeller and judge."""
-        settings: Tutoring = settings_of(job)
+        settings: TutoringSettings = settings_of(job)
         order = [*self._student_names(job)[:1], *settings.tutor_backends, *_others(settings)]
         return order[step % len(order)]
 
-    def caveats(self, settings: Tutoring) -> Iterator[str]:
+    def caveats(self, settings: TutoringSettings) -> Iterator[str]:
         """Yield sentences on how responses came about: their number, choice and actions."""
         count = len(settings.tutor_backends)
         yield f"Each turn of the student has {count} responses of the tutor, made without knowledge of each other."
@@ -297,7 +297,7 @@ def _sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
     return students[0], tutors[0]
 
 
-def _others(settings: Tutoring) -> tuple[str, ...]:
+def _others(settings: TutoringSettings) -> tuple[str, ...]:
     """Return the backends besides student and tutors, in the order in which each turn asks them."""
     return (
         *((LABELLER,) if settings.labelled_by != "speaker" else ()),
@@ -305,7 +305,7 @@ def _others(settings: Tutoring) -> tuple[str, ...]:
     )
 
 
-def _wanted_problems(settings: Tutoring) -> Iterator[Problem]:
+def _wanted_problems(settings: TutoringSettings) -> Iterator[Problem]:
     """Yield the problems of `wanted`: unknown actions, empty weights, weights mixed with those by the
     student's action."""
     sides, where = settings.named_actions, "$.tutoring.wanted"
@@ -330,7 +330,7 @@ def _wanted_problems(settings: Tutoring) -> Iterator[Problem]:
                 yield Problem(f"{path}.{action}", message)
 
 
-def _labelling_problems(settings: Tutoring) -> Iterator[Problem]:
+def _labelling_problems(settings: TutoringSettings) -> Iterator[Problem]:
     """Yield settings that need the student's actions before a labeller names them, and tutors named like the
     labeller or the judge."""
     if not settings.speaker_names and settings.wanted_by_student:
@@ -355,7 +355,7 @@ _LABELLED = {
 }
 
 
-def _round_problems(settings: Tutoring) -> Iterator[Problem]:
+def _round_problems(settings: TutoringSettings) -> Iterator[Problem]:
     """Rounds without a pool, a pool without rounds, a pool that does not fit the actions."""
     if settings.choose != "pool":
         if settings.rounds > 1:

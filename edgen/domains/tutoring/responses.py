@@ -56,7 +56,7 @@ def _plain(text: str) -> str:
     return f" {' '.join(words_of(text, accents=False))} "
 
 
-class Moment(NamedTuple):
+class StudentMoment(NamedTuple):
     """A student's turn as responses are looked for: its actions, whether it solves the exercise, and its
     keywords."""
 
@@ -65,7 +65,7 @@ class Moment(NamedTuple):
     keywords: frozenset[str]
 
     @classmethod
-    def of(cls, turn: Turn, concepts: Mapping[str, str]) -> Moment:
+    def of(cls, turn: Turn, concepts: Mapping[str, str]) -> StudentMoment:
         """Return the moment of a turn about an exercise with these values."""
         words = [word.casefold() for word in _WORD.findall(turn.text[:_MOST_CHARACTERS])]
         values = [keyword(name, value) for name, value in concepts.items()]
@@ -78,7 +78,7 @@ class Response(msgspec.Struct, frozen=True):
 
     text: str
     actions: tuple[str, ...]
-    to: Moment
+    to: StudentMoment
     about: frozenset[str]
     origin: Origin
     digest: bytes
@@ -116,7 +116,7 @@ class ResponsePool:
         """Return how often a response was served in earlier rounds."""
         return self._exposures.get(response.origin, 0)
 
-    def find(self, moment: Moment, shown: Collection[str], rng: random.Random) -> Response | None:
+    def find(self, moment: StudentMoment, shown: Collection[str], rng: random.Random) -> Response | None:
         """Return the response that fits best: the most keywords shared, then the same actions, then the
         fewest exposures; of several, one is drawn. None where none of those that were not `shown` fits."""
         listed = {
@@ -173,7 +173,7 @@ class ResponsePool:
                 yield from found
                 found, concepts = [], _concepts(exercises, turn.data["exercise"])
             elif turn.role.lower() == "tutor" and before is not None:
-                moment = Moment.of(before, concepts)
+                moment = StudentMoment.of(before, concepts)
                 for place, said in enumerate(responses_to(turn)):
                     if len(said.text) <= _MOST_CHARACTERS:
                         found.append(self._response(said, moment, (recorded.id, number, place)))
@@ -182,7 +182,7 @@ class ResponsePool:
             before = turn if turn.role.lower() != "tutor" else None
         yield from found
 
-    def _response(self, turn: Turn, moment: Moment, origin: Origin) -> Response:
+    def _response(self, turn: Turn, moment: StudentMoment, origin: Origin) -> Response:
         facts = (turn.text, turn.labels, moment.actions, moment.solved, sorted(moment.keywords))
         digest = hashlib.blake2b(msgspec.json.encode(facts), digest_size=16).digest()
         # A value that its own exercise does not have is a word like others, as `behind` in a rule.

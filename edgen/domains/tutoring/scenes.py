@@ -10,7 +10,7 @@ from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served import responses_to
 from edgen.plugin import Scenario, Space, Turn
-from edgen.plugin.families import Role, Scene, Scenes
+from edgen.plugin.families import Role, Scenes, TurnScene
 from edgen.plugin.texts import without_pictures
 
 
@@ -28,12 +28,12 @@ class ExerciseScenes(Scenes):
 
     def of(
         self, role: Role, scenario: Scenario, turns: Sequence[Turn], outcome: Mapping[str, Any] | None
-    ) -> dict[int, Scene]:
+    ) -> dict[int, TurnScene]:
         """Return those of the role's turns that answer something; the questions of exercises answer
         nothing."""
         exercises = (outcome or {}).get("exercises") or []
-        found: dict[int, Scene] = {}
-        scene: Scene | None = None
+        found: dict[int, TurnScene] = {}
+        scene: TurnScene | None = None
         for at, turn in enumerate(turns):
             if "exercise" in turn.data:
                 scene = self._scene(at, role, scenario, exercises[turn.data["exercise"]])
@@ -46,12 +46,12 @@ class ExerciseScenes(Scenes):
         one of them."""
         return responses_to(turn)
 
-    def _scene(self, begin: int, role: Role, scenario: Scenario, one: Mapping[str, Any]) -> Scene:
+    def _scene(self, begin: int, role: Role, scenario: Scenario, one: Mapping[str, Any]) -> TurnScene:
         values = {**scenario.values, **one["concepts"]}
         entries = {name: self._grammar.space[name].entry(value) for name, value in values.items()}
         fields = {name: dict(entry.fields) for name, entry in entries.items() if entry.fields}
         made = self._grammar.exercise(one["tier"], entries)
-        return Scene(
+        return TurnScene(
             begin, Scenario(scenario.index, values, fields), "\n".join(self._brief(made, self._sees[role]))
         )
 

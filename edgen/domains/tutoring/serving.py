@@ -15,7 +15,7 @@ import msgspec
 
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.pool_config import SOLVED, read_template
-from edgen.domains.tutoring.responses import Moment, Response, ResponsePool
+from edgen.domains.tutoring.responses import Response, ResponsePool, StudentMoment
 from edgen.plugin import Turn
 from edgen.plugin.answers import ActedTurn
 
@@ -44,7 +44,7 @@ class Serving:
         template = self._template(said, exercise, rng) if by_template else None
         if template is not None:
             return self._serve(template.text, template.actions, "template", {})
-        found = self._pool.find(Moment.of(said, exercise.concepts), self._shown, rng)
+        found = self._pool.find(StudentMoment.of(said, exercise.concepts), self._shown, rng)
         if found is not None:
             return self._serve(found.text, found.actions, "pool", self._known_of(found))
         template = self._template(said, exercise, rng)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.tutoring.config import Tutoring
+from edgen.domains.tutoring.config import TutoringSettings
 from edgen.domains.tutoring.exercises.answers import is_right
 from edgen.domains.tutoring.exercises.chain import ExerciseChain, ExercisePool
 from edgen.domains.tutoring.exercises.model import SHOWN, Exercise
@@ -29,7 +29,7 @@ from edgen.domains.tutoring.labeller import UNLABELLED, label_turns, shown_to_la
 from edgen.domains.tutoring.responses import ResponsePool
 from edgen.domains.tutoring.served import LABELLER
 from edgen.domains.tutoring.serving import DRY, Serving
-from edgen.domains.tutoring.view import Shown
+from edgen.domains.tutoring.view import TutoringViews
 from edgen.plugin import (
     Address,
     Conversation,
@@ -50,14 +50,14 @@ from edgen.plugin.forms import Form
 from edgen.plugin.protocols import SpaceRole, append_message, ask_turn, in_one_message
 from edgen.prompting.sandbox import ValueWithFields
 from edgen.protocols.labelling import labelling_variables, labels_form
-from edgen.reading.answers.unit_labels import Choice
+from edgen.reading.answers.unit_labels import LabelChoices
 
 # Flags of a conversation: a response is missing; an exercise was solved by the student's first turn.
 MISSING = "missing_response"
 AT_ONCE = "answer_at_once"
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedTutoring(msgspec.Struct, frozen=True):
     """Values that all sessions of a job share. `uses`: the use of each tutor's template, by its backend."""
 
     pool: ExercisePool
@@ -88,12 +88,12 @@ class ExerciseResult(msgspec.Struct):
         }
 
 
-class TutoringSession(Shown, Session):
+class TutoringSession(TutoringViews, Session):
     """A scenario's session under way."""
 
     protocol = "tutoring"
-    _settings: Tutoring
-    _prepared: Prepared
+    _settings: TutoringSettings
+    _prepared: PreparedTutoring
 
     def __init__(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
@@ -308,7 +308,9 @@ class TutoringSession(Shown, Session):
         found |= dict.fromkeys(prepared.uses.values(), acted_form(named.get("tutor", ())))
         if LABELLER in self._prompts:
             sides = ("student", *("tutor" for _ in settings.tutor_backends))
-            found[LABELLER] = labels_form([Choice(settings.labels_of(side).names, True) for side in sides])
+            found[LABELLER] = labels_form(
+                [LabelChoices(settings.labels_of(side).names, True) for side in sides]
+            )
         if JUDGE in self._prompts:
             found[JUDGE] = judge_form(len(settings.tutor_backends))
         return found

@@ -8,7 +8,7 @@ from edgen.domains.tutoring.exercises.model import SHOWN
 from edgen.plugin.protocols import Offer, View, said_in
 
 
-class Shown:
+class TutoringViews:
     """The views of a session: the exercise as the role knows it, what was said, and what a turn can do."""
 
     def view(self: Any, use: str, backend: str, role: str | None) -> View | None:

@@ -17,7 +17,7 @@ from edgen.evaluation.comparison.caveats import caveats, find_not_compared
 from edgen.evaluation.comparison.metrics import BLOCK_METRICS, MetricSpec, metric_specs
 from edgen.evaluation.comparison.result import (
     ArmFacts,
-    Comparison,
+    ComparisonResult,
     Difference,
     Metric,
     PromptDifference,
@@ -56,7 +56,7 @@ def compare_arms(
     resamples: int = RESAMPLES,
     prompts: Iterable[PromptDifference] = (),
     tell: Callable[[str], None] = lambda _stage: None,
-) -> Comparison:
+) -> ComparisonResult:
     """Compare arms, at least two, with the first; the same arms and seed give the same comparison. `tell`
     hears what is being done.
 
@@ -88,7 +88,7 @@ def compare_arms(
     }
     adjusted, tests = _adjust(found, _mirrors(tables, kept))
     metrics = tuple(_metric(spec, own, found, adjusted) for spec in kept)
-    return Comparison(
+    return ComparisonResult(
         name=name,
         baseline=arms[0].label,
         arms=tuple(_facts(table, arms[0]) for table in tables),

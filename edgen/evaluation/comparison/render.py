@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from edgen.core.text import columns, dollars, quantity
 from edgen.evaluation.comparison.caveats import few
-from edgen.evaluation.comparison.result import ArmFacts, Comparison, Difference, Metric
+from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
 from edgen.preferences.policies import policy_lines
 from edgen.stats.ratios import RatioEstimate
 from edgen.stats.significance import SIGNIFICANT
@@ -26,7 +26,7 @@ _MOST_DIGITS = 5
 _UNPAIRED = "not paired: p by a permutation test of the studentised difference, intervals by the bootstrap"
 
 
-def render_comparison(comparison: Comparison, width: int = _WIDTH) -> Iterator[str]:
+def render_comparison(comparison: ComparisonResult, width: int = _WIDTH) -> Iterator[str]:
     """Yield the comparison for a person, line by line. `width`: columns of the terminal, 80 at least."""
     paired = any(arm.paired for arm in comparison.arms[1:])
     shared = (
@@ -72,7 +72,7 @@ def _letters(number: int) -> str:
     return (_letters(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
 
 
-def _arms(comparison: Comparison, tags: dict[str, str], width: int) -> Iterator[str]:
+def _arms(comparison: ComparisonResult, tags: dict[str, str], width: int) -> Iterator[str]:
     head = ["arm", "planned", "accepted", "rejected", "failed", "pending", "tokens", "cost"]
     rows = [head]
     for arm in comparison.arms:
@@ -99,7 +99,7 @@ def _arms(comparison: Comparison, tags: dict[str, str], width: int) -> Iterator[
             yield from _bullet(f"{arm.label}: {key} is {value}", width)
 
 
-def _values(comparison: Comparison, tags: dict[str, str], width: int) -> Iterator[str]:
+def _values(comparison: ComparisonResult, tags: dict[str, str], width: int) -> Iterator[str]:
     """Yield each metric of each arm with its interval, with as many arms side by side as fit."""
     labels = [arm.label for arm in comparison.arms]
     at_once = max(1, (width - _TITLE - 2) // _VALUE)
@@ -128,7 +128,7 @@ def _with_interval(metric: Metric, value: RatioEstimate) -> str:
     return f"{'$' if metric.kind == 'usd' else ''}{shown[0]}{sign}{interval}"
 
 
-def _differences(comparison: Comparison, arm: ArmFacts, width: int) -> Iterator[str]:
+def _differences(comparison: ComparisonResult, arm: ArmFacts, width: int) -> Iterator[str]:
     kind = "paired by scenario" if arm.paired else _UNPAIRED
     yield from textwrap.wrap(f"{arm.label} against {comparison.baseline} ({kind})", width)
     yield f"{'':{_TITLE + 2}}{'difference':>11}   {'95% interval':<22}{'p':>7}{'p (Holm)':>10}"
@@ -160,7 +160,7 @@ def _disagree(difference: Difference) -> bool:
     return few(difference) and excludes != (difference.p < SIGNIFICANT)
 
 
-def _by_group(comparison: Comparison) -> Iterator[tuple[str, list[Metric]]]:
+def _by_group(comparison: ComparisonResult) -> Iterator[tuple[str, list[Metric]]]:
     for group, metrics in itertools.groupby(comparison.metrics, key=lambda metric: metric.group):
         yield group, list(metrics)
 

@@ -102,7 +102,7 @@ class PromptDifference(msgspec.Struct, frozen=True, kw_only=True):
     diff: str
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="edgen comparison"):
+class ComparisonResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="edgen comparison"):
     """All of it. `shared`: scenarios that every paired arm has. `caveats` are sentences. `policies`: the
     policy matrices by judges, as in `edgen pairs --report`, if there are pairs of the arms."""
 

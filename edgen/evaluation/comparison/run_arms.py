@@ -23,7 +23,7 @@ from edgen.core.yaml_values import nearest
 from edgen.evaluation.comparison.arms import Arm, SettledConversation
 from edgen.evaluation.comparison.compare import compare_arms
 from edgen.evaluation.comparison.data_arms import data_arm
-from edgen.evaluation.comparison.result import Comparison, PromptDifference
+from edgen.evaluation.comparison.result import ComparisonResult, PromptDifference
 from edgen.evaluation.comparison.run_policies import find_policies
 from edgen.evaluation.measuring import measures_to_compare
 from edgen.evaluation.sample import Sample, sample_of
@@ -77,7 +77,7 @@ def open_comparison(
     prompts: bool = False,
     roles: Mapping[str, str] | None = None,
     tell: Callable[[str], None] = lambda _stage: None,
-) -> Iterator[Comparison]:
+) -> Iterator[ComparisonResult]:
     """Compare the arms of the runs in these folders, and data sets; `names` chooses some, the first is the
     baseline. Nobody changes the runs before the context is left, so that what is stored within is about what
     is there. `roles`: what the comparison calls the roles of data sets, by their names there.
@@ -127,7 +127,7 @@ def _plain(policies: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     return tuple(round_values(msgspec.to_builtins([*policies])))
 
 
-def store(comparison: Comparison, path: Path | None, output: Path | None = None) -> Path:
+def store(comparison: ComparisonResult, path: Path | None, output: Path | None = None) -> Path:
     """Write a comparison into the folder of the run `path`, in place of an earlier one of the same arms, or
     to the file `output`; one of both is needed. In a run, its last key is a digest of all that stands before.
     Returns where it is. Raises UsageError if something else is there."""

@@ -38,7 +38,7 @@ def files_at(path: Path, number: int) -> DataSet:
     inputs = find_inputs(path)
     files, reader, notes = _recognized(path, inputs)
     unread: Counter[str] = Counter()
-    repeated = Repeats()
+    repeated = IdRepeats()
     folder = path.resolve()
     space = None if inputs.space is None else load_space(inputs.space)
     offset = number * SCENARIOS_A_PATH
@@ -77,7 +77,7 @@ def _recognized(path: Path, inputs: Inputs) -> tuple[list[RecordFile], DataSetRe
     return chosen, reader, (left_out,) if others else ()
 
 
-class Repeats:
+class IdRepeats:
     """Repeated ids of one data set. The first four million are remembered, by digests."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ def _read(
     files: Sequence[RecordFile],
     reader: DataSetReader,
     unread: Counter[str],
-    repeated: Repeats,
+    repeated: IdRepeats,
     offset: int,
 ) -> Iterator[Sample]:
     """Yield the samples in files; unreadable ones are counted in `unread`, which is cleared first, as is

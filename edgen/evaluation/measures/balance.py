@@ -20,12 +20,12 @@ from edgen.plugin.measures import (
     ArmResult,
     Block,
     ByKey,
+    HistogramBars,
     Shared,
     histograms_picture,
     label_with_arm,
     series_colour,
 )
-from edgen.plugin.measures import Histogram as Drawn
 from edgen.plugin.statistics import Distribution, summarize_shares
 
 
@@ -85,7 +85,7 @@ class BalanceMeasure(Measure[Balance]):
     def blocks(self, found: Sequence[ArmResult[Balance]]) -> Iterator[Block]:
         alone = all(one.value.teacher_words is not None for one in found)
         shares = [
-            Drawn(
+            HistogramBars(
                 one.name if alone else label_with_arm(role, one.arm),
                 shares.words,
                 series_colour(arm if alone else place),

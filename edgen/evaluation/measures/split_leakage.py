@@ -37,7 +37,7 @@ _PLURALS = {"topic": "topics", "persona": "personas"}
 Groups = NDArray[np.intp]
 
 
-class Overlap(msgspec.Struct, frozen=True, kw_only=True):
+class SplitOverlap(msgspec.Struct, frozen=True, kw_only=True):
     """Groups (topics, personas) of the test side, how many of them train has too, and the test conversations
     in these."""
 
@@ -52,14 +52,14 @@ class Leakage(msgspec.Struct, frozen=True, kw_only=True):
     """Overlap of the test side with train, by group; None without sides. `groups`: of conversations other
     than Education Dialogue's, by their family."""
 
-    topic: Overlap | None = None
-    persona: Overlap | None = None
-    topic_and_persona: Overlap | None = None
+    topic: SplitOverlap | None = None
+    persona: SplitOverlap | None = None
+    topic_and_persona: SplitOverlap | None = None
     near_duplicates: int | None = None
-    groups: dict[str, Overlap] | msgspec.UnsetType = msgspec.UNSET
+    groups: dict[str, SplitOverlap] | msgspec.UnsetType = msgspec.UNSET
 
     @property
-    def by_group(self) -> dict[str, Overlap]:
+    def by_group(self) -> dict[str, SplitOverlap]:
         """Every overlap, by what the groups are."""
         if self.groups is not msgspec.UNSET:
             return self.groups
@@ -183,12 +183,12 @@ def _number_groups(groups: NDArray[np.int64] | Groups) -> Groups:
     return found
 
 
-def _overlap(groups: Groups, tested: NDArray[np.bool_]) -> Overlap:
+def _overlap(groups: Groups, tested: NDArray[np.bool_]) -> SplitOverlap:
     """`groups`: that of each conversation. There are some on both sides."""
     test = np.bincount(groups, weights=tested).astype(np.int64)
     train = np.bincount(groups) - test
     conversations, both = int(test.sum()), int(test[train > 0].sum())
-    return Overlap(
+    return SplitOverlap(
         test_groups=int(np.count_nonzero(test)),
         shared_groups=int(np.count_nonzero((test > 0) & (train > 0))),
         test_conversations=conversations,

@@ -41,7 +41,7 @@ from edgen.providers.batches import (
     Suspects,
     is_id,
 )
-from edgen.store.ledger import Batch, Ledger
+from edgen.store.ledger import Ledger, NotedBatch
 from edgen.store.ledger.schema import wall_time
 
 _FIRST_LOOK = 1.0  # seconds before the first check of a batch
@@ -59,7 +59,7 @@ class BatchLifecycle:
         ledger: Ledger,
         services: Mapping[str, BatchService],
         events: Events,
-        on_results: Callable[[Batch, Path, ResultCounts], None],
+        on_results: Callable[[NotedBatch, Path, ResultCounts], None],
     ) -> None:
         self._ledger = ledger
         self._services = services
@@ -80,7 +80,7 @@ class BatchLifecycle:
         """Cancel outstanding batches."""
         self._ending.set()
 
-    async def carry(self, batch: Batch) -> Batch:
+    async def carry(self, batch: NotedBatch) -> NotedBatch:
         """Bring a batch to its end, from any state.
 
         Raises ProviderError if the provider refuses it, has lost it, or does not answer.
@@ -97,11 +97,11 @@ class BatchLifecycle:
             else:
                 return batch
 
-    async def drop(self, batch: Batch, why: str, *, charged: bool = False) -> Batch:
+    async def drop(self, batch: NotedBatch, why: str, *, charged: bool = False) -> NotedBatch:
         """Give a batch up and release its requests. `charged`: the provider may have worked on it."""
         return await self._close(batch, charged=charged, state="dropped", message=why)
 
-    async def _close(self, batch: Batch, *, charged: bool, **changes: Any) -> Batch:
+    async def _close(self, batch: NotedBatch, *, charged: bool, **changes: Any) -> NotedBatch:
         """Close a batch. Its unanswered requests are charged at their maximum if they may have been worked
         on."""
         _, tokens, usd = self._ledger.out.sums(batch.number) if charged else (0, 0, 0.0)
@@ -113,7 +113,7 @@ class BatchLifecycle:
 
     # -- sending
 
-    async def _send(self, batch: Batch) -> Batch:
+    async def _send(self, batch: NotedBatch) -> NotedBatch:
         service, path = self._services[batch.backend], own_file(self._ledger.path, batch.file)
         async with self._uploads:
             self._tell(batch, f"uploading {_requests(batch)}")
@@ -127,7 +127,7 @@ class BatchLifecycle:
         batch = await self._note(batch, state="sending", file_id=file_id, sent_at=wall_time())
         return await self._create(batch)
 
-    async def _create(self, batch: Batch) -> Batch:
+    async def _create(self, batch: NotedBatch) -> NotedBatch:
         """Create a batch in one attempt: after a failure, its result has to be found out first."""
         service = self._services[batch.backend]
         # Without a separate upload, the file is sent now.
@@ -149,7 +149,7 @@ class BatchLifecycle:
             return batch  # if still `sending`: check whether it was created nevertheless
         return await self._note_begun(batch, remote)
 
-    def _sending(self, batch: Batch) -> Sending:
+    def _sending(self, batch: NotedBatch) -> Sending:
         others = (other.remote_id for other in self._ledger.out.batches() if other.number != batch.number)
         return Sending(
             token=batch.token,
@@ -160,7 +160,7 @@ class BatchLifecycle:
             others=frozenset(name for name in others if name is not None),
         )
 
-    async def _recover(self, batch: Batch) -> Batch:
+    async def _recover(self, batch: NotedBatch) -> NotedBatch:
         """Recover after an unconfirmed create: find the batch that it made, or prepare the file again."""
         service, file_id = self._services[batch.backend], batch.file_id
         if service.settles is not None:
@@ -173,7 +173,7 @@ class BatchLifecycle:
                 await self._calls.request(lambda: service.forget(file_id))
         return await self._note(batch, state="ready", file_id=None)
 
-    async def _look_for(self, batch: Batch, service: BatchService, settles: float) -> Batch:
+    async def _look_for(self, batch: NotedBatch, service: BatchService, settles: float) -> NotedBatch:
         """Recover as `_recover` does for batches without names: wait for possible batches, and send nothing
         until the create can no longer succeed."""
         # A call may have been sending for this long before its last sign of life.
@@ -195,7 +195,7 @@ class BatchLifecycle:
             await asyncio.sleep(pause if found is not None else min(pause, left))
             pause *= _LONGER
 
-    async def _note_begun(self, batch: Batch, remote: RemoteBatch) -> Batch:
+    async def _note_begun(self, batch: NotedBatch, remote: RemoteBatch) -> NotedBatch:
         self._no_room.pop(batch.number, None)
         batch = await self._note(batch, state="sent", remote_id=remote.id, sent_at=wall_time())
         self._tell(batch, f"sent {_requests(batch)} as {remote.id}")
@@ -203,7 +203,7 @@ class BatchLifecycle:
 
     # -- waiting
 
-    async def _wait(self, batch: Batch) -> Batch:
+    async def _wait(self, batch: NotedBatch) -> NotedBatch:
         """Poll a batch until it has ended, and read its results."""
         service, remote_id = self._services[batch.backend], batch.remote_id or ""
         pause, before, cancelled = min(_FIRST_LOOK, self._poll), None, False
@@ -233,7 +233,7 @@ class BatchLifecycle:
         finally:
             self._working.discard(batch.number)
 
-    async def _sleep(self, pause: float, batch: Batch) -> None:
+    async def _sleep(self, pause: float, batch: NotedBatch) -> None:
         """Sleep, but wake up when everything is to end."""
         if batch.state == "cancelling":
             await asyncio.sleep(pause)
@@ -241,7 +241,7 @@ class BatchLifecycle:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._ending.wait(), pause)
 
-    async def _read_ended(self, batch: Batch, remote: RemoteBatch) -> Batch:
+    async def _read_ended(self, batch: NotedBatch, remote: RemoteBatch) -> NotedBatch:
         """Fetch and read the results of an ended batch, for every kind of end."""
         if remote.outcome == "failed" and not remote.files:
             return await self._note_refused(batch, remote)
@@ -265,7 +265,7 @@ class BatchLifecycle:
         self._tell(batch, f"{remote.outcome}{unanswered}", outcome=remote.outcome)
         return batch
 
-    async def _fetch(self, batch: Batch, number: int, file_id: str) -> None:
+    async def _fetch(self, batch: NotedBatch, number: int, file_id: str) -> None:
         """Download a result file, unless it exists, and read it."""
         service = self._services[batch.backend]
         if not is_id(file_id):
@@ -292,7 +292,7 @@ class BatchLifecycle:
         counts = await read_results(path, service.read, self._ledger, lambda _row: price, batch.sent_at)
         self._on_results(batch, path, counts)
 
-    async def _note_refused(self, batch: Batch, remote: RemoteBatch) -> Batch:
+    async def _note_refused(self, batch: NotedBatch, remote: RemoteBatch) -> NotedBatch:
         """Record that the provider refused the whole batch: temporarily for lack of capacity, or
         permanently."""
         failure = remote.failure or CallError(FailureKind.BAD_REQUEST, "the batch failed")
@@ -308,7 +308,7 @@ class BatchLifecycle:
         await self._no_room_for(batch, failure, self._poll)
         return batch
 
-    async def _no_room_for(self, batch: Batch, failure: CallError, least: float = 0.0) -> None:
+    async def _no_room_for(self, batch: NotedBatch, failure: CallError, least: float = 0.0) -> None:
         """Back off while the provider's queue is full: without limit while other batches of ours are at work,
         else up to limits.give_up_after. Raises ProviderError."""
         now = asyncio.get_running_loop().time()
@@ -323,19 +323,19 @@ class BatchLifecycle:
             raise service_error(failure, f"batch {batch.number} was not accepted: ", _SMALLER)
         await asyncio.sleep(wait)
 
-    def _lost_error(self, batch: Batch, failure: CallError) -> LostBatch:
+    def _lost_error(self, batch: NotedBatch, failure: CallError) -> LostBatch:
         return LostBatch(
             f"batch {batch.number} ({batch.remote_id}) is not at the provider: {describe_failure(failure)}. Is this the key of "
             "another account or project? If the batch was deleted there, `edgen batch cancel RUN` gives it up, and its "
             "requests are sent again; nothing else is lost."
         )
 
-    async def _note(self, batch: Batch, **changes: Any) -> Batch:
+    async def _note(self, batch: NotedBatch, **changes: Any) -> NotedBatch:
         batch = msgspec.structs.replace(batch, **changes)
         await self._ledger.out.note(batch)
         return batch
 
-    def _tell(self, batch: Batch, text: str, **facts: Any) -> None:
+    def _tell(self, batch: NotedBatch, text: str, **facts: Any) -> None:
         self._events.tell(
             "batch",
             f"batch {batch.number}: {text}",
@@ -372,5 +372,5 @@ class LostBatch(ProviderError):  # noqa: N818 - it says what happened
     """A sent batch, or its results, are missing at the provider."""
 
 
-def _requests(batch: Batch) -> str:
+def _requests(batch: NotedBatch) -> str:
     return f"{batch.requests:,} request{'s' if batch.requests != 1 else ''}"

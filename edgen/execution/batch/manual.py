@@ -18,7 +18,7 @@ from edgen.execution.batch.ownership import require_backend, require_own
 from edgen.execution.batch.results import ReadLine, ResultCounts, read_results
 from edgen.providers import batch_services
 from edgen.providers.batches import BatchService, LineResult, NeverBegun
-from edgen.store.ledger import OPEN, Batch, Ledger, OutstandingCall, batches_at
+from edgen.store.ledger import OPEN, Ledger, NotedBatch, OutstandingCall, batches_at
 from edgen.store.run_folder import RunFolder
 
 
@@ -28,7 +28,7 @@ class LedgerBatches(msgspec.Struct, frozen=True):
 
     path: Path
     whose: str
-    batches: tuple[Batch, ...]
+    batches: tuple[NotedBatch, ...]
 
 
 def batches_of(rundir: RunFolder) -> list[LedgerBatches]:

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 import msgspec
 
 from edgen.core.errors import FailureKind, UsageError
-from edgen.store.ledger import Batch, Ledger
+from edgen.store.ledger import Ledger, NotedBatch
 from edgen.store.ledger.outstanding import State
 
 _MADE = "batches_made"  # fact: all work is done since a batch was last created
 _SINCE = "batches_since"  # fact: when the first batch of the current period was sent
 
 
-def open_batches_error(batches: Sequence[Batch]) -> UsageError:
+def open_batches_error(batches: Sequence[NotedBatch]) -> UsageError:
     """Return the error for resuming call by call while batches are open."""
     numbers = ", ".join(str(batch.number) for batch in batches[:5])
     count = f"{len(batches)} batches" if len(batches) > 1 else "a batch"
@@ -35,7 +35,7 @@ def open_batches_error(batches: Sequence[Batch]) -> UsageError:
     )
 
 
-async def end_unsent(ledger: Ledger, batch: Batch, message: str, state: State = "dropped") -> None:
+async def end_unsent(ledger: Ledger, batch: NotedBatch, message: str, state: State = "dropped") -> None:
     """Note the end of a batch that was not sent, or not by edgen, and release its requests."""
     await ledger.out.note(msgspec.structs.replace(batch, state=state, message=message), clear=True)
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from edgen.core.errors import DamagedError
 from edgen.providers.batches import is_id
-from edgen.store.ledger import Batch
+from edgen.store.ledger import NotedBatch
 
 _LONGEST = 200  # maximum characters of a token
 
@@ -46,7 +46,7 @@ def own_file(ledger: Path, name: str) -> Path:
     return path
 
 
-def require_own(ledger: Path, batches: Iterable[Batch], backends: Collection[str]) -> None:
+def require_own(ledger: Path, batches: Iterable[NotedBatch], backends: Collection[str]) -> None:
     """Raise DamagedError unless these batches can be resumed."""
     for batch in batches:
         require_backend(ledger, batch, backends)
@@ -59,7 +59,7 @@ def require_own(ledger: Path, batches: Iterable[Batch], backends: Collection[str
             raise _strange(ledger, f"it holds {batch.token[:80]!r} as the name of a batch")
 
 
-def require_backend(ledger: Path, batch: Batch, backends: Collection[str]) -> None:
+def require_backend(ledger: Path, batch: NotedBatch, backends: Collection[str]) -> None:
     """Raise DamagedError unless a batch belongs to one of these backends."""
     if batch.backend not in backends:
         raise _strange(

@@ -27,7 +27,7 @@ from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import OutcomeRecorder, Rollout, run_task
 from edgen.execution.scheduler import Work
 from edgen.providers.batches import BatchService, custom_id, mark_of
-from edgen.store.ledger import OPEN, Batch
+from edgen.store.ledger import OPEN, NotedBatch
 
 _BREATH = 50  # tasks run before others get their turn
 _PACE = 500  # requests queued for the ledger before waiting for it
@@ -88,7 +88,7 @@ class RoundPlanner:
         self._shared: set[bytes] = set()  # requests of this round that several tasks share
         self._writers: dict[str, RequestWriter] = {}
 
-    async def run(self, pending: WaitingTasks) -> list[Batch]:
+    async def run(self, pending: WaitingTasks) -> list[NotedBatch]:
         """Run all units; `pending` keeps those that still wait. Return the new batches, ready to be sent."""
         left = 0
         try:
@@ -173,8 +173,8 @@ class RequestWriter:
         self._room = min(service.limits.requests, most)
         self._budget = work.budget
         self._holds = holds
-        self.made: list[Batch] = []  # complete: ready to be sent, or written for the user
-        self._batch: Batch | None = None
+        self.made: list[NotedBatch] = []  # complete: ready to be sent, or written for the user
+        self._batch: NotedBatch | None = None
         self._token = new_token(work.tasks.call_settings.name)  # of the present or next batch
         self._file: Part | None = None
         self._bytes = 0
@@ -232,7 +232,7 @@ class RequestWriter:
             self._file.discard()
             self._file = None
 
-    async def _open(self) -> tuple[Batch, Part]:
+    async def _open(self) -> tuple[NotedBatch, Part]:
         if self._batch is None or self._file is None:
             with _naming(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)
@@ -251,7 +251,7 @@ class RequestWriter:
                 self._file = Part(path)
         return self._batch, self._file
 
-    def _path(self, batch: Batch) -> Path:
+    def _path(self, batch: NotedBatch) -> Path:
         """Return the path of a batch's file: its number in the run's folder; more in a user's, which may hold
         files of other runs."""
         name = f"{batch.number:05d}" if self._own else batch.token

@@ -33,7 +33,7 @@ from edgen.execution.online_scheduler import OnlineScheduler
 from edgen.execution.rollout import GO_ON
 from edgen.execution.scheduler import Work
 from edgen.providers.batches import BatchService
-from edgen.store.ledger import OPEN, Batch
+from edgen.store.ledger import OPEN, NotedBatch
 
 _WORTH = 4  # a round cut by the budget to less than this fraction of the largest one is not sent
 
@@ -64,7 +64,7 @@ class BatchScheduler(OnlineScheduler):
         self._fruitless = 0  # rounds in a row without results
         self._check(work.ledger.out.batches(*OPEN))
 
-    def _check(self, out: Sequence[Batch]) -> None:
+    def _check(self, out: Sequence[NotedBatch]) -> None:
         """Take over outstanding batches; refuse those that cannot be resumed."""
         require_own(self._work.ledger.path, out, self._services)
         written = [batch for batch in out if batch.state == "written"]
@@ -133,7 +133,7 @@ class BatchScheduler(OnlineScheduler):
             self._recorder.note_answer()
             self._is_online = True
 
-    async def _plan(self, pending: WaitingTasks, number: int, *, first: bool) -> list[Batch]:
+    async def _plan(self, pending: WaitingTasks, number: int, *, first: bool) -> list[NotedBatch]:
         """Write one round's requests to files; `pending` keeps the tasks that wait for them."""
         counts = self._work.counts
         replayed, self._recorder.lenient = counts.replayed, not self._fruitless
@@ -159,7 +159,7 @@ class BatchScheduler(OnlineScheduler):
                 await self._leave(made, planner.short)
         return made
 
-    async def _leave(self, made: Sequence[Batch], short: BudgetExhausted) -> None:
+    async def _leave(self, made: Sequence[NotedBatch], short: BudgetExhausted) -> None:
         """Stop when the budget only allows ever smaller rounds, each of which may take a day."""
         requests = sum(batch.requests for batch in made)
         for batch in made:
@@ -172,7 +172,7 @@ class BatchScheduler(OnlineScheduler):
 
     # -- outstanding batches
 
-    async def _carry(self, batches: Iterable[Batch]) -> None:
+    async def _carry(self, batches: Iterable[NotedBatch]) -> None:
         """Carry batches to their ends concurrently."""
         batches = list(batches)
         if not batches:
@@ -199,12 +199,12 @@ class BatchScheduler(OnlineScheduler):
         if self.stopped is not None:
             raise self.stopped
 
-    def _release(self, batch: Batch) -> None:
+    def _release(self, batch: NotedBatch) -> None:
         """Release the budget reserved for an ended batch."""
         if self._work.budget is not None and (held := self._holds.pop(batch.number, None)) is not None:
             self._work.budget.settle(held, 0, 0.0)
 
-    def _count_results(self, batch: Batch, path: Path, reading: ResultCounts) -> None:
+    def _count_results(self, batch: NotedBatch, path: Path, reading: ResultCounts) -> None:
         """Add one result file's counts to the run's counts and budget."""
         counts = self._work.counts
         counts.made += reading.answered
@@ -242,7 +242,7 @@ class BatchScheduler(OnlineScheduler):
                 f"stopped; see `edgen batch list RUN`. {GO_ON}"
             )
 
-    def _hand_over(self, made: Sequence[Batch]) -> None:
+    def _hand_over(self, made: Sequence[NotedBatch]) -> None:
         """Leave the files for the user to send. Raises HandedOver unless there are no requests."""
         earlier = [batch for batch in self._work.ledger.out.batches("written") if batch not in made]
         if not made and not earlier:
@@ -269,6 +269,6 @@ class BatchScheduler(OnlineScheduler):
         self._work.events.tell("note", text)
 
 
-def _files(batches: Sequence[Batch]) -> str:
+def _files(batches: Sequence[NotedBatch]) -> str:
     names = ", ".join(Path(batch.file).name for batch in batches[:4])
     return names + (f" and {len(batches) - 4} more" if len(batches) > 4 else "")

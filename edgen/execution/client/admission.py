@@ -22,10 +22,10 @@ from itertools import islice
 
 from edgen.config import Limits
 from edgen.execution.client.circuit import State
-from edgen.execution.client.lane import Lane, Ticket, Waiter, Waiting
+from edgen.execution.client.lane import Lane, Ticket, Waiter, WaitingCall
 from edgen.execution.client.prefixes import Prefixes
 from edgen.execution.client.token_bucket import Rates
-from edgen.execution.client.window import Verdict
+from edgen.execution.client.window import LoadVerdict
 
 _OVERLOADED = 2.0  # times the wait elsewhere, from which a server with the cached prefix is not used
 _LOOKED_AT = 16  # calls of another server's queue that are looked at, oldest first
@@ -192,7 +192,7 @@ class Admission:
             lane = self._choose(among, seen, self._own_loop().time())
             self._prefixes.note(marks, lane)
         self._arrived += 1
-        lane.queue[waiter] = Waiting(self._arrived, tokens, among, seen)
+        lane.queue[waiter] = WaitingCall(self._arrived, tokens, among, seen)
         self._admit_ready()
         return lane
 
@@ -201,7 +201,7 @@ class Admission:
         ticket: Ticket,
         *,
         tokens: int | None,
-        verdict: Verdict,
+        verdict: LoadVerdict,
         retry_after: float | None = None,
         keep: bool = False,
     ) -> None:
@@ -272,7 +272,7 @@ class Admission:
                 del lane.queue[waiter]
                 self._choose(call.among, call.seen, now).queue[waiter] = call
 
-    def _take_over(self, lane: Lane, now: float) -> tuple[Lane, Waiter[Ticket], Waiting] | None:
+    def _take_over(self, lane: Lane, now: float) -> tuple[Lane, Waiter[Ticket], WaitingCall] | None:
         """Return the call that a lane without a queue takes from another one's, with that lane; None if
         there is none."""
         usual = self._usual()
@@ -376,7 +376,7 @@ class Admission:
         if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
             if self._rates is not None:
                 self._rates.give_request_back()
-            self.settle(waiter.result(), tokens=0, verdict=Verdict.OTHER)
+            self.settle(waiter.result(), tokens=0, verdict=LoadVerdict.OTHER)
         self._admit_ready()
 
     def _set_timer(self, moment: float | None) -> None:

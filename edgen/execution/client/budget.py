@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from edgen.core.errors import EdgenError, StoppedError
 from edgen.execution.client.purse import Purse
-from edgen.store.budget_book import Used
+from edgen.store.budget_book import BudgetUse
 
 _PICO = 10**12
 
@@ -46,7 +46,7 @@ class Spending:
 class Reservation:
     """The maximum use of one call. Return it with `Budget.settle`. `day`: of the lease that covers it."""
 
-    amount: Used
+    amount: BudgetUse
     day: str | None = None
     settled: bool = False
 
@@ -57,9 +57,9 @@ class _Run:
 
     def __init__(self, max_tokens: int | None, max_pico: int | None) -> None:
         self.max_tokens, self.max_pico = max_tokens, max_pico
-        self.spent = self.reserved = Used(0, 0)
+        self.spent = self.reserved = BudgetUse(0, 0)
         self.beyond = False  # whether a call used more than its reservation
-        self.waiters: deque[tuple[Budget, Used, asyncio.Future[Reservation]]] = deque()
+        self.waiters: deque[tuple[Budget, BudgetUse, asyncio.Future[Reservation]]] = deque()
 
 
 class Budget:
@@ -69,15 +69,15 @@ class Budget:
     def __init__(self, max_tokens: int | None, max_cost: float | None, *, purse: Purse | None = None) -> None:
         self._run = _Run(max_tokens, None if max_cost is None else _pico(max_cost))
         self._purse = purse
-        self._own = Used(0, 0)  # totals of the purse's ledger: spent and reserved
-        self._own_reserved = Used(0, 0)
+        self._own = BudgetUse(0, 0)  # totals of the purse's ledger: spent and reserved
+        self._own_reserved = BudgetUse(0, 0)
 
     def beside(self, purse: Purse | None, total: tuple[int, float]) -> Budget:
         """Return the budget of a concurrent session under the same caps. `total`: its ledger's tokens and US
         dollars so far, without amounts for `take`."""
         budget = Budget(None, None, purse=purse)
         budget._run = self._run
-        budget._own = Used(total[0], _pico(total[1]))
+        budget._own = BudgetUse(total[0], _pico(total[1]))
         return budget
 
     @property
@@ -92,12 +92,12 @@ class Budget:
 
     def restore(self, tokens: int, cost: float) -> None:
         """Count the use of earlier starts of the same run."""
-        self._run.spent += Used(tokens, _pico(cost))
+        self._run.spent += BudgetUse(tokens, _pico(cost))
 
     def charge(self, tokens: int, cost: float) -> None:
         """Count use without its own reservation, such as a batch's answers."""
         self.restore(tokens, cost)
-        self._own += Used(tokens, _pico(cost))
+        self._own += BudgetUse(tokens, _pico(cost))
 
     async def reserve(self, tokens: int, cost: float) -> Reservation:
         """Reserve the maximum use of a call, in tokens and US dollars.
@@ -105,7 +105,7 @@ class Budget:
         Waits, first come first served, while running calls may release enough. Raises BudgetExhausted if even
         all their reservations would not suffice.
         """
-        amount = Used(tokens, _pico(cost))
+        amount = BudgetUse(tokens, _pico(cost))
         if self.has_room(tokens, cost):
             return self._set_aside(amount)
         if not self._may_fit(amount):
@@ -123,7 +123,7 @@ class Budget:
 
     def take(self, tokens: int, cost: float, onto: Reservation | None = None) -> Reservation:
         """Reserve for work already under way, even beyond the caps. `onto`: a reservation to enlarge."""
-        more = self._set_aside(Used(tokens, _pico(cost)))
+        more = self._set_aside(BudgetUse(tokens, _pico(cost)))
         if onto is None:
             return more
         onto.amount += more.amount
@@ -131,18 +131,18 @@ class Budget:
 
     def has_room(self, tokens: int, cost: float) -> bool:
         """Return whether the amount fits now and no call waits."""
-        return not self._run.waiters and self._fits(Used(tokens, _pico(cost)))
+        return not self._run.waiters and self._fits(BudgetUse(tokens, _pico(cost)))
 
     def exhausted(self, tokens: int, cost: float) -> BudgetExhausted:
         """Return the error that stops the run if a call of this size does not fit."""
-        return self._exhausted(Used(tokens, _pico(cost)))
+        return self._exhausted(BudgetUse(tokens, _pico(cost)))
 
     def settle(self, reservation: Reservation, tokens: int, cost: float) -> None:
         """Replace a reservation by the actual use: tokens and US dollars, zero if unused."""
         if reservation.settled:
             raise RuntimeError("a reservation is settled once")
         reservation.settled = True
-        used, most = Used(tokens, _pico(cost)), reservation.amount
+        used, most = BudgetUse(tokens, _pico(cost)), reservation.amount
         run = self._run
         run.beyond |= used.tokens > most.tokens or used.pico > most.pico
         run.reserved -= most
@@ -175,38 +175,38 @@ class Budget:
                     waiter.set_exception(problem)
             waiters.popleft()
 
-    def _set_aside(self, amount: Used) -> Reservation:
+    def _set_aside(self, amount: BudgetUse) -> Reservation:
         self._run.reserved += amount
         self._own += amount
         self._own_reserved += amount
         return Reservation(amount, None if self._purse is None else self._purse.day)
 
-    def _fits(self, amount: Used) -> bool:
+    def _fits(self, amount: BudgetUse) -> bool:
         """Return whether a call fits now: the run's caps first, then the lease, which may be enlarged."""
         run = self._run
         return self._within_caps(run.spent + run.reserved + amount) and (
             self._purse is None or self._purse.covers(self._own, amount, self._own_reserved)
         )
 
-    def _may_fit(self, amount: Used) -> bool:
+    def _may_fit(self, amount: BudgetUse) -> bool:
         """Return whether a call may fit once all running calls have released their reservations."""
         back = self._own - self._own_reserved
         return self._within_caps(self._run.spent + amount) and (
             self._purse is None or self._purse.may_cover(back, amount)
         )
 
-    def _within_caps(self, total: Used) -> bool:
+    def _within_caps(self, total: BudgetUse) -> bool:
         run = self._run
         return (run.max_tokens is None or total.tokens <= run.max_tokens) and (
             run.max_pico is None or total.pico <= run.max_pico
         )
 
-    def _exhausted(self, amount: Used) -> BudgetExhausted:
+    def _exhausted(self, amount: BudgetUse) -> BudgetExhausted:
         if self._within_caps(self._run.spent + amount) and self._purse is not None:
             return BudgetExhausted(self._purse.describe(amount))
         return BudgetExhausted(lambda: self._sentence(amount))
 
-    def _sentence(self, amount: Used) -> str:
+    def _sentence(self, amount: BudgetUse) -> str:
         run = self._run
         beyond = " The service counted more tokens than calls were expected to take." if run.beyond else ""
         if run.max_tokens is not None and run.spent.tokens + amount.tokens > run.max_tokens:

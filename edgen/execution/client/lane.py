@@ -11,7 +11,7 @@ import msgspec
 
 from edgen.core.errors import CallError
 from edgen.execution.client.circuit import Circuit
-from edgen.execution.client.window import Verdict, Window
+from edgen.execution.client.window import LoadVerdict, Window
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
@@ -31,7 +31,7 @@ class Waiter(Protocol[T_contra]):
         """Take the error."""
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class WaitingCall(msgspec.Struct, frozen=True):
     """A call in the queue: its number in the order of arrival, its requested tokens, the lanes that may take
     it, and those whose servers have seen the beginning of its prompt."""
 
@@ -53,7 +53,7 @@ class Lane:
         self.address = address
         self.window = Window(most)
         self.circuit = Circuit()
-        self.queue: OrderedDict[Waiter[Ticket], Waiting] = OrderedDict()
+        self.queue: OrderedDict[Waiter[Ticket], WaitingCall] = OrderedDict()
         self.running = self.admitted = self.answers = self.failures = 0
         self.knows_slots = self.asked = False
         self.others = 0  # calls of other programs at the server, as it reported last
@@ -95,17 +95,17 @@ class Lane:
             self.circuit.note_sent(self.admitted, now)
         return Ticket(self, self.admitted, tokens, now, self.running)
 
-    def end(self, ticket: Ticket, verdict: Verdict, now: float, retry_after: float | None) -> bool:
+    def end(self, ticket: Ticket, verdict: LoadVerdict, now: float, retry_after: float | None) -> bool:
         """Record the end of a call; return whether the server is left out from now on."""
         latency, before = now - ticket.started, self.circuit.state
-        if verdict is Verdict.OK:
+        if verdict is LoadVerdict.OK:
             self.answers += 1
             self._heard = now
             mean = latency if self._latency is None else self._latency
             self._latency = mean + _MEMORY * (latency - mean)
-        elif verdict is not Verdict.OTHER:
+        elif verdict is not LoadVerdict.OTHER:
             self.failures += 1
-        if before != "closed" or verdict is not Verdict.OK or self.circuit.troubled:
+        if before != "closed" or verdict is not LoadVerdict.OK or self.circuit.troubled:
             verdict = self._hear(ticket.number, verdict, latency, now, retry_after)
         self.window.note_end(ticket.number, verdict, latency, self.running, self.admitted)
         self.running -= 1
@@ -116,22 +116,22 @@ class Lane:
         return self._heard <= moment
 
     def _hear(
-        self, number: int, verdict: Verdict, latency: float, now: float, retry_after: float | None
-    ) -> Verdict:
+        self, number: int, verdict: LoadVerdict, latency: float, now: float, retry_after: float | None
+    ) -> LoadVerdict:
         """Report a result to the circuit if relevant; return the verdict for the window."""
         circuit, before = self.circuit, self.circuit.state
         blameless = before != "closed"
-        if verdict is Verdict.OK:
+        if verdict is LoadVerdict.OK:
             circuit.note_answer(number, latency, now, self.admitted, self.window.size)
-        elif verdict is Verdict.AWAY:
+        elif verdict is LoadVerdict.AWAY:
             circuit.note_refusal(number, latency, now, 0.0, away=True)
-        elif verdict is Verdict.CONGESTED and retry_after is not None:
+        elif verdict is LoadVerdict.CONGESTED and retry_after is not None:
             if before != "half-open":
                 self.window.remember(self.running, first=not circuit.troubled)
             if circuit.note_refusal(number, latency, now, retry_after) and before == "half-open":
                 blameless = self.window.acquit(self.running)
         # The refusals of a closed service say nothing about its capacity.
-        return Verdict.OTHER if verdict is Verdict.CONGESTED and blameless else verdict
+        return LoadVerdict.OTHER if verdict is LoadVerdict.CONGESTED and blameless else verdict
 
     async def learn_slots(self, ask: Callable[[], Awaitable[int | None]]) -> None:
         """Wait for the server's answer to `ask`, which all callers share: the number of calls that it

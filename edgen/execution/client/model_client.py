@@ -31,7 +31,7 @@ from edgen.execution.client.form_support import FormSupport
 from edgen.execution.client.lane import Lane, Ticket
 from edgen.execution.client.retry import RetryPolicy, retry
 from edgen.execution.client.servers import Servers
-from edgen.execution.client.window import Verdict
+from edgen.execution.client.window import LoadVerdict
 from edgen.prompting.token_bound import (
     may_be_charged,
 )
@@ -291,7 +291,7 @@ class ModelClient:
         call.latency = latency
         self._in_flight -= 1
         used = self._note_answer(reply)
-        self.admission.settle(ticket, tokens=used, verdict=Verdict.OK, keep=call.keep)
+        self.admission.settle(ticket, tokens=used, verdict=LoadVerdict.OK, keep=call.keep)
 
     def end_failed(self, call: Call, ticket: Ticket, failure: CallError, seconds: float) -> None:
         """Note the failure of an attempt. Raises ProviderError if the service refuses for too long."""
@@ -312,7 +312,7 @@ class ModelClient:
     def end_unanswered(self, call: Call, ticket: Ticket) -> None:
         """Return the ticket of an attempt that was not made, or that something else ended."""
         self._in_flight -= call.sent
-        self.admission.settle(ticket, tokens=None if call.sent else 0, verdict=Verdict.OTHER)
+        self.admission.settle(ticket, tokens=None if call.sent else 0, verdict=LoadVerdict.OTHER)
 
     def _note_answer(self, reply: Reply) -> int | None:
         """Count an answer; return the tokens that it used, None if the service does not say."""
@@ -332,17 +332,17 @@ class ModelClient:
             call.turned_away += 1
             call.queued += seconds
 
-    def _meaning(self, failure: CallError) -> tuple[Verdict, float | None]:
+    def _meaning(self, failure: CallError) -> tuple[LoadVerdict, float | None]:
         """Return a failure's verdict on the service, and the seconds that a refusing service asks to wait; an
         unreasonably long request counts as none."""
         if failure.kind is FailureKind.CONNECTION or failure.status == _NO_GATEWAY:
-            return Verdict.AWAY, 0.0
+            return LoadVerdict.AWAY, 0.0
         if failure.kind not in CONGESTION:
-            return Verdict.OTHER, None
+            return LoadVerdict.OTHER, None
         asked = failure.retry_after
         if asked is not None and asked > self.policy.give_up_after:
             asked = 0.0
-        return Verdict.CONGESTED, asked or (0.0 if failure.kind in REFUSALS else None)
+        return LoadVerdict.CONGESTED, asked or (0.0 if failure.kind in REFUSALS else None)
 
     def _excuse(self, call: Call, failure: CallError | None, lane: Lane) -> None:
         """Do not count an attempt that failed because the server is closed or unreachable."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from edgen.store.budget_book import ZERO, BudgetBook, Used
+from edgen.store.budget_book import ZERO, BudgetBook, BudgetUse
 
 _LIMITS = {False: "max_tokens", True: "max_cost"}  # whose share a total cap is
 _AGAIN = 1.0  # seconds before asking an exhausted book again
@@ -24,11 +24,11 @@ class Purse:
         self._lowest = ZERO  # that total without calls then running: what a start after a kill goes by
         self._refused_until = 0.0  # the book is not asked again before this
 
-    def settle_before(self, total: Used) -> None:
+    def settle_before(self, total: BudgetUse) -> None:
         """Settle the lease that an earlier start left open; `total` is the owner's present total."""
         self.book.end(self._owner, total)
 
-    def covers(self, total: Used, more: Used, running: Used = ZERO) -> bool:
+    def covers(self, total: BudgetUse, more: BudgetUse, running: BudgetUse = ZERO) -> bool:
         """Return whether a call with the maximum use `more` is covered; the lease is enlarged if possible.
         `running`: the maximum of running calls in `total`."""
         if (today := self.book.day(self._clock())) != self.day:
@@ -38,12 +38,12 @@ class Purse:
             self._refused_until = 0.0
         return self._enlarge(total, more)
 
-    def release(self, day: str | None, amount: Used) -> None:
+    def release(self, day: str | None, amount: BudgetUse) -> None:
         """Leave to an earlier day what was reserved in it and is not used: the total falls by this amount."""
         if day != self.day:
             self._base = self._base - amount.positive
 
-    def _enlarge(self, total: Used, more: Used) -> bool:
+    def _enlarge(self, total: BudgetUse, more: BudgetUse) -> bool:
         """Return whether the lease covers a call, enlarged if needed and possible."""
         need = (total + more - (self._base + self._granted)).positive
         if need == ZERO:
@@ -51,14 +51,14 @@ class Purse:
         now = self._clock()
         if self.day is None or now < self._refused_until:
             return False
-        lowest = Used(*map(min, self._lowest, self._base))
+        lowest = BudgetUse(*map(min, self._lowest, self._base))
         if (granted := self.book.lease(self._owner, self.day, need, lowest)) is None:
             self._refused_until = now + _AGAIN
             return False
         self._granted = self._granted + granted
         return True
 
-    def may_cover(self, total: Used, more: Used) -> bool:
+    def may_cover(self, total: BudgetUse, more: BudgetUse) -> bool:
         """Return whether a call may be covered once the owner's total is `total` or less."""
         if (self._granted + self._base).covers(total + more):
             return True
@@ -66,13 +66,13 @@ class Purse:
         is_today = self.book.day(self._clock()) == self.day
         return self._enlarge(total, more) if is_today else self.covers(total, more)
 
-    def close(self, total: Used) -> None:
+    def close(self, total: BudgetUse) -> None:
         """Settle the lease, and return its rest."""
         if self.day is not None:
             self.book.end(self._owner, total, self._base)
             self.day = None
 
-    def describe(self, more: Used) -> str:
+    def describe(self, more: BudgetUse) -> str:
         """Explain why a call with this maximum use is not covered."""
         now = self._clock()
         day = self.book.day(now)

@@ -36,7 +36,7 @@ _ONWARDS = 1.05  # factor of the calls in flight at a background complaint, up t
 _RETURN_TO = 0.85  # share of the window at the last complaint, up to which growth is quick
 
 
-class Verdict(enum.Enum):
+class LoadVerdict(enum.Enum):
     """The meaning of a finished call for the server's load."""
 
     OK = "ok"
@@ -74,25 +74,27 @@ class Window:
         self._episode = admitted
         self._epoch = _Epoch(admitted, self.size)
 
-    def note_end(self, number: int, verdict: Verdict, latency: float, running: int, admitted: int) -> None:
+    def note_end(
+        self, number: int, verdict: LoadVerdict, latency: float, running: int, admitted: int
+    ) -> None:
         """Record that call `number` (counted from 1) ended after `latency` seconds.
 
         `running` calls were in flight, including it; `admitted` is the number of the newest call.
         """
         limiting = running >= self.size * _LIMITING
-        if self._epoch.add(number, verdict is Verdict.OK, latency):
+        if self._epoch.add(number, verdict is LoadVerdict.OK, latency):
             if limiting and self._epoch.median is not None:
                 self._judge(self._epoch.median, admitted)
             self._epoch = _Epoch(admitted, self.size)
-        if verdict in (Verdict.OTHER, Verdict.AWAY) or number <= self._episode:
+        if verdict in (LoadVerdict.OTHER, LoadVerdict.AWAY) or number <= self._episode:
             return
         full_at = self._background.full_at
-        if verdict is Verdict.CONGESTED:
+        if verdict is LoadVerdict.CONGESTED:
             self._complaint(running, admitted)
         elif limiting and self.size < self._limit:
             self._grow()
         # Afterwards, so that no complaint explains itself.
-        self._background.count(verdict is Verdict.CONGESTED, running < full_at * _WELL_BELOW)
+        self._background.count(verdict is LoadVerdict.CONGESTED, running < full_at * _WELL_BELOW)
 
     def remember(self, running: int, *, first: bool) -> None:
         """Note a refusal that may be unrelated to load, with `running` calls in flight; at the first of a

@@ -12,14 +12,14 @@ from edgen.core.values import Reply, Request
 from edgen.execution.client.form_support import Way
 from edgen.execution.client.lane import Waiter
 from edgen.execution.cluster.link import RemoteRollout, WorkerLink
-from edgen.execution.cluster.messages import Asking, Called, Permit, Question, Told
+from edgen.execution.cluster.messages import Asking, Called, Permit, ServerQuestion, Told
 from edgen.execution.cluster.pool import Pool
 from edgen.providers import Backend
 from edgen.providers.base import servers_of
 from edgen.providers.fleet import Fleet
 
 
-class Calls:
+class RemoteCalls:
     """Calls of the backends of a start, made by the workers of its `pool` once that is open. `home`: the
     rollout of the present task's unit."""
 
@@ -61,7 +61,7 @@ class _NodeFleet(Fleet):
     """The servers of a node-local backend, one for each node with workers. They become more with the
     nodes."""
 
-    def __init__(self, calls: Calls, name: str, backend: Backend) -> None:
+    def __init__(self, calls: RemoteCalls, name: str, backend: Backend) -> None:
         super().__init__({}, like=backend)
         self._calls, self._name = calls, name
 
@@ -84,7 +84,7 @@ class RemoteBackend:
     """A backend whose attempts are made by a worker that reaches the server, that of the present unit if it
     does. So are questions about the server."""
 
-    def __init__(self, calls: Calls, name: str, server: str, backend: Backend) -> None:
+    def __init__(self, calls: RemoteCalls, name: str, server: str, backend: Backend) -> None:
         self.identity, self.model = backend.identity, backend.model
         self._calls, self._name, self._server, self._backend = calls, name, server, backend
 
@@ -146,7 +146,7 @@ class RemoteBackend:
         """Return what the server says about itself. Raises CallError."""
         pool = self._pool()
         link = await pool.pick(self.reached_by)
-        told: Told = await link.ask(Question(pool.next_number(), self._name, self._server, about))
+        told: Told = await link.ask(ServerQuestion(pool.next_number(), self._name, self._server, about))
         return told.value
 
     async def aclose(self) -> None:

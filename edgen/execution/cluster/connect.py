@@ -19,7 +19,7 @@ _SECOND = (
 )
 
 
-class Connection(contextlib.AbstractContextManager["Connection"]):
+class ClusterConnection(contextlib.AbstractContextManager["ClusterConnection"]):
     """A connection to the cluster at an address, empty for a new one on this machine, with room for so many
     `workers`, a core each by name. Connections of one process share one.
 
@@ -36,12 +36,12 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
         self._address, self._workers = address, workers
         self.cores, self.host, self.share, self.address = 1, "127.0.0.1", 1.0, address
 
-    def __enter__(self) -> Connection:
-        if Connection._open:
+    def __enter__(self) -> ClusterConnection:
+        if ClusterConnection._open:
             self.share = _SECOND
         else:
             _connect(self._address, self._workers)
-        Connection._open += 1
+        ClusterConnection._open += 1
         import ray
 
         resources: Any = ray
@@ -52,8 +52,8 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        Connection._open -= 1
-        if not Connection._open:
+        ClusterConnection._open -= 1
+        if not ClusterConnection._open:
             import ray
 
             ray.shutdown()

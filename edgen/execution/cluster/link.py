@@ -11,7 +11,16 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
 from edgen.execution.client.lane import Waiter
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.cluster.messages import Asked, Called, Ended, Failure, Permit, Question, Told, Unit
+from edgen.execution.cluster.messages import (
+    Called,
+    Failure,
+    OpenRequest,
+    Permit,
+    ServerQuestion,
+    Told,
+    Unit,
+    UnitOutcome,
+)
 from edgen.execution.cluster.wire import Wire
 from edgen.protocols.task import Settled, Spent
 from edgen.store.ledger.facts import WorkerCounts
@@ -63,7 +72,7 @@ class WorkerLink:
             raise WorkerLostError
         self.wire.send(message)
 
-    def ask(self, message: Permit | Question) -> asyncio.Future[Any]:
+    def ask(self, message: Permit | ServerQuestion) -> asyncio.Future[Any]:
         """Let the worker make one attempt, or ask a server about itself; return the future of the message
         that says what came of it, or of a CallError. Raises CallError if the worker is lost."""
         waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -73,7 +82,7 @@ class WorkerLink:
             raise CallError(FailureKind.SERVER_ERROR, "the worker was lost", unsent=True) from None
         return waiting
 
-    def permit(self, message: Permit | Question, waiter: Waiter[Any]) -> None:
+    def permit(self, message: Permit | ServerQuestion, waiter: Waiter[Any]) -> None:
         """Do what `ask` does for a waiter. Raises WorkerLostError."""
         self.send(message)
         self.calls[message.number] = waiter
@@ -126,10 +135,10 @@ class RemoteRollout:
         self.refused, self.fresh, self.group = "", 0, 0
         self.spent = Spent()
         self.checksums: tuple[int, int] | None = None
-        self.message: Asked | Ended | None = None
+        self.message: OpenRequest | UnitOutcome | None = None
         self.lost = self.busy = False
 
-    def put(self, message: Asked | Ended) -> None:
+    def put(self, message: OpenRequest | UnitOutcome) -> None:
         """Leave a message of the worker."""
         self.message = message
         self.hear(self)
@@ -139,12 +148,12 @@ class RemoteRollout:
         self.message, self.lost = None, True
         self.hear(self)
 
-    def take(self) -> Asked | Ended:
+    def take(self) -> OpenRequest | UnitOutcome:
         """Return the message, and take what it says."""
         message, self.message = self.message, None
         assert message is not None, "a message came"
         self.refused = message.refused
-        if isinstance(message, Asked):
+        if isinstance(message, OpenRequest):
             self.request, self.key = message.request, message.key
             return message
         if message.failure is None:

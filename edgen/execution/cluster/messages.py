@@ -75,7 +75,7 @@ class Permit(msgspec.Struct, frozen=True, array_like=True, tag="permit"):
     heard: float = 0.0
 
 
-class Answered(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
+class UnitReply(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
     """The reply to a unit's request from elsewhere, or why there is none."""
 
     unit: Unit
@@ -83,7 +83,7 @@ class Answered(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
     failure: Failure | None = None
 
 
-class Question(msgspec.Struct, frozen=True, array_like=True, tag="question"):
+class ServerQuestion(msgspec.Struct, frozen=True, array_like=True, tag="question"):
     """Ask a server of a backend about itself."""
 
     number: int
@@ -98,7 +98,7 @@ class Beat(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
     at: float
 
 
-ToWorker = Equip | Take | Permit | Answered | Question | Beat
+ToWorker = Equip | Take | Permit | UnitReply | ServerQuestion | Beat
 
 
 # -- from a worker
@@ -111,7 +111,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):
     secret: bytes
 
 
-class Asked(msgspec.Struct, frozen=True, array_like=True, tag="asked"):
+class OpenRequest(msgspec.Struct, frozen=True, array_like=True, tag="asked"):
     """The open request of a unit, without its scene. `replayed`: replies used from the ledger since the last.
     `refused`: why the previous reply was unusable."""
 
@@ -140,7 +140,7 @@ class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
     failure: Failure | None = None
 
 
-class Ended(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
+class UnitOutcome(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
     """The outcome of a unit; `settled` None: the service refused its last request. `checksums`: those of the
     outcome and its record in the ledger."""
 
@@ -161,4 +161,4 @@ class Broken(msgspec.Struct, frozen=True, array_like=True, tag="broken"):
     fault: str
 
 
-ToHead = Hello | Asked | Called | Told | Ended | Broken | Beat
+ToHead = Hello | OpenRequest | Called | Told | UnitOutcome | Broken | Beat

@@ -15,14 +15,14 @@ from edgen.core.version import __version__
 from edgen.execution.cluster.link import WorkerLink, WorkerLostError
 from edgen.execution.cluster.messages import (
     PATIENCE,
-    Asked,
     Beat,
     Broken,
     Called,
-    Ended,
     Equip,
     Hello,
+    OpenRequest,
     Told,
+    UnitOutcome,
 )
 from edgen.execution.cluster.wire import Wire, decode_to_head, seconds_between_frames
 from edgen.execution.cluster.worker import Equipment
@@ -233,8 +233,8 @@ class Pool:
         units, counts = link.units, link.counts
         for message in messages:
             kind = type(message)  # compared by identity, as most of a head's messages pass here
-            if kind is Asked or kind is Ended:
-                if kind is Ended:
+            if kind is OpenRequest or kind is UnitOutcome:
+                if kind is UnitOutcome:
                     self._losses = 0
                     counts["ended"] += 1
                 if (rollout := units.get(message.unit)) is not None:

@@ -9,16 +9,16 @@ from functools import partial
 
 from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import Reply, TaskId
-from edgen.execution.choices import Place
+from edgen.execution.choices import CallPlace
 from edgen.execution.client.call import Call
-from edgen.execution.cluster.backend import Calls
-from edgen.execution.cluster.connect import Connection, require_ray
+from edgen.execution.cluster.backend import RemoteCalls
+from edgen.execution.cluster.connect import ClusterConnection, require_ray
 from edgen.execution.cluster.link import RemoteRollout
 from edgen.execution.cluster.messages import Unit
 from edgen.execution.cluster.pool import Pool
 from edgen.execution.cluster.shipping import pack
 from edgen.execution.cluster.units import Units
-from edgen.execution.cluster.worker import Equipment, Known
+from edgen.execution.cluster.worker import Equipment, HeadBackend
 from edgen.execution.online_scheduler import OnlineScheduler
 from edgen.execution.scheduler import Work
 from edgen.providers import Backend
@@ -48,7 +48,7 @@ class Cluster:
         require_ray()
         self._address, self._count, self._consents, self._kept = address, workers, consents, kept
         self._variables = tuple(sorted(variables))
-        self.calls = Calls()
+        self.calls = RemoteCalls()
         self._last: dict[str, WorkerCounts] = {}
         self._stack = contextlib.ExitStack()
 
@@ -64,12 +64,12 @@ class Cluster:
         if pool is not None:
             pool.equip(packed, work.fingerprint)
             return pool
-        connection = self._stack.enter_context(Connection(self._address, self._count or 1))
+        connection = self._stack.enter_context(ClusterConnection(self._address, self._count or 1))
         equipment = Equipment(
             settings=tasks.call_settings,
             roles=tuple(work.clients),
             called=tuple(self.calls.wrapped),
-            known={name: Known(dict(one.identity), one.model) for name, one in self._kept.items()},
+            known={name: HeadBackend(dict(one.identity), one.model) for name, one in self._kept.items()},
             consents=self._consents,
             variables=self._variables,
             packed=packed,
@@ -150,7 +150,7 @@ class ClusterScheduler(OnlineScheduler):
         request = rollout.request
         assert request is not None, "there is one"
         if failed is not None:
-            return await self._ask_for(rollout, request, (Place(request.address, rollout.key),), failed)
+            return await self._ask_for(rollout, request, (CallPlace(request.address, rollout.key),), failed)
         return await self._asker(rollout, request)
 
 

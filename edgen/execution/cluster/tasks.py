@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from edgen.core.errors import ProviderError
-from edgen.execution.cluster.connect import Connection
+from edgen.execution.cluster.connect import ClusterConnection
 
 
 class RayTasks:
@@ -17,7 +17,7 @@ class RayTasks:
 
     def __init__(self, address: str, run: Callable[[bytes], bytes], count: int) -> None:
         self._stack = contextlib.ExitStack()
-        connection = self._stack.enter_context(Connection(address, count))
+        connection = self._stack.enter_context(ClusterConnection(address, count))
         import ray
 
         self._remote: Any = ray.remote(num_cpus=connection.share, scheduling_strategy="SPREAD")(run)

@@ -18,13 +18,13 @@ from typing import Any, Protocol
 
 from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import Reply
-from edgen.execution.choices import Place, share_out
+from edgen.execution.choices import CallPlace, share_out
 from edgen.execution.client.admission import AdmissionClosed
 from edgen.execution.client.call import Answer, Call
 from edgen.execution.client.lane import Ticket
 from edgen.execution.cluster.backend import RemoteBackend
 from edgen.execution.cluster.link import RemoteRollout, WorkerLostError
-from edgen.execution.cluster.messages import Answered, Asked, Called, Ended, Failure, Take, Unit
+from edgen.execution.cluster.messages import Called, Failure, OpenRequest, Take, Unit, UnitOutcome, UnitReply
 from edgen.execution.cluster.pool import Pool
 from edgen.execution.rollout import OutcomeRecorder
 from edgen.execution.scheduler import Work
@@ -183,9 +183,11 @@ class Units:
     def _take(self, rollout: RemoteRollout) -> None:
         message = rollout.take()
         self._work.counts.replayed += message.replayed
-        if rollout.last is not None and not (isinstance(message, Ended) and message.failure is not None):
+        if rollout.last is not None and not (
+            isinstance(message, UnitOutcome) and message.failure is not None
+        ):
             self._recorder.count_answer(rollout.unit, rollout)
-        if isinstance(message, Ended):
+        if isinstance(message, UnitOutcome):
             if self._recorder.is_heard:
                 rollout.busy = True
                 self._keep(self._end_heard(rollout, message))
@@ -197,14 +199,14 @@ class Units:
             self._recorder.usefulness.require_hope()
             self._call(rollout, message)
 
-    async def _end_heard(self, rollout: RemoteRollout, message: Ended) -> None:
+    async def _end_heard(self, rollout: RemoteRollout, message: UnitOutcome) -> None:
         try:
             await self._recorder.end_task(rollout.unit)
             self._record(rollout, message)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
             self._give_up(rollout, error)
 
-    def _record(self, rollout: RemoteRollout, message: Ended) -> None:
+    def _record(self, rollout: RemoteRollout, message: UnitOutcome) -> None:
         if message.failure is not None:
             self._recorder.fail(rollout.unit, rollout, message.failure.error)
         else:
@@ -213,7 +215,7 @@ class Units:
 
     # -- calls
 
-    def _call(self, rollout: RemoteRollout, message: Asked) -> None:
+    def _call(self, rollout: RemoteRollout, message: OpenRequest) -> None:
         """Make the call of a unit's request."""
         request, client = message.request, self._work.clients[message.request.role]
         rollout.client, rollout.busy = client, True
@@ -283,11 +285,11 @@ class Units:
                 reply = await self._scheduler.ask(rollout, failed)
             except CallError as failure:
                 rollout.last = None
-                rollout.link.send(Answered(unit, None, Failure.of(failure)))
+                rollout.link.send(UnitReply(unit, None, Failure.of(failure)))
             else:
                 rollout.last = (request, reply)
                 if rollout.got is not reply:
-                    rollout.link.send(Answered(unit, reply))
+                    rollout.link.send(UnitReply(unit, reply))
                 rollout.got = None
         except WorkerLostError:
             pass  # the unit begins again elsewhere
@@ -321,7 +323,7 @@ class Units:
         ledger, statements = self._work.ledger, []
         for plain in answered:
             answer, request = plain.answer, plain.call.request
-            place = Place(request.address, plain.call.key)
+            place = CallPlace(request.address, plain.call.key)
             (share,) = share_out(answer, (place,), plain.rollout.client.charges.price_of)
             row = (*share.place, share.reply, share.charged_tokens, share.cost_usd)
             statements += ledger.statements_for(

@@ -23,20 +23,20 @@ from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.retry import complete_once
 from edgen.execution.cluster.messages import (
     LEASE,
-    Answered,
-    Asked,
     Beat,
     Broken,
     Called,
-    Ended,
     Equip,
     Failure,
     Hello,
+    OpenRequest,
     Permit,
-    Question,
+    ServerQuestion,
     Take,
     Told,
     Unit,
+    UnitOutcome,
+    UnitReply,
 )
 from edgen.execution.cluster.shipping import unpack
 from edgen.execution.cluster.wire import Wire, decode_to_worker
@@ -53,7 +53,7 @@ _PATIENCE = 10.0  # seconds for the connection to the head, or to a server
 _PORTS = {"http": 80, "https": 443}
 
 
-class Known(NamedTuple):
+class HeadBackend(NamedTuple):
     """The identity of a backend that stays at the head, for the keys of its requests."""
 
     identity: Mapping[str, Any]
@@ -69,7 +69,7 @@ class Equipment(NamedTuple):
     settings: CallSettings
     roles: tuple[str, ...]
     called: tuple[str, ...]
-    known: Mapping[str, Known]
+    known: Mapping[str, HeadBackend]
     consents: Consents
     variables: tuple[str, ...]
     packed: bytes
@@ -182,9 +182,9 @@ class Worker:
             match message:
                 case Permit():
                     self._keep(self._call(message))
-                case Question():
+                case ServerQuestion():
                     self._keep(self._tell(message))
-                case Answered(unit, answer, failure):
+                case UnitReply(unit, answer, failure):
                     self._answer(unit, answer or failure)
                 case Take():
                     self._keep(self._run(message))
@@ -237,12 +237,12 @@ class Worker:
         # The head takes what follows only after the reply is on its disk.
         self._answer(permit.unit, reply)
 
-    def _server(self, asked: Permit | Question) -> tuple[str, Backend]:
+    def _server(self, asked: Permit | ServerQuestion) -> tuple[str, Backend]:
         """Return the type of a backend, and one of its servers."""
         backend = self._backends[asked.backend]
         return backend.identity["type"], servers_of(backend).get(asked.server, backend)
 
-    async def _tell(self, question: Question) -> None:
+    async def _tell(self, question: ServerQuestion) -> None:
         """Ask a server about itself."""
         _, server = self._server(question)
         value: list[str] | int | None = None
@@ -266,7 +266,7 @@ class Worker:
         try:
             while (request := rollout.request) is not None:
                 self._asked[unit] = request, rollout.key
-                wire.send(Asked(unit, _light(request), rollout.key, replayed, rollout.refused))
+                wire.send(OpenRequest(unit, _light(request), rollout.key, replayed, rollout.refused))
                 replayed = 0
                 reply = await self._wait(unit)
                 if isinstance(reply, Reply):
@@ -283,7 +283,7 @@ class Worker:
             settled = rollout.task.settled(rollout.result, rollout.spent)
             facts = (settled.status, settled.reason, settled.detail, group, rollout.spent.key)
             sums = outcome_checksums(unit, facts, settled.record)
-        wire.send(Ended(unit, settled, failure, group, rollout.spent, replayed, rollout.refused, sums))
+        wire.send(UnitOutcome(unit, settled, failure, group, rollout.spent, replayed, rollout.refused, sums))
 
     async def _wait(self, unit: Unit) -> Reply | Failure:
         waiting: asyncio.Future[Reply | Failure] = asyncio.get_running_loop().create_future()

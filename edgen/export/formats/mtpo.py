@@ -10,7 +10,7 @@ from msgspec import UNSET
 from edgen.export.formats.shared.pair_rows import is_near_end, messages_of, say_the_same
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
-    Compared,
+    ComparedPair,
     Label,
     OracleSignal,
     Pair,
@@ -62,7 +62,7 @@ def _by_logprobs(pair: Pair, source: Label | None) -> float | None:
     return signal.logprobs.p
 
 
-def _row(compared: Compared, chat: Chat, columns: ScenarioColumns, source: Label | None) -> Item:
+def _row(compared: ComparedPair, chat: Chat, columns: ScenarioColumns, source: Label | None) -> Item:
     pair = compared.pair
     p = soft_preference(pair, source)
     if p is None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.export.formats.shared.replies import Reply, rows_of_replies
+from edgen.export.formats.shared.replies import TrainedReply, rows_of_replies
 from edgen.plugin import Format
 from edgen.plugin.formats import tried
 
 VERIFIER = "general-quality_ref"
 
 
-def _value(reply: Reply) -> dict[str, Any]:
+def _value(reply: TrainedReply) -> dict[str, Any]:
     return {
         "messages": reply.prompt,
         "ground_truth": reply.reference,

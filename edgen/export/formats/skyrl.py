@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.export.formats.shared.replies import DESCRIBED, Reply, rows_of_replies
+from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, rows_of_replies
 from edgen.plugin import Format
 from edgen.plugin.formats import tried
 
 
-def _value(reply: Reply) -> dict[str, Any]:
+def _value(reply: TrainedReply) -> dict[str, Any]:
     return {
         "data_source": "edgen",
         "prompt": reply.prompt,

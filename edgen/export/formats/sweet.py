@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, read_turn, say_the_same
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader, Scenario
-from edgen.plugin.formats import Compared, DataTable, Message, tried, without_trailing_user
+from edgen.plugin.formats import ComparedPair, DataTable, Message, tried, without_trailing_user
 
 TRAJECTORIES, CRITIC, TURNS = "trajectories", "critic", "turns"
 _TOLD = "In light that the final answer is: {}."  # the beginning of a critic's text in evaluate_code.py
@@ -44,7 +44,7 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
             yield _trajectory(found, chat, found.rejected, 0.0)
 
 
-def _read(compared: Compared, chat: Chat) -> Preferred | LeftOut:
+def _read(compared: ComparedPair, chat: Chat) -> Preferred | LeftOut:
     """Return a pair whose conversations begin with the user and end with the assistant."""
     found = read_preferred(compared, chat)
     if isinstance(found, LeftOut):
@@ -78,7 +78,7 @@ def _trajectory(found: Preferred, chat: Chat, messages: list[Message], reward: f
     return Row(found.pair.split, value, TRAJECTORIES)
 
 
-def _turn(compared: Compared, chat: Chat) -> Item:
+def _turn(compared: ComparedPair, chat: Chat) -> Item:
     """Return the two turns at which a pair parts, each after the same prompt."""
     found = read_turn(compared, chat)
     if isinstance(found, LeftOut):

@@ -5,12 +5,12 @@ https://huggingface.co/docs/trl/dataset_formats#prompt-only
 
 from __future__ import annotations
 
-from edgen.export.formats.shared.replies import Reply, replies
+from edgen.export.formats.shared.replies import TrainedReply, replies
 from edgen.plugin import Format, Row
 from edgen.plugin.formats import rows_from, tried
 
 
-def _row(found: Reply) -> Row:
+def _row(found: TrainedReply) -> Row:
     value = {"prompt": found.prompt, "id": found.id, "turn": found.turn}
     return Row(found.split, value, scenario=found.scenario)
 

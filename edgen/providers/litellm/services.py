@@ -13,7 +13,7 @@ from edgen.plugin.providers import names_a_key, reads_as_key
 from edgen.providers.litellm.config import LitellmConfig
 
 
-class Service(NamedTuple):
+class LitellmService(NamedTuple):
     """A service's address and the variables that may hold its key, the usual one first."""
 
     variables: tuple[str, ...]
@@ -21,23 +21,25 @@ class Service(NamedTuple):
 
 
 SERVICES = {
-    "anthropic": Service(("ANTHROPIC_API_KEY",), "https://api.anthropic.com"),
-    "cerebras": Service(("CEREBRAS_API_KEY",), "https://api.cerebras.ai"),
-    "dashscope": Service(("DASHSCOPE_API_KEY",), "https://dashscope.aliyuncs.com"),
-    "deepinfra": Service(("DEEPINFRA_API_KEY",), "https://api.deepinfra.com"),
-    "deepseek": Service(("DEEPSEEK_API_KEY",), "https://api.deepseek.com"),
-    "fireworks_ai": Service(("FIREWORKS_API_KEY",), "https://api.fireworks.ai"),
-    "gemini": Service(("GOOGLE_API_KEY", "GEMINI_API_KEY"), "https://generativelanguage.googleapis.com"),
-    "groq": Service(("GROQ_API_KEY",), "https://api.groq.com"),
-    "mistral": Service(("MISTRAL_API_KEY",), "https://api.mistral.ai"),
-    "moonshot": Service(("MOONSHOT_API_KEY",), "https://api.moonshot.ai"),
-    "nvidia_nim": Service(("NVIDIA_API_KEY",), "https://integrate.api.nvidia.com"),
-    "openai": Service(("OPENAI_API_KEY",), "https://api.openai.com"),
-    "openrouter": Service(("OPENROUTER_API_KEY",), "https://openrouter.ai"),
-    "perplexity": Service(("PERPLEXITY_API_KEY",), "https://api.perplexity.ai"),
-    "sambanova": Service(("SAMBANOVA_API_KEY",), "https://api.sambanova.ai"),
-    "together_ai": Service(("TOGETHER_API_KEY",), "https://api.together.ai"),
-    "xai": Service(("XAI_API_KEY",), "https://api.x.ai"),
+    "anthropic": LitellmService(("ANTHROPIC_API_KEY",), "https://api.anthropic.com"),
+    "cerebras": LitellmService(("CEREBRAS_API_KEY",), "https://api.cerebras.ai"),
+    "dashscope": LitellmService(("DASHSCOPE_API_KEY",), "https://dashscope.aliyuncs.com"),
+    "deepinfra": LitellmService(("DEEPINFRA_API_KEY",), "https://api.deepinfra.com"),
+    "deepseek": LitellmService(("DEEPSEEK_API_KEY",), "https://api.deepseek.com"),
+    "fireworks_ai": LitellmService(("FIREWORKS_API_KEY",), "https://api.fireworks.ai"),
+    "gemini": LitellmService(
+        ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "https://generativelanguage.googleapis.com"
+    ),
+    "groq": LitellmService(("GROQ_API_KEY",), "https://api.groq.com"),
+    "mistral": LitellmService(("MISTRAL_API_KEY",), "https://api.mistral.ai"),
+    "moonshot": LitellmService(("MOONSHOT_API_KEY",), "https://api.moonshot.ai"),
+    "nvidia_nim": LitellmService(("NVIDIA_API_KEY",), "https://integrate.api.nvidia.com"),
+    "openai": LitellmService(("OPENAI_API_KEY",), "https://api.openai.com"),
+    "openrouter": LitellmService(("OPENROUTER_API_KEY",), "https://openrouter.ai"),
+    "perplexity": LitellmService(("PERPLEXITY_API_KEY",), "https://api.perplexity.ai"),
+    "sambanova": LitellmService(("SAMBANOVA_API_KEY",), "https://api.sambanova.ai"),
+    "together_ai": LitellmService(("TOGETHER_API_KEY",), "https://api.together.ai"),
+    "xai": LitellmService(("XAI_API_KEY",), "https://api.x.ai"),
 }
 
 
@@ -56,7 +58,7 @@ def variables_of(config: LitellmConfig) -> tuple[str, ...]:
     return (config.api_key_env,) if config.api_key_env else _known(config, "api_key_env").variables
 
 
-def _known(config: LitellmConfig, missing: str) -> Service:
+def _known(config: LitellmConfig, missing: str) -> LitellmService:
     service = service_name(config.model)
     if service not in SERVICES:
         raise InputError(f"a backend of type litellm: {_UNKNOWN[missing].format(service)}.")

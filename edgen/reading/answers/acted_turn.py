@@ -17,7 +17,7 @@ from edgen.core.forms import text as text_of
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.answers.body import body_of, object_in, unfenced
-from edgen.reading.answers.unit_labels import Choice, choose_labels
+from edgen.reading.answers.unit_labels import LabelChoices, choose_labels
 from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
 
@@ -74,7 +74,7 @@ def read_acted_turn(
 def choose_actions(named: Any, actions: Collection[str]) -> tuple[str, ...] | Rejection:
     """Return those of the actions that are named, in their order; why not, where none or an unknown one
     is."""
-    chosen = choose_labels(named, Choice(actions, several=True), "action")
+    chosen = choose_labels(named, LabelChoices(actions, several=True), "action")
     return Rejection(RejectionReason.NO_ACTIONS, chosen) if isinstance(chosen, str) else chosen
 
 

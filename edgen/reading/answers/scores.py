@@ -12,7 +12,7 @@ from typing import Any
 
 from edgen.core.lazy_patterns import compile_later
 from edgen.reading.answers.body import fold_key
-from edgen.reading.loose_json.parser import Pairs, parse
+from edgen.reading.loose_json.parser import JsonMembers, parse
 from edgen.reading.roles import TEACHER_STUDENT
 from edgen.reading.text.thinking import drop_thinking
 
@@ -36,15 +36,15 @@ def read_scores(text: str, names: Sequence[str]) -> dict[str, float] | None:
     return None
 
 
-def _objects(values: Sequence[Any]) -> Iterator[Pairs]:
+def _objects(values: Sequence[Any]) -> Iterator[JsonMembers]:
     """Yield the objects, and those that they hold directly."""
     for value in values:
-        if isinstance(value, Pairs):
+        if isinstance(value, JsonMembers):
             yield value
-            yield from (child for _, child in value if isinstance(child, Pairs))
+            yield from (child for _, child in value if isinstance(child, JsonMembers))
 
 
-def _scores(members: Pairs, wanted: dict[str, str]) -> dict[str, float] | None:
+def _scores(members: JsonMembers, wanted: dict[str, str]) -> dict[str, float] | None:
     found: dict[str, float] = {}
     for key, value in members:
         name = wanted.get(fold_key(key))
@@ -58,7 +58,7 @@ def _scores(members: Pairs, wanted: dict[str, str]) -> dict[str, float] | None:
 
 
 def _score(value: Any) -> float | None:
-    if isinstance(value, Pairs):
+    if isinstance(value, JsonMembers):
         value = next((number for key, number in value if fold_key(key) == "score"), None)
     if isinstance(value, str) and (number := _NUMBER.fullmatch(value)) is not None:
         value = float(number[1])

@@ -25,7 +25,7 @@ _MARKS = " \t*_.\"'“”[](){}"
 Labels = tuple[str, ...]
 
 
-class Choice(NamedTuple):
+class LabelChoices(NamedTuple):
     """The labels that one unit can have, and whether it can have several of them."""
 
     labels: Collection[str]
@@ -33,7 +33,7 @@ class Choice(NamedTuple):
 
 
 def read_unit_labels(
-    text: str, choices: Sequence[Choice], *, finish_reason: str = "stop", refusal: str | None = None
+    text: str, choices: Sequence[LabelChoices], *, finish_reason: str = "stop", refusal: str | None = None
 ) -> tuple[Labels, ...] | Rejection:
     """Return the labels of each unit, as they are written in its choice and in its order; or why there are
     none."""
@@ -55,7 +55,7 @@ def read_unit_labels(
     return tuple(found)
 
 
-def choose_labels(named: Any, choice: Choice, what: str = "label") -> Labels | str:
+def choose_labels(named: Any, choice: LabelChoices, what: str = "label") -> Labels | str:
     """Return those of the labels that are named, in their order; a clause that says why not where none or an
     unknown one is, or several where there can be one. `what` labels are called."""
     listed = split_names(named, choice.labels) if isinstance(named, str) else named

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgen.core.lazy_patterns import compile_later
-from edgen.reading.assembly import Found
-from edgen.reading.lines.groups import Group, Inside, cut_at_end, drop_nested, look_inside, split_groups
+from edgen.reading.assembly import FoundParts
+from edgen.reading.lines.groups import Inside, LineGroup, cut_at_end, drop_nested, look_inside, split_groups
 from edgen.reading.lines.line import Lines, RoleLine, count_speakers, has_half, stand_behind, unadorned
 from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
 from edgen.reading.lines.shared_marks import drop_shared_marks
@@ -45,7 +45,7 @@ _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 
 
 @dataclass(slots=True)
-class LineConversation(Found):
+class LineConversation(FoundParts):
     """One conversation as it stands in a text, after this `head`."""
 
     head: str = ""
@@ -113,7 +113,7 @@ def _without_quote_marks(found: Lines) -> Lines:
     return found
 
 
-def _block(group: Group, inside: Inside, roles: RoleWords) -> LineConversation:
+def _block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConversation:
     """Return the conversation of a group of lines."""
     texts = [line.body.strip() for line in group.lines]
     drop_nested(group, [text[:1] for text in texts])
@@ -188,7 +188,7 @@ def _bracketed(head: str) -> bool:
     )
 
 
-def _departs(group: Group, firsts: list[str]) -> bool:
+def _departs(group: LineGroup, firsts: list[str]) -> bool:
     """Return whether the lines are written otherwise than in the published layout."""
     if "onversation" not in group.head or {*firsts} != {'"'}:
         return True

@@ -53,7 +53,7 @@ def look_inside(lines: Sequence[RoleLine]) -> Inside:
     )
 
 
-class Group(msgspec.Struct):
+class LineGroup(msgspec.Struct):
     """The role lines of one conversation.
 
     `head` is the text before them, `late` the text after its end; `plain` as in `Lines`.
@@ -65,9 +65,9 @@ class Group(msgspec.Struct):
     late: str = ""
 
 
-def split_groups(found: Lines, inside: Inside) -> list[Group]:
+def split_groups(found: Lines, inside: Inside) -> list[LineGroup]:
     """Return the role lines under each heading."""
-    groups = [Group(found.head, found.lines, found.plain)]
+    groups = [LineGroup(found.head, found.lines, found.plain)]
     if not inside.headed:
         return groups
     lines = found.lines
@@ -76,7 +76,7 @@ def split_groups(found: Lines, inside: Inside) -> list[Group]:
         at = _heading_in(line.body, lines, number)
         if at >= 0:
             groups[-1].lines = lines[first : number + 1]
-            groups.append(Group(line.body[at + 1 :], lines[number + 1 :], found.plain))
+            groups.append(LineGroup(line.body[at + 1 :], lines[number + 1 :], found.plain))
             line.body = line.body[:at]
             first = number + 1
     return groups
@@ -112,7 +112,7 @@ def _inside_quotes(body: str, at: int, lines: Sequence[RoleLine], number: int) -
     return _closes_one("".join(rest))
 
 
-def cut_at_end(group: Group, inside: Inside) -> None:
+def cut_at_end(group: LineGroup, inside: Inside) -> None:
     """Keep only the role lines of the conversation; the text from the first line after its end on is `late`.
 
     It ends with the turn that holds the end marker, or at the probability, once both sides spoke and an
@@ -155,7 +155,7 @@ def _explained(lines: Sequence[RoleLine]) -> int:
     return len(lines)
 
 
-def drop_nested(group: Group, firsts: Sequence[str]) -> None:
+def drop_nested(group: LineGroup, firsts: Sequence[str]) -> None:
     """Leave out role lines inside a turn's open quotation marks.
 
     They are those without quotation marks that follow a quoted turn, up to the one that closes it, if that

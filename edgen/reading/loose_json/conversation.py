@@ -12,7 +12,7 @@ from edgen.reading.loose_json.turns import (
     CONTAINERS,
     PROBABILITY,
     WHOLES,
-    Key,
+    KeyMeaning,
     Keys,
     Shapes,
     parts_of,
@@ -132,7 +132,7 @@ def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> 
     return children
 
 
-def _note(said: Key, child: str, result: JsonConversation, keys: Keys) -> None:
+def _note(said: KeyMeaning, child: str, result: JsonConversation, keys: Keys) -> None:
     """Note a text that is no turn: who ended it, a person's name, or what may be a conversation in lines."""
     if said.ended:
         result.ended_by = keys.roles.named_in(child)

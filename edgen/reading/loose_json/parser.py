@@ -20,11 +20,11 @@ from edgen.reading.roles import RolePattern, RoleWords
 MAX_DEPTH = 100  # no conversation is nested deeper; what follows is not looked at
 
 
-class Pairs(list[tuple[str, Any]]):
+class JsonMembers(list[tuple[str, Any]]):
     """A JSON object: its members in their order, a key as often as it was given."""
 
 
-_OBJECTS = (dict, Pairs)
+_OBJECTS = (dict, JsonMembers)
 
 
 def is_object(value: Any) -> bool:
@@ -52,7 +52,7 @@ class Parsed:
 _START = RolePattern(
     r"(?i)\n[^\S\n]{0,200}(?:-[^\S\n](?={))?(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//|(?!ROLE)\w{1,30}\s{0,9}:)))"
 )
-_STRICT = json.JSONDecoder(object_pairs_hook=Pairs)
+_STRICT = json.JSONDecoder(object_pairs_hook=JsonMembers)
 _BETWEEN = compile_later(r"[\s,]*(?:-[^\S\n](?={))?")
 # Escapes that JSON does not know, and those that it knows but that were meant for LaTeX.
 _ESCAPE = compile_later(
@@ -171,7 +171,7 @@ class _Frame:
 
     def value(self) -> Any:
         if any(key is not None for key, _ in self.items):
-            return Pairs((key or "", value) for key, value in self.items)
+            return JsonMembers((key or "", value) for key, value in self.items)
         return [value for _, value in self.items]
 
 

@@ -34,7 +34,7 @@ _ENDED = ("ended_by", "endedby")
 CONTAINERS = (dict, list)
 
 
-class Key(msgspec.Struct, frozen=True):
+class KeyMeaning(msgspec.Struct, frozen=True):
     """The meaning of a key.
 
     `probable`: a probability follows, and if `negated`, its complement. `ended`: the value is who spoke the
@@ -53,7 +53,7 @@ class Key(msgspec.Struct, frozen=True):
 _NO_PLACE = 99
 
 
-class Keys(dict[str, Key]):
+class Keys(dict[str, KeyMeaning]):
     """The meaning of the keys of one reply, each analysed once."""
 
     def __init__(self, roles: RoleWords) -> None:
@@ -61,12 +61,12 @@ class Keys(dict[str, Key]):
         self.roles = roles
         self.named = roles.names[0][1:]  # found in a text in which the first role is named, in either case
 
-    def __missing__(self, key: str) -> Key:
+    def __missing__(self, key: str) -> KeyMeaning:
         roles, lowered = self.roles, key.lower().replace(" ", "_")
         probable = PROBABILITY.search(key[:80]) is not None
         word = key.lower().strip()
         named = lowered.removesuffix("_name") if lowered.endswith("_name") else ""
-        self[key] = found = Key(
+        self[key] = found = KeyMeaning(
             probable,
             probable and is_negated(key[:80]),
             not probable and lowered in _ENDED,
@@ -221,7 +221,7 @@ def _turn_in(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
     return turns_of(item, shapes)
 
 
-def _leaf(key: Key, value: Any, keys: Keys) -> str | None:
+def _leaf(key: KeyMeaning, value: Any, keys: Keys) -> str | None:
     """Return the text under a key of who speaks or of what is said that stands one level deeper:
     `{"speaker": {"name":
     "Ann"}}`, `{"content": [{"type": "text", "text": "…"}]}`; None under any other key."""

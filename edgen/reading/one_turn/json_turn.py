@@ -10,7 +10,7 @@ from typing import Any
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
-from edgen.reading.loose_json.parser import Pairs, parse
+from edgen.reading.loose_json.parser import JsonMembers, parse
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, RolePattern, RoleWords
 from edgen.reading.text import surroundings
@@ -91,10 +91,10 @@ def read_json_turn(text: str, own: str, roles: RoleWords) -> tuple[str, bool, li
 def _within(value: Any, roles: RoleWords) -> Any:
     """Return the value inside objects and lists that hold nothing else: `{"response": {…}}`, `[[…]]`."""
     for _ in range(MAX_DEPTH):
-        inner = [child for _, child in value] if isinstance(value, Pairs) else value
+        inner = [child for _, child in value] if isinstance(value, JsonMembers) else value
         if len(inner) != 1 or not isinstance(inner[0], list):
             break
-        if isinstance(value, Pairs) and value[0][0].strip().lower() in roles.by_name:
+        if isinstance(value, JsonMembers) and value[0][0].strip().lower() in roles.by_name:
             break
         value = inner[0]
     return value
@@ -102,11 +102,11 @@ def _within(value: Any, roles: RoleWords) -> Any:
 
 def _as_own(value: Any, own: str, roles: RoleWords) -> Any:
     """Return the value with a chat's names for the two sides as theirs, where the assistant is among them."""
-    turns = [value] if isinstance(value, Pairs) else value
+    turns = [value] if isinstance(value, JsonMembers) else value
     names = {
         child.strip().lower()
         for turn in turns
-        if isinstance(turn, Pairs)
+        if isinstance(turn, JsonMembers)
         for key, child in turn
         if isinstance(child, str) and key.strip().lower() in _WHO and len(child) < 20
     }
@@ -119,9 +119,10 @@ def _as_own(value: Any, own: str, roles: RoleWords) -> Any:
         return key, own if name in CHAT_SELF else other if name in CHAT_OTHER else child
 
     renamed = [
-        Pairs(named(*member) for member in turn) if isinstance(turn, Pairs) else turn for turn in turns
+        JsonMembers(named(*member) for member in turn) if isinstance(turn, JsonMembers) else turn
+        for turn in turns
     ]
-    return renamed[0] if isinstance(value, Pairs) else renamed
+    return renamed[0] if isinstance(value, JsonMembers) else renamed
 
 
 def _of_entries(spoken: JsonConversation, own: str) -> str:
@@ -149,8 +150,8 @@ def _bare(values: tuple[Any, ...]) -> str | None:
     """Return the text of an object that holds only a turn and the keys known next to one; None otherwise."""
     if len(values) != 1:
         return None
-    value = values[0][0] if len(values[0]) == 1 and not isinstance(values[0], Pairs) else values[0]
-    if not isinstance(value, Pairs):
+    value = values[0][0] if len(values[0]) == 1 and not isinstance(values[0], JsonMembers) else values[0]
+    if not isinstance(value, JsonMembers):
         return None
     keys = [key.strip().lower() for key, _ in value]
     texts = [
@@ -161,6 +162,6 @@ def _bare(values: tuple[Any, ...]) -> str | None:
 
 
 def _says_ended(value: Any) -> bool:
-    return isinstance(value, Pairs) and any(
+    return isinstance(value, JsonMembers) and any(
         child is True and key.strip().lower().replace(" ", "_") in _ENDED for key, child in value
     )

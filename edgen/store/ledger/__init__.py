@@ -41,9 +41,16 @@ from edgen.store.ledger.facts import (
 )
 from edgen.store.ledger.given_times import times_of, with_times
 from edgen.store.ledger.logprobs import TABLE, add_table, store_beside, with_beside
-from edgen.store.ledger.merge import Drop, Duplicates, MergedLedger, SourceLedger
+from edgen.store.ledger.merge import Drop, MergedLedger, MergeDuplicates, SourceLedger
 from edgen.store.ledger.opening import check, connect, empty_error, upgrade
-from edgen.store.ledger.outstanding import OPEN, STRIKE, Batch, OutstandingCall, OutstandingCalls, abandon
+from edgen.store.ledger.outstanding import (
+    OPEN,
+    STRIKE,
+    NotedBatch,
+    OutstandingCall,
+    OutstandingCalls,
+    abandon,
+)
 from edgen.store.ledger.reader import (
     BESIDE,
     LedgerReader,
@@ -59,11 +66,11 @@ from edgen.store.ledger.reader import (
 )
 from edgen.store.ledger.schema import wall_time
 from edgen.store.ledger.status import (
-    Counts,
+    LedgerCounts,
+    LedgerSession,
     RunPlan,
     RunStatus,
     Scope,
-    Session,
     TokenCounts,
     count_outcomes,
     read_lost,
@@ -391,8 +398,39 @@ def _settled(
 
 
 __all__ = [
-    "ACKNOWLEDGED", "OPEN", "SELECTION", "Batch", "Clause", "Counts", "Drop", "Duplicates", "Ledger", "LedgerReader", "LedgerSummary", "MergedLedger", "Outcome", "Outcomes",
-    "OutstandingCall", "OutstandingCalls", "RunPlan", "RunStatus", "Scope", "Selection", "Session", "SourceLedger", "SplitRule",
-    "TokenCounts", "batches_at", "charged_at", "find_ledger_damage", "has_acknowledgement", "has_tally", "latest_reply", "lost_replies_sentence", "out_at", "read_selection", "run_status",
+    "ACKNOWLEDGED",
+    "OPEN",
+    "SELECTION",
+    "Clause",
+    "Drop",
+    "Ledger",
+    "LedgerCounts",
+    "LedgerReader",
+    "LedgerSession",
+    "LedgerSummary",
+    "MergeDuplicates",
+    "MergedLedger",
+    "NotedBatch",
+    "Outcome",
+    "Outcomes",
+    "OutstandingCall",
+    "OutstandingCalls",
+    "RunPlan",
+    "RunStatus",
+    "Scope",
+    "Selection",
+    "SourceLedger",
+    "SplitRule",
+    "TokenCounts",
+    "batches_at",
+    "charged_at",
+    "find_ledger_damage",
+    "has_acknowledgement",
+    "has_tally",
+    "latest_reply",
+    "lost_replies_sentence",
+    "out_at",
+    "read_selection",
+    "run_status",
     "summary_at",
 ]  # fmt: skip

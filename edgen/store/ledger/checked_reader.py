@@ -19,7 +19,7 @@ from msgspec import Meta
 
 from edgen.core.errors import DamagedError
 from edgen.core.values import Address, FinishReason, Reply, Status, TaskId, Usage
-from edgen.store.ledger.opening import Connection, connect, damaged_error, find_raised_error, when_free
+from edgen.store.ledger.opening import LedgerConnection, connect, damaged_error, find_raised_error, when_free
 from edgen.store.ledger.schema import EARLIEST, LATEST
 
 Row = TypeVar("Row")
@@ -223,7 +223,7 @@ _TABLES = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
 class CheckedReader:
     """An open ledger for reading."""
 
-    def __init__(self, connection: Connection, path: Path) -> None:
+    def __init__(self, connection: LedgerConnection, path: Path) -> None:
         self.connection = connection
         self.path = path
 

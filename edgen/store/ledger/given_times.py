@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.core.values import Given, Reply, TaskId
+from edgen.core.values import AnswerTimes, Reply, TaskId
 from edgen.store.ledger.checked_reader import CheckedReader
 
 _OF_TASK = "SELECT key, answered_at, latency FROM replies WHERE scenario = ? AND task = ? AND tries = 0"
@@ -23,7 +23,7 @@ class _Row(NamedTuple):
     latency: float
 
 
-def times_of(given: Given) -> tuple[float, float]:
+def times_of(given: AnswerTimes) -> tuple[float, float]:
     """Return the columns of an answer's times; a latency of 0 says that the page did not count."""
     return given.at, given.seconds or 0.0
 
@@ -35,6 +35,6 @@ def with_times(
     found = dict(replies)
     for row in book.rows(_OF_TASK, _Row, (scenario, task)):
         if (reply := found.get(row.key)) is not None:
-            given = Given(row.answered_at, row.latency or None)
+            given = AnswerTimes(row.answered_at, row.latency or None)
             found[row.key] = msgspec.structs.replace(reply, given=given)
     return found

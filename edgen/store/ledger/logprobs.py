@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.core.values import Address, Given, Reply, TaskId, Token
+from edgen.core.values import Address, AnswerTimes, Reply, TaskId, Token
 from edgen.store.ledger.checked_reader import CheckedReader, Natural, Task, checksum_of, take_fitting
 from edgen.store.ledger.schema import LOGPROBS
 from edgen.store.ledger.writer import Statement
@@ -25,7 +25,7 @@ _WITH_TEXTS = (
 TABLE = "logprobs"
 _LONGEST = 1 << 27  # bytes of the tokens of a reply: more than any service returns
 _encode = msgspec.json.Encoder().encode
-Beside = tuple[Token, ...] | Given
+Beside = tuple[Token, ...] | AnswerTimes
 _decode = msgspec.json.Decoder(Beside).decode
 
 
@@ -64,7 +64,7 @@ def with_beside(
     for row in book.rows(_OF_TASK, _Row, (scenario, task)):
         reply = found.get(row.key)
         if reply is not None and (beside := _read(row, reply.text)) is not None:
-            name = "given" if isinstance(beside, Given) else "tokens"
+            name = "given" if isinstance(beside, AnswerTimes) else "tokens"
             found[row.key] = msgspec.structs.replace(reply, **{name: beside})
     return found
 

@@ -36,9 +36,9 @@ from edgen.store.ledger.opening import (
     require_files,
     still_uri,
 )
-from edgen.store.ledger.outstanding import Batch, read_batches
+from edgen.store.ledger.outstanding import NotedBatch, read_batches
 from edgen.store.ledger.schema import wall_time
-from edgen.store.ledger.status import RunPlan, RunStatus, Session, read_sessions, read_status
+from edgen.store.ledger.status import LedgerSession, RunPlan, RunStatus, read_sessions, read_status
 from edgen.store.ledger.tally import open_tally
 
 Drop = Callable[[dict[str, Any]], None]
@@ -68,9 +68,7 @@ CREATE TEMP TABLE clash (scenario INTEGER PRIMARY KEY); -- whose calls were answ
 CREATE TEMP TABLE several (scenario, task, other INTEGER NOT NULL, PRIMARY KEY (scenario, task));
 CREATE TEMP VIEW settled AS SELECT scenario FROM main.outcomes WHERE status != 'failed';
 """
-_INTO_SESSIONS = (
-    f"INSERT INTO sessions ({', '.join(Session._fields)}) VALUES ({','.join('?' * len(Session._fields))})"
-)
+_INTO_SESSIONS = f"INSERT INTO sessions ({', '.join(LedgerSession._fields)}) VALUES ({','.join('?' * len(LedgerSession._fields))})"
 
 
 class SourceLedger:
@@ -87,7 +85,7 @@ class SourceLedger:
             with contextlib.closing(CheckedReader(connect(self.file, still=True), path)) as book:
                 check(book.connection, path)
                 self.status: RunStatus = read_status(book)
-                self.batches: list[Batch] = read_batches(book)
+                self.batches: list[NotedBatch] = read_batches(book)
                 self.facts: dict[str, str] = read_facts(book)
                 self.sessions = read_sessions(book)
                 self.logprobs = book.has_table(TABLE)
@@ -101,7 +99,7 @@ class SourceLedger:
         return self.status.plan.fingerprint
 
 
-class Duplicates(msgspec.Struct, frozen=True):
+class MergeDuplicates(msgspec.Struct, frozen=True):
     """Duplicates of several ledgers: conversations settled more than once, by whether they are equal, with
     the first few different ones as (scenario, task), and calls answered more than once."""
 
@@ -125,7 +123,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         self._fingerprint = fingerprint
         self._drop = drop
         self._branching = branching
-        self._sessions: list[Session] = []
+        self._sessions: list[LedgerSession] = []
         self._lost = [0, 0.0]
         self._calls = [0, 0]
         self._batches = 0
@@ -288,12 +286,12 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             (*now.values(), checksum_of(scenario, task, *now.values()), scenario, task),
         )
 
-    def several(self) -> Duplicates:
+    def several(self) -> MergeDuplicates:
         """Return the duplicates among the merged ledgers."""
         run = self._connection.execute
         same, other = run("SELECT TOTAL(NOT other), TOTAL(other) FROM several").fetchone()
         first = run("SELECT scenario, task FROM several WHERE other ORDER BY scenario, task LIMIT ?", (_FEW,))
-        return Duplicates(int(same), int(other), tuple(first), *self._calls)
+        return MergeDuplicates(int(same), int(other), tuple(first), *self._calls)
 
     def settled(self) -> int:
         """Return the number of outcomes that count."""

@@ -37,22 +37,22 @@ _GUARDS = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap
 log = logging.getLogger("edgen")
 
 
-class Counter(Protocol):
+class CommitListener(Protocol):
     """A listener to the ends of a connection's transactions."""
 
-    def settle(self, connection: Connection) -> None:
+    def settle(self, connection: LedgerConnection) -> None:
         """Make its own changes, before the others are stored."""
 
     def forget(self) -> None:
         """Drop them: the transaction is undone."""
 
 
-class Connection(sqlite3.Connection):
+class LedgerConnection(sqlite3.Connection):
     """A connection whose statements end when a signal comes. `raised`: the exception of the signal's
     handler. `counter` hears of `commit` and `rollback`."""
 
     raised: list[BaseException]
-    counter: Counter | None = None
+    counter: CommitListener | None = None
 
     def commit(self) -> None:
         if self.counter is not None:
@@ -65,7 +65,9 @@ class Connection(sqlite3.Connection):
         super().rollback()
 
 
-def connect(path: Path, *, create: bool = False, read_only: bool = False, still: bool = False) -> Connection:
+def connect(
+    path: Path, *, create: bool = False, read_only: bool = False, still: bool = False
+) -> LedgerConnection:
     """Connect to the ledger at `path`. Raises RunError if it is missing, torn or not a ledger of edgen.
 
     `still`: no process writes to it and its log is empty, so it is read without creating files next to it. A
@@ -84,7 +86,7 @@ def connect(path: Path, *, create: bool = False, read_only: bool = False, still:
     uri = still_uri(path) if still else f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}"
     try:
         connection = sqlite3.connect(
-            uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30, factory=Connection
+            uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30, factory=LedgerConnection
         )
     except sqlite3.Error as problem:
         raise describe_sqlite_error(path, problem) from None
@@ -157,7 +159,7 @@ def still_uri(path: Path) -> str:
     return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
 
 
-def _guard(connection: Connection) -> None:
+def _guard(connection: LedgerConnection) -> None:
     """Set limits and distrust before anything is read."""
     connection.raised = []
     ticks = _ticks(connection.raised)
@@ -195,7 +197,7 @@ def _is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _recognise(connection: Connection, path: Path) -> None:
+def _recognise(connection: LedgerConnection, path: Path) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION_ID:
@@ -221,7 +223,7 @@ def _recognise(connection: Connection, path: Path) -> None:
         )
 
 
-def upgrade(connection: Connection, path: Path) -> None:
+def upgrade(connection: LedgerConnection, path: Path) -> None:
     """Give a ledger of the layout before this one the present layout, which `edgen` of then does not read."""
     if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
         return
@@ -235,7 +237,7 @@ def upgrade(connection: Connection, path: Path) -> None:
         raise
 
 
-def check(connection: Connection, path: Path) -> None:
+def check(connection: LedgerConnection, path: Path) -> None:
     """Raise DamagedError if the file is torn (pages missing, malformed or swapped) or an index does not match
     its table.
 
@@ -269,7 +271,7 @@ def check(connection: Connection, path: Path) -> None:
         raise describe_sqlite_error(path, found[0])
 
 
-def find_raised_error(connection: Connection, path: Path, problem: Exception) -> BaseException:
+def find_raised_error(connection: LedgerConnection, path: Path, problem: Exception) -> BaseException:
     """Return the exception for a failed statement: that of a signal's handler, or a worded one."""
     if connection.raised:
         return connection.raised.pop()

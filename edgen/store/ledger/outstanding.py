@@ -50,7 +50,7 @@ _BATCH = "INSERT OR REPLACE INTO batches VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _CLEAR = "DELETE FROM outstanding WHERE batch = ?"
 
 
-class Batch(msgspec.Struct, frozen=True, kw_only=True, array_like=True, rename={"number": "id"}):
+class NotedBatch(msgspec.Struct, frozen=True, kw_only=True, array_like=True, rename={"number": "id"}):
     """A batch and its state. `backend` is its name in the job; `file` the path of its requests, in the run's
     folder or the user's; `token` identifies it at the provider; times are seconds since the epoch."""
 
@@ -87,7 +87,7 @@ class OutstandingCall(msgspec.Struct, frozen=True, array_like=True):
         return Address(self.scenario, self.task, self.step, self.attempt)
 
 
-_BATCHES = f"SELECT {', '.join(Batch.__struct_encode_fields__)} FROM batches ORDER BY id"  # noqa: S608 - ours
+_BATCHES = f"SELECT {', '.join(NotedBatch.__struct_encode_fields__)} FROM batches ORDER BY id"  # noqa: S608 - ours
 _CALLS = f"SELECT {', '.join(OutstandingCall.__struct_encode_fields__)} FROM outstanding WHERE"  # noqa: S608 - ours
 
 
@@ -145,17 +145,19 @@ class OutstandingCalls:
         """Queue that failures of these kinds no longer count: the requests are retried."""
         self._writer.add(*((_FORGIVEN, (str(kind),)) for kind in kinds))
 
-    async def note(self, batch: Batch, *, clear: bool = False, lost: tuple[int, float] = (0, 0.0)) -> None:
+    async def note(
+        self, batch: NotedBatch, *, clear: bool = False, lost: tuple[int, float] = (0, 0.0)
+    ) -> None:
         """Store a batch's state; return when it is on disk. `clear`: none of its requests is outstanding any
         more. `lost`: tokens and US dollars to charge, since the provider may have worked for them."""
         cleared = [(_CLEAR, (batch.number,))] if clear else []
         row = msgspec.structs.astuple(batch)
         await self._writer.put((_BATCH, row), *cleared, *_charge(*lost))
 
-    async def begin(self, *, fingerprint: str, backend: str, token: str, round_: int) -> Batch:
+    async def begin(self, *, fingerprint: str, backend: str, token: str, round_: int) -> NotedBatch:
         """Create a new batch in preparation."""
         number = 1 + self._book.one("SELECT IFNULL(MAX(id), 0) FROM batches", tuple[Natural])[0]
-        batch = Batch(
+        batch = NotedBatch(
             number=number,
             state="preparing",
             fingerprint=fingerprint,
@@ -167,7 +169,7 @@ class OutstandingCalls:
         await self.note(batch)
         return batch
 
-    def batches(self, *states: State) -> list[Batch]:
+    def batches(self, *states: State) -> list[NotedBatch]:
         """Return the batches in one of these states, or all, in order of creation."""
         return read_batches(self._book, *states)
 
@@ -207,9 +209,9 @@ class OutstandingCalls:
         return self._last
 
 
-def read_batches(book: CheckedReader, *states: State) -> list[Batch]:
+def read_batches(book: CheckedReader, *states: State) -> list[NotedBatch]:
     """Return the batches in one of these states, or all, in order of creation."""
-    return [batch for batch in book.rows(_BATCHES, Batch) if not states or batch.state in states]
+    return [batch for batch in book.rows(_BATCHES, NotedBatch) if not states or batch.state in states]
 
 
 def abandon(book: CheckedReader) -> None:

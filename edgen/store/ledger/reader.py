@@ -33,14 +33,14 @@ from edgen.store.ledger.checked_reader import (
 )
 from edgen.store.ledger.facts import SELECTION, SIMULATED, Selection, read_fact, read_facts, read_selection
 from edgen.store.ledger.opening import connect
-from edgen.store.ledger.outstanding import OPEN, Batch, read_batches
+from edgen.store.ledger.outstanding import OPEN, NotedBatch, read_batches
 from edgen.store.ledger.schema import PICO, SCENARIOS, total
 from edgen.store.ledger.status import (
     IN_SCOPE,
+    LedgerSession,
     RunPlan,
     RunStatus,
     Scope,
-    Session,
     read_lost,
     read_sessions,
     read_status,
@@ -80,7 +80,7 @@ class LedgerSummary(msgspec.Struct, frozen=True):
     status: RunStatus
     out: tuple[int, float]
     unanswered: tuple[int, float]
-    batches: list[Batch]
+    batches: list[NotedBatch]
     facts: dict[str, str]
     lost_replies: int = 0
 
@@ -315,7 +315,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
             if len(calls) == len(counted) == len({call[:2] for call in calls}):
                 yield scenario, task, counted
 
-    def sessions(self) -> list[Session]:
+    def sessions(self) -> list[LedgerSession]:
         """Return every session in order."""
         return read_sessions(self._book)
 
@@ -377,7 +377,7 @@ def latest_reply(path: Path) -> tuple[float, Address, Reply] | None:
         return at, Address(row.scenario, row.task, row.step, row.attempt), book.reply(row)
 
 
-def batches_at(path: Path) -> list[Batch]:
+def batches_at(path: Path) -> list[NotedBatch]:
     """Return every batch of the ledger at `path`; none if there is no ledger."""
     if not path.exists():
         return []

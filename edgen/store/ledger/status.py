@@ -62,7 +62,7 @@ class TokenCounts(msgspec.Struct):
 _TOKENS = TokenCounts.__struct_fields__  # also the names of the columns
 
 
-class Counts(TokenCounts, kw_only=True):
+class LedgerCounts(TokenCounts, kw_only=True):
     """Counts of one session. `retried` counts network attempts beyond a call's first."""
 
     made: int = 0
@@ -71,7 +71,7 @@ class Counts(TokenCounts, kw_only=True):
     cost_usd: float | None = None
 
 
-class Session(NamedTuple):
+class LedgerSession(NamedTuple):
     """A session as noted. Times are seconds since the epoch; lost calls are charged, without a kept reply."""
 
     started_at: Moment
@@ -123,7 +123,7 @@ class RunStatus(msgspec.Struct, frozen=True):
     accepted: int
     rejected: dict[str, int]
     failed: dict[str, int]
-    counts: Counts
+    counts: LedgerCounts
     session_state: str
     message: str | None
     process: str = ""
@@ -158,9 +158,9 @@ class RunStatus(msgspec.Struct, frozen=True):
         return self.message
 
 
-def read_sessions(book: CheckedReader) -> list[Session]:
+def read_sessions(book: CheckedReader) -> list[LedgerSession]:
     """Return every session in order."""
-    return book.rows(f"SELECT {', '.join(Session._fields)} FROM sessions ORDER BY id", Session)  # noqa: S608 - ours
+    return book.rows(f"SELECT {', '.join(LedgerSession._fields)} FROM sessions ORDER BY id", LedgerSession)  # noqa: S608 - ours
 
 
 def count_outcomes(book: CheckedReader, scope: Scope) -> list[tuple[Status, str | None, int]]:
@@ -190,7 +190,7 @@ def read_status(book: CheckedReader) -> RunStatus:
             tuple[Natural, str, str | None, str, Natural, Moment],
         ) or (0, "stopped", None, "", 0, None)
     made, retried, cost_usd, *tokens = totals
-    counts = Counts(*tokens, made=made, replayed=last[0], retried=retried, cost_usd=cost_usd)
+    counts = LedgerCounts(*tokens, made=made, replayed=last[0], retried=retried, cost_usd=cost_usd)
     rejected, failed = dict(sums[Status.REJECTED]), dict(sums[Status.FAILED])
     return RunStatus(plan, sums[Status.ACCEPTED].total(), rejected, failed, counts, *last[1:])
 

@@ -23,7 +23,7 @@ import msgspec
 from edgen.core.errors import DamagedError
 from edgen.store.ledger.checked_reader import CheckedReader, Natural, open_to_read
 from edgen.store.ledger.facts import CHECKSUM, put_fact, read_fact
-from edgen.store.ledger.opening import Connection, connect, decode_fact
+from edgen.store.ledger.opening import LedgerConnection, connect, decode_fact
 from edgen.store.ledger.schema import all_columns
 
 _TALLY = "tally"  # the fact's name
@@ -114,7 +114,7 @@ class RowCounter:
             book.connection.executescript("; ".join(sql))
         book.connection.counter = self
 
-    def settle(self, connection: Connection) -> None:
+    def settle(self, connection: LedgerConnection) -> None:
         """Change the tally by the rows of this transaction."""
         book = CheckedReader(connection, self._path)
         # A damaged tally stays: `validate` reports it, and the next session makes a new one.
@@ -151,7 +151,7 @@ class RowCounter:
             removed.clear()
 
 
-def connect_counted(path: Path) -> Connection:
+def connect_counted(path: Path) -> LedgerConnection:
     """Connect to the ledger at `path` to write to it."""
     connection = connect(path)
     RowCounter(CheckedReader(connection, path))

@@ -29,7 +29,7 @@ from zlib import crc32
 from edgen.core import system
 from edgen.core.errors import EdgenError
 from edgen.core.files import read_regular
-from edgen.store.ledger.opening import Connection, describe_sqlite_error, when_free
+from edgen.store.ledger.opening import LedgerConnection, describe_sqlite_error, when_free
 from edgen.store.ledger.schema import COUNT_REPLIES
 
 ACKNOWLEDGED = "-acked"  # suffix of the note next to a ledger
@@ -126,7 +126,7 @@ class Writer:
     def __init__(
         self,
         path: Path,
-        connect: Callable[[Path], Connection],
+        connect: Callable[[Path], LedgerConnection],
         before_commit: Callable[[], None] = lambda: None,
     ) -> None:
         self.enough, self.pause = GROUP, _PAUSE
@@ -179,7 +179,7 @@ class Writer:
             raise self._error
 
     def _work(self) -> None:
-        connection: Connection | None = None
+        connection: LedgerConnection | None = None
         acknowledged = Acknowledgement(self._path)
         stored = 0  # replies
         group: list[Item] = []

@@ -10,7 +10,7 @@ import pytest
 
 from edgen.core.errors import LockedError, RunError, StoppedError, UsageError, UselessError
 from edgen.domains.education.adherence import judge_adherence
-from edgen.domains.education.keywords import MEASURES, Adherence
+from edgen.domains.education.keywords import MEASURES, AdherenceShares
 from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command
@@ -33,7 +33,7 @@ def made(command: Command, folder: Path, **job: Any) -> Path:
     return folder / "run"
 
 
-def judged(run: Path, sample: int, overrides: list[str]) -> list[Adherence]:
+def judged(run: Path, sample: int, overrides: list[str]) -> list[AdherenceShares]:
     """The results of the arms."""
     return [*judge_adherence(run, Control(), sample, overrides).values()]
 

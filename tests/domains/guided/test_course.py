@@ -25,7 +25,7 @@ from edgen.domains.guided.course import (
     draw,
     likeliest,
 )
-from edgen.domains.guided.machines.learn import Counts, learn
+from edgen.domains.guided.machines.learn import ChoiceCounts, learn
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import (
     Clock,
@@ -335,7 +335,7 @@ def test_thousands_of_conversations_by_chance_have_the_files_probabilities(share
     of = load_machine(shared_data / "crwiz_states")
     chosen: dict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
     hinted: dict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
-    counts = Counts()
+    counts = ChoiceCounts()
     for seed in range(dose(3_000, 10_000)):
         events = [*by_chance(of, seed)]
         counts.see(events)

@@ -14,7 +14,7 @@ from edgen.domains.guided.course import Course
 from edgen.domains.guided.export.log import RoomLog
 from edgen.domains.guided.machines.check import check_machine
 from edgen.domains.guided.machines.dump import dump_machine, write_files
-from edgen.domains.guided.machines.learn import Counts, learn
+from edgen.domains.guided.machines.learn import ChoiceCounts, learn
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Condition, Effect, Lock, Machine, State, Variable
 from edgen.evaluation.data_sets import open_data_sets
@@ -277,7 +277,7 @@ def test_14_ratings_are_tested_by_success_and_by_acts(lessons: edgen.Run) -> Non
 
 def test_15_probabilities_are_learned_and_written_back(tmp_path: Path) -> None:
     of = machine(START, HELLO, ASK, BYE)
-    counts = Counts()
+    counts = ChoiceCounts()
     for seed in range(200):
         one = course(of, str(seed))
         one.say_state(str(one.offer().hint))

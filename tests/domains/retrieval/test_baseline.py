@@ -13,7 +13,7 @@ import pytest
 
 import edgen
 from edgen.core.errors import DataError, UsageError
-from edgen.domains.retrieval.baseline import BASELINES, Example, Frequencies
+from edgen.domains.retrieval.baseline import BASELINES, Frequencies, RankingExample
 from edgen.domains.retrieval.score import RankingScore
 from tests.domains.retrieval.submissions import truth_file
 from tests.late import Late
@@ -76,7 +76,7 @@ def test_scores_by_hand() -> None:
         Counter(),
     ]
     frequencies = Frequencies()
-    frequencies.see(Example("1", (), [("1", " ".join(one.elements())) for one in candidates]))
+    frequencies.see(RankingExample("1", (), [("1", " ".join(one.elements())) for one in candidates]))
     cats, purr, bark = math.log(4 / 2), math.log(4 / 1), math.log(4 / 2)
     query = (1 + math.log(2)) * cats, purr
     tfidf = BASELINES["tfidf"](said, candidates, frequencies)
@@ -98,7 +98,7 @@ def test_bm25_is_that_of_the_library() -> None:
     index.index(texts, show_progress=False)
     candidates = [Counter(text) for text in texts]
     frequencies = Frequencies()
-    frequencies.see(Example("1", (), [("1", " ".join(text)) for text in texts]))
+    frequencies.see(RankingExample("1", (), [("1", " ".join(text)) for text in texts]))
     for _ in range(10):
         said = rng.choices(WORDS[:40], k=6)
         found = BASELINES["bm25"](Counter(said), candidates, frequencies)

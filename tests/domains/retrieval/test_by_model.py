@@ -28,7 +28,7 @@ from edgen.domains.retrieval.ranking_asker import (
 from edgen.domains.retrieval.ranking_protocol import TEMPLATE, windows
 from edgen.execution.batch.scheduler import BatchScheduler
 from edgen.execution.online_scheduler import call_by_call
-from edgen.execution.session import Session
+from edgen.execution.session import RunSession
 from edgen.store.ledger import Ledger
 from tests.cli.command import Command
 from tests.domains.retrieval.submissions import truth_file
@@ -171,7 +171,7 @@ async def test_the_bytes_are_the_same_however_it_is_asked(tmp_path: Path) -> Non
         scheduler = call_by_call if desk is None else partial(BatchScheduler, services={"default": desk})
         path = tmp_path / f"{name}.db"
         async with Ledger(path) as ledger:
-            session = Session(asker, {"default": players}, ledger, roles=("default",), scheduler=scheduler)
+            session = RunSession(asker, {"default": players}, ledger, roles=("default",), scheduler=scheduler)
             await asker.work_through(session)
         made = write_ranking(asker, path)
         assert isinstance(made, ModelRanking)

@@ -12,14 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edgen.domains.retrieval.bm25 import K1, MOST, STOP_WORDS, B, Bm25
-from edgen.domains.retrieval.candidates import Candidates, RightAnswers, key_of
+from edgen.domains.retrieval.candidates import CandidatePool, RightAnswers, key_of
 from edgen.domains.retrieval.negatives import MOST_DRAWS, WrongAnswers, are_alike
 from edgen.reading.detect import words
 from tests.dose import dose
 
 
 def draw(
-    candidates: Candidates,
+    candidates: CandidatePool,
     among: Sequence[int],
     right: list[str],
     count: int,
@@ -40,7 +40,7 @@ SAID = st.lists(st.sampled_from(["one", "two", "three", "four", "five", "six"]),
 @settings(max_examples=25, deadline=None)
 @given(st.lists(SAID, min_size=1, max_size=30), SAID, st.integers(0, 5))
 def test_nothing_drawn_is_right_or_doubled_or_short(texts: list[str], right: str, count: int) -> None:
-    candidates = Candidates()
+    candidates = CandidatePool()
     for text in texts:
         candidates.add(text, "all")
     fit = {t for t in texts if len(t.split()) >= 3 and not are_alike(t, right)}
@@ -55,7 +55,7 @@ def test_nothing_drawn_is_right_or_doubled_or_short(texts: list[str], right: str
 
 
 def test_draws_are_uniform_and_end() -> None:
-    candidates = Candidates()
+    candidates = CandidatePool()
     for number in range(20):
         candidates.add(f"this is number {number}", "all")
     found = Counter(
@@ -70,7 +70,7 @@ def test_draws_are_uniform_and_end() -> None:
 
 
 def test_a_text_has_one_number_and_is_in_its_groups_once() -> None:
-    candidates = Candidates()
+    candidates = CandidatePool()
     hidden = candidates.add("only the test side says so", ("test", "a"))
     shown = candidates.add("the train side says this", "train", ("train", "a"))
     assert candidates.add("the train side says this", "train") == shown
@@ -84,7 +84,7 @@ def test_a_text_has_one_number_and_is_in_its_groups_once() -> None:
 @given(SAID, SAID)
 @example("one two three one two three", "one two three one two")  # other words, the same 3-grams
 def test_texts_that_look_different_are_not_alike(a: str, b: str) -> None:
-    candidates = Candidates()
+    candidates = CandidatePool()
     number = candidates.add(a, "all")
     drawn = draw(candidates, [number], [b], 1, "")
     assert drawn == (None if are_alike(a, b) else [a])

@@ -15,12 +15,12 @@ from edgen.core.errors import JobError
 from edgen.core.values import Conversation, Request, Turn
 from edgen.domains.tutoring.config import cima_actions
 from edgen.domains.tutoring.pool_config import TEMPLATES, PoolSettings, read_template
-from edgen.domains.tutoring.responses import Moment, Naming, ResponsePool
+from edgen.domains.tutoring.responses import Naming, ResponsePool, StudentMoment
 from edgen.domains.tutoring.served import responses_to
 from edgen.domains.tutoring.serving import DRY
 from edgen.families.base import Recorded
 from edgen.planning.plan import Plan
-from edgen.protocols.task import Answered, Spent
+from edgen.protocols.task import AnsweringModel, Spent
 from edgen.reading.answers.acted_turn import ActedTurn
 from tests.domains.tutoring import test_tutoring
 from tests.domains.tutoring.test_rounds import plan_for
@@ -45,7 +45,7 @@ def play(
     """A session of its round, as it is recorded, and what it asked."""
     result, asked = test_tutoring.play(plan, answer, index)
     settled = plan.task(index, 0).settled(
-        result, Spent(asks=1, by_role={"tutor": Answered("simulator", "m")})
+        result, Spent(asks=1, by_role={"tutor": AnsweringModel("simulator", "m")})
     )
     assert settled.record is not None, settled
     return plan.family.read(settled.record), asked
@@ -85,7 +85,7 @@ def pool_of(naming: Naming, *made: Recorded, **settings: Any) -> ResponsePool:
 
 
 def found(pool: ResponsePool, turn: Turn, concepts: Mapping[str, str], *shown: str) -> str | None:
-    response = pool.find(Moment.of(turn, concepts), shown, random.Random(1))
+    response = pool.find(StudentMoment.of(turn, concepts), shown, random.Random(1))
     return None if response is None else response.text
 
 

@@ -12,19 +12,19 @@ from edgen.core.errors import ShortError
 from edgen.evaluation.comparison.arms import Arm, ArmSums, SettledConversation, count_near_duplicates, groups
 from edgen.evaluation.comparison.compare import compare_arms
 from edgen.evaluation.comparison.render import render_comparison
-from edgen.evaluation.comparison.result import Comparison, Difference, Metric
+from edgen.evaluation.comparison.result import ComparisonResult, Difference, Metric
 from tests.evaluation.comparison.values import accepted, arm, refused
 
 
-def compare(*arms: Arm, **more: Any) -> Comparison:
+def compare(*arms: Arm, **more: Any) -> ComparisonResult:
     return compare_arms("t", arms, **{"resamples": 999, **more})
 
 
-def metric(comparison: Comparison, name: str) -> Metric:
+def metric(comparison: ComparisonResult, name: str) -> Metric:
     return next(m for m in comparison.metrics if m.name == name)
 
 
-def difference(comparison: Comparison, name: str) -> Difference:
+def difference(comparison: ComparisonResult, name: str) -> Difference:
     (found,) = metric(comparison, name).differences
     return found
 

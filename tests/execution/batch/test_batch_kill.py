@@ -22,7 +22,7 @@ import pytest
 
 from edgen.core.errors import RunError
 from edgen.core.files import target_name
-from edgen.store.ledger import Batch, batches_at
+from edgen.store.ledger import NotedBatch, batches_at
 from tests.dose import dose
 from tests.execution.service import Ended, edgen, end, equation, files, start
 
@@ -104,7 +104,7 @@ def tokens(kind: str, url: str) -> list[str]:
     return [(batch.get("metadata") or batch)["displayName"] for batch in listed]
 
 
-def names(kind: str, made: Iterable[Batch]) -> list[str]:
+def names(kind: str, made: Iterable[NotedBatch]) -> list[str]:
     """What batches of a run are named at the provider."""
     return sorted(str(batch.remote_id) if kind == "anthropic" else batch.token for batch in made)
 
@@ -226,7 +226,7 @@ async def killed(job: Path, folder: Path, aim: str, delay: float) -> Ended:
         await killing
 
 
-def assert_whole(folder: Path, calm: Path) -> list[Batch]:
+def assert_whole(folder: Path, calm: Path) -> list[NotedBatch]:
     """Returns the run's batches."""
     made = batches_at(folder / "run.db")
     assert {batch.state for batch in made} == {"read"}

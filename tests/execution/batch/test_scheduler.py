@@ -28,7 +28,7 @@ from edgen.core.values import Reply
 from edgen.execution.batch.results import read_results
 from edgen.execution.batch.scheduler import BatchScheduler
 from edgen.execution.online_scheduler import call_by_call
-from edgen.execution.run import Run
+from edgen.execution.run import ActiveRun
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
 from edgen.store.budget_book import BudgetBook
@@ -59,7 +59,9 @@ def job(**changes: Any) -> dict[str, Any]:
     return values | (changes if "protocol" in changes else ONESHOT | changes)
 
 
-async def execute(folder: Path, desk: Desk | None, write_only: Path | None = None, **changes: Any) -> Run:
+async def execute(
+    folder: Path, desk: Desk | None, write_only: Path | None = None, **changes: Any
+) -> ActiveRun:
     """The job, by batches at the desk; online without one."""
     rundir = RunFolder(folder)
     rundir.prepare()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from edgen.config import Limits
 from edgen.execution.client.admission import Admission
-from edgen.execution.client.window import Verdict
+from edgen.execution.client.window import LoadVerdict
 from tests.clock import run_virtual
 
 Seconds = Callable[[random.Random], float]
@@ -28,7 +28,7 @@ def lognormal(mean: float, sigma: float) -> Seconds:
 class Call(NamedTuple):
     ended: float
     latency: float
-    verdict: Verdict
+    verdict: LoadVerdict
     window: int
 
 
@@ -52,20 +52,20 @@ class Service:
         self._queue = asyncio.Semaphore(self.slots or 1_000_000)
         self._inside = 0
 
-    async def answer(self) -> Verdict:
+    async def answer(self) -> LoadVerdict:
         full = self.refuse_above is not None and self._inside >= self.refuse_above
         if self.shut is not None and asyncio.get_running_loop().time() % self.shut[0] >= self.shut[1]:
             full = True
         if full or self.rng.random() < self.refuse_share:
             await asyncio.sleep(0.05)
-            return Verdict.CONGESTED
+            return LoadVerdict.CONGESTED
         self._inside += 1
         try:
             async with self._queue:
                 await asyncio.sleep(self.seconds(self.rng))
         finally:
             self._inside -= 1
-        return Verdict.OK
+        return LoadVerdict.OK
 
 
 def busy(
@@ -89,7 +89,7 @@ def busy(
             started = clock()
             verdict = await service.answer()
             calls.append(Call(clock(), clock() - started, verdict, admission.window))
-            retry_after = service.retry_after if verdict is Verdict.CONGESTED else None
+            retry_after = service.retry_after if verdict is LoadVerdict.CONGESTED else None
             admission.settle(ticket, tokens=None, verdict=verdict, retry_after=retry_after)
             if retry_after is not None:  # and others go meanwhile, if they may
                 await asyncio.sleep(retry_after + service.rng.random() / 2)
@@ -128,7 +128,7 @@ class Summary:
 
 def summary(calls: list[Call], start: float) -> Summary:
     late = [call for call in calls if call.ended >= start]
-    answered = [call for call in late if call.verdict is Verdict.OK]
+    answered = [call for call in late if call.verdict is LoadVerdict.OK]
     return Summary(
         rate=len(answered) / (late[-1].ended - start),
         latency=sum(call.latency for call in answered) / len(answered),

@@ -10,7 +10,7 @@ import pytest
 
 from edgen.config import Limits
 from edgen.execution.client.admission import Admission, AdmissionClosed, Ticket
-from edgen.execution.client.window import Verdict
+from edgen.execution.client.window import LoadVerdict
 from tests.clock import run_virtual
 
 pytestmark = pytest.mark.unit
@@ -45,7 +45,7 @@ async def test_who_can_go_at_once_does_not_wait_for_the_loop() -> None:
         step.send(None)
     ticket: Ticket = done.value.value
     assert (admission.running, ticket.tokens) == (1, 10)
-    admission.settle(ticket, tokens=10, verdict=Verdict.OK)
+    admission.settle(ticket, tokens=10, verdict=LoadVerdict.OK)
     assert admission.running == 0
 
 
@@ -58,7 +58,7 @@ async def test_no_more_than_the_window_at_once() -> None:
         ticket = await admission.admit(1)
         seen.append(admission.running)
         await asyncio.sleep(1)
-        admission.settle(ticket, tokens=None, verdict=Verdict.OK)
+        admission.settle(ticket, tokens=None, verdict=LoadVerdict.OK)
 
     await asyncio.gather(*(call() for _ in range(20)))
     assert max(seen) == 3
@@ -70,9 +70,9 @@ async def test_no_more_than_the_window_at_once() -> None:
 async def test_a_ticket_is_settled_once() -> None:
     admission = gate()
     ticket = await admission.admit(1)
-    admission.settle(ticket, tokens=1, verdict=Verdict.OK)
+    admission.settle(ticket, tokens=1, verdict=LoadVerdict.OK)
     with pytest.raises(RuntimeError, match="once"):
-        admission.settle(ticket, tokens=1, verdict=Verdict.OK)
+        admission.settle(ticket, tokens=1, verdict=LoadVerdict.OK)
     assert admission.running == 0
 
 
@@ -87,7 +87,7 @@ async def test_first_come_first_served_whatever_the_size() -> None:
         ticket = await admission.admit(sizes[index])
         order.append(index)
         await asyncio.sleep(rng.random())
-        admission.settle(ticket, tokens=None, verdict=Verdict.OK)
+        admission.settle(ticket, tokens=None, verdict=LoadVerdict.OK)
 
     async with asyncio.TaskGroup() as group:
         for index in range(len(sizes)):
@@ -101,7 +101,7 @@ async def test_a_request_larger_than_the_bucket_goes_when_it_is_full() -> None:
     admission = gate(tokens=60_000)
     for _ in range(3):
         ticket = await admission.admit(29_000)
-        admission.settle(ticket, tokens=None, verdict=Verdict.OK)
+        admission.settle(ticket, tokens=None, verdict=LoadVerdict.OK)
     assert now() == pytest.approx(60, rel=1e-3)
 
 
@@ -117,7 +117,7 @@ async def test_both_rates_hold_over_every_minute() -> None:
             used = rng.randint(50, 300)
             admitted.append((now(), used))
             await asyncio.sleep(rng.random())
-            admission.settle(ticket, tokens=used, verdict=Verdict.OK)
+            admission.settle(ticket, tokens=used, verdict=LoadVerdict.OK)
 
     await asyncio.gather(*(caller() for _ in range(64)))
     for start in range(540):
@@ -131,10 +131,10 @@ async def test_both_rates_hold_over_every_minute() -> None:
 async def test_tokens_are_corrected_by_what_was_counted() -> None:
     admission = gate(tokens=60_000)
     ticket = await admission.admit(2000)
-    admission.settle(ticket, tokens=0, verdict=Verdict.OK)
+    admission.settle(ticket, tokens=0, verdict=LoadVerdict.OK)
     ticket = await admission.admit(2000)
     assert now() == 0
-    admission.settle(ticket, tokens=60_000, verdict=Verdict.OK)
+    admission.settle(ticket, tokens=60_000, verdict=LoadVerdict.OK)
     await admission.admit(2000)
     assert now() == pytest.approx(60_000 / 58_000 * 60, rel=1e-3)
 
@@ -142,7 +142,7 @@ async def test_tokens_are_corrected_by_what_was_counted() -> None:
 def refuse(admission: Admission, *refused: tuple[Ticket, float]) -> None:
     """Refuse calls, each for so many seconds. From the fourth on nobody is admitted."""
     for ticket, seconds in refused:
-        admission.settle(ticket, tokens=None, verdict=Verdict.CONGESTED, retry_after=seconds)
+        admission.settle(ticket, tokens=None, verdict=LoadVerdict.CONGESTED, retry_after=seconds)
 
 
 @virtual
@@ -180,7 +180,7 @@ async def test_closing_sends_away_all_who_wait_and_all_who_come() -> None:
     assert [type(result) for result in results] == [AdmissionClosed] * 3
     with pytest.raises(AdmissionClosed):
         await admission.admit(1)
-    admission.settle(ticket, tokens=None, verdict=Verdict.OK)
+    admission.settle(ticket, tokens=None, verdict=LoadVerdict.OK)
     assert (admission.running, admission.waiting, now()) == (0, 0, 1)
 
 
@@ -190,7 +190,7 @@ async def test_a_place_given_to_a_cancelled_waiter_goes_to_the_next() -> None:
     first = await admission.admit(100)
     cancelled, patient = (asyncio.create_task(admission.admit(100)) for _ in range(2))
     await asyncio.sleep(1)
-    admission.settle(first, tokens=None, verdict=Verdict.OK)
+    admission.settle(first, tokens=None, verdict=LoadVerdict.OK)
     assert admission.running == 1  # granted, but its task has not run yet
     cancelled.cancel()
     ticket = await patient
@@ -213,10 +213,10 @@ def test_cancellation_at_any_moment_loses_no_place_and_no_turn(seed: int) -> Non
         async def call(index: int) -> None:
             ticket = await admission.admit(rng.choice([1, 100, 5000]))
             order.append(index)
-            verdict = rng.choice([Verdict.OK, Verdict.OK, Verdict.OTHER, Verdict.CONGESTED])
+            verdict = rng.choice([LoadVerdict.OK, LoadVerdict.OK, LoadVerdict.OTHER, LoadVerdict.CONGESTED])
             closed = index % 25 < 5  # for a while whatever comes is refused
             if closed:
-                verdict = Verdict.CONGESTED
+                verdict = LoadVerdict.CONGESTED
             try:
                 await asyncio.sleep(rng.choice([0, 0.1, 1]))
             finally:
@@ -241,6 +241,6 @@ def test_cancellation_at_any_moment_loses_no_place_and_no_turn(seed: int) -> Non
         assert (admission.running, admission.waiting) == (0, 0)
         assert order == sorted(order)
         async with asyncio.timeout(3600):  # and it still works
-            admission.settle(await admission.admit(1), tokens=1, verdict=Verdict.OK)
+            admission.settle(await admission.admit(1), tokens=1, verdict=LoadVerdict.OK)
 
     run_virtual(main())

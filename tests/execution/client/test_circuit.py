@@ -10,7 +10,7 @@ import pytest
 from edgen.config import Limits
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.circuit import Circuit
-from edgen.execution.client.window import Verdict
+from edgen.execution.client.window import LoadVerdict
 from tests.clock import run_virtual
 from tests.dose import dose
 from tests.execution.client.service import Seconds, Service, busy, constant, lognormal, summary
@@ -140,7 +140,7 @@ def test_a_service_that_closes_now_and_then_is_used_while_it_is_open(
     service = Service(lognormal(latency, sigma), shut=SHUT, retry_after=2, rng=random.Random(seed))
     minutes, in_flight = (1, 50) if latency < 0.5 else (2, 50 if latency < 2 else 200)
     calls = busy(service, in_flight=in_flight, until=60 * minutes)
-    answers = sum(call.verdict is Verdict.OK for call in calls)
+    answers = sum(call.verdict is LoadVerdict.OK for call in calls)
     assert answers >= 0.8 * in_flight / latency * 40 * minutes
     assert len(calls) - answers < 0.03 * len(calls)
 
@@ -149,7 +149,7 @@ def test_a_service_that_closes_now_and_then_is_used_while_it_is_open(
 def test_one_that_does_not_say_when_to_come_back_is_used_too(latency: float) -> None:
     service = Service(lognormal(latency, 0.3), shut=(15.0, 10.0), retry_after=0.0, rng=random.Random(1))
     calls = busy(service, in_flight=100, until=120)
-    answers = sum(call.verdict is Verdict.OK for call in calls)
+    answers = sum(call.verdict is LoadVerdict.OK for call in calls)
     assert answers >= 0.7 * 100 / latency * 80
     assert len(calls) - answers < 0.05 * len(calls)
 
@@ -158,7 +158,7 @@ def test_one_that_does_not_say_when_to_come_back_is_used_too(latency: float) -> 
 def test_even_where_all_calls_come_as_one(latency: float) -> None:
     """Answers that take the same time to the microsecond keep 100 calls in step: one step is refused as a whole."""
     calls = busy(Service(constant(latency), shut=SHUT, retry_after=2), in_flight=100, until=120)
-    answers = sum(call.verdict is Verdict.OK for call in calls)
+    answers = sum(call.verdict is LoadVerdict.OK for call in calls)
     assert answers >= 0.8 * 100 / latency * 80
     assert len(calls) - answers <= 175
 
@@ -166,7 +166,7 @@ def test_even_where_all_calls_come_as_one(latency: float) -> None:
 @pytest.mark.parametrize("seconds", [constant(2), lognormal(2, 0.6)], ids=["constant", "lognormal"])
 def test_a_night_of_it_does_not_shrink_the_window(seconds: Seconds) -> None:
     calls = busy(Service(seconds, shut=SHUT, retry_after=2), in_flight=40, until=1200)
-    late = [call for call in calls if call.ended > 900 and call.verdict is Verdict.OK]
+    late = [call for call in calls if call.ended > 900 and call.verdict is LoadVerdict.OK]
     assert len(late) >= 0.85 * 20 * 300 * 2 / 3
 
 
@@ -195,12 +195,12 @@ def test_the_gate_says_how_it_stands() -> None:
         for _ in range(4):
             ticket = await gate.admit(0)
             await asyncio.sleep(0.5)
-            gate.settle(ticket, tokens=None, verdict=Verdict.CONGESTED, retry_after=3.0)
+            gate.settle(ticket, tokens=None, verdict=LoadVerdict.CONGESTED, retry_after=3.0)
         assert (gate.circuit, gate.paused_for, gate.refused_for) == ("open", 3.0, 1.5)
         waiting = [asyncio.create_task(gate.admit(0)) for _ in range(8)]
         await asyncio.sleep(3.0)
         assert (gate.circuit, gate.paused_for, gate.running) == ("half-open", 0.0, 1)
-        gate.settle(await waiting[0], tokens=None, verdict=Verdict.OK)
+        gate.settle(await waiting[0], tokens=None, verdict=LoadVerdict.OK)
         assert (gate.circuit, gate.refused_for, gate.waiting) == ("closed", 0.0, 8 - 1 - gate.running)
         gate.close()
         await asyncio.gather(*waiting, return_exceptions=True)

@@ -14,7 +14,7 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.execution.client.clients import make_clients
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.client.window import Verdict, Window
+from edgen.execution.client.window import LoadVerdict, Window
 from edgen.simulator.provider import SimulatorConfig
 from tests.clock import run_virtual
 from tests.execution.client.service import Service, busy, constant, lognormal, summary
@@ -155,7 +155,7 @@ class TestWindow:
         window = Window(256)
         window.know_slots(4, 30)
         for number in range(1, 31):
-            window.note_end(number, Verdict.CONGESTED, 120.0, 30, 30)
+            window.note_end(number, LoadVerdict.CONGESTED, 120.0, 30, 30)
         assert window.size == 4
 
     @pytest.mark.parametrize("spread", [0.0, 0.5])
@@ -175,5 +175,5 @@ class TestWindow:
 
     def test_a_refused_trial_is_the_last(self) -> None:
         calls = busy(Service(constant(1.0), slots=8, refuse_above=10), in_flight=256, until=600, slots=8)
-        assert sum(call.verdict is Verdict.CONGESTED for call in calls) < 10
+        assert sum(call.verdict is LoadVerdict.CONGESTED for call in calls) < 10
         assert calls[-1].window == 8

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from edgen.execution.client.window import Verdict, Window
+from edgen.execution.client.window import LoadVerdict, Window
 from tests.execution.client.service import Seconds, Service, busy, constant, lognormal, summary
 
 
@@ -14,7 +14,7 @@ class TestOneStepAtATime:
     """A window of at most 256, driven by hand with all its places in use."""
 
     def settle(
-        self, window: Window, verdict: Verdict, *, number: int = 1, running: int | None = None
+        self, window: Window, verdict: LoadVerdict, *, number: int = 1, running: int | None = None
     ) -> None:
         window.note_end(number, verdict, 1.0, window.size if running is None else running, admitted=100)
 
@@ -25,51 +25,51 @@ class TestOneStepAtATime:
         window = Window(256)
         for expected in (64, 128, 256, 256):
             for _ in range(window.size):
-                self.settle(window, Verdict.OK)
+                self.settle(window, LoadVerdict.OK)
             assert window.size == expected
 
     def test_decreases_once_for_one_episode(self) -> None:
         window = Window(256)
         for number in range(1, 33):
-            self.settle(window, Verdict.CONGESTED, number=number)
+            self.settle(window, LoadVerdict.CONGESTED, number=number)
         assert window.size == 19  # 0.6 of 32
-        self.settle(window, Verdict.CONGESTED, number=101)
+        self.settle(window, LoadVerdict.CONGESTED, number=101)
         assert window.size == 11
 
     def test_returns_quickly_and_then_feels_its_way(self) -> None:
         window = Window(256)
-        self.settle(window, Verdict.CONGESTED)
-        self.settle(window, Verdict.OK, number=100)
+        self.settle(window, LoadVerdict.CONGESTED)
+        self.settle(window, LoadVerdict.OK, number=100)
         assert window.size == 19, "answers from before the decrease say nothing about it"
         for _ in range(9):
-            self.settle(window, Verdict.OK, number=101)
+            self.settle(window, LoadVerdict.OK, number=101)
         assert window.size == 28  # 0.85 of 32
         for _ in range(28):
             assert window.size == 28
-            self.settle(window, Verdict.OK, number=101)
+            self.settle(window, LoadVerdict.OK, number=101)
         assert window.size == 29
 
     def test_never_below_one(self) -> None:
         window = Window(4)
         for number in range(101, 120):
-            window.note_end(number, Verdict.CONGESTED, 1.0, 1, admitted=number)
+            window.note_end(number, LoadVerdict.CONGESTED, 1.0, 1, admitted=number)
         assert window.size == 1
 
     def test_other_failures_change_nothing(self) -> None:
         window = Window(256)
         for _ in range(500):
-            self.settle(window, Verdict.OTHER)
+            self.settle(window, LoadVerdict.OTHER)
         assert window.size == 32
 
     def test_grows_only_while_it_is_the_limit(self) -> None:
         window = Window(256)
         for _ in range(500):
-            self.settle(window, Verdict.OK, running=20)
+            self.settle(window, LoadVerdict.OK, running=20)
         assert window.size == 32
 
     def test_a_complaint_counts_from_what_was_in_use(self) -> None:
         window = Window(256)
-        self.settle(window, Verdict.CONGESTED, running=10)
+        self.settle(window, LoadVerdict.CONGESTED, running=10)
         assert window.size == 6
 
 

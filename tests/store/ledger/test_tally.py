@@ -17,8 +17,8 @@ from bench.flips.rows import find_silent_changes
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address, Reply, Status, Token, Usage
 from edgen.store.ledger import (
-    Batch,
     Ledger,
+    NotedBatch,
     Outcome,
     RunPlan,
     find_ledger_damage,
@@ -55,7 +55,7 @@ async def work(path: Path, *, first: int = 0) -> None:
         ledger.note_session(session, replayed=1, retried=2, state="stopped", message="why")
 
 
-def _sent(batch: Batch) -> Batch:
+def _sent(batch: NotedBatch) -> NotedBatch:
     return msgspec.structs.replace(batch, state="sent", remote_id="b", sent_at=wall_time(), requests=3)
 
 

@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgen.domains.education.keywords import KEYWORDS, MEASURES, Adherence, VerdictCount, verdicts
+from edgen.domains.education.keywords import KEYWORDS, MEASURES, AdherenceShares, VerdictCount, verdicts
 from edgen.plugin import Measure, Sample, Space, Words, figure_kinds
 from edgen.plugin.measures import (
     ArmResult,
@@ -43,7 +43,7 @@ _QUESTIONS = {  # on a terminal, in a report
 }
 
 
-class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
+class AdherenceMeasure(Measure[tuple[AdherenceShares, ...]]):
     """By keywords, and by as many judges as were asked."""
 
     name = "adherence"
@@ -66,7 +66,7 @@ class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
         given = verdicts(sample.scenario, sample.turns, words.spoken)
         return dict(zip(MEASURES, (None if yes is None else bool(yes) for yes in given), strict=True))
 
-    def ask_judge(self, run: Path, asking: JudgeAsking) -> dict[str, Adherence]:
+    def ask_judge(self, run: Path, asking: JudgeAsking) -> dict[str, AdherenceShares]:
         """Have the judge answer the five questions."""
         from edgen.domains.education.adherence import judge_adherence
 
@@ -78,7 +78,7 @@ class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
 
         return estimate_adherence(run, *asking)
 
-    def lines(self, value: tuple[Adherence, ...]) -> Iterator[str]:
+    def lines(self, value: tuple[AdherenceShares, ...]) -> Iterator[str]:
         for found in value:
             kappa = "; kappa: agreement with the keywords" if found.agreement else ""
             yield f"by {found.by}, {quantity(found.n, 'conversation')}{kappa}"
@@ -91,10 +91,12 @@ class AdherenceMeasure(Measure[tuple[Adherence, ...]]):
             if found.note:
                 yield from wrap(found.note)
 
-    def with_judged(self, value: tuple[Adherence, ...], judged: Adherence) -> tuple[Adherence, ...]:
+    def with_judged(
+        self, value: tuple[AdherenceShares, ...], judged: AdherenceShares
+    ) -> tuple[AdherenceShares, ...]:
         return (*value, judged)
 
-    def blocks(self, found: Sequence[ArmResult[tuple[Adherence, ...]]]) -> Iterator[Block]:
+    def blocks(self, found: Sequence[ArmResult[tuple[AdherenceShares, ...]]]) -> Iterator[Block]:
         questions = [(words, attrgetter(name)) for name, (_, words) in _QUESTIONS.items()]
         for place, judge in enumerate(dict.fromkeys(each.by for one in found for each in one.value)):
             own = [

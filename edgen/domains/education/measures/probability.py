@@ -20,7 +20,7 @@ from edgen.plugin.measures import (
     PROBABILITIES,
     ArmResult,
     Block,
-    Histogram,
+    HistogramBars,
     histograms_picture,
     interval_of,
     intervals_picture,
@@ -128,7 +128,7 @@ class ProbabilityMeasure(Measure[Probability]):
         ]
         yield from histograms_picture(
             "probability", "Probability of understanding, by preferences",
-            [Histogram(label, each.distribution, colour) for label, each, colour in kinds], PROBABILITIES,
+            [HistogramBars(label, each.distribution, colour) for label, each, colour in kinds], PROBABILITIES,
             "match: both prefer the same way of teaching and learning; mismatch: they do not; untold: no keyword shows which. "
             "Expect mismatches further left.",
         )  # fmt: skip

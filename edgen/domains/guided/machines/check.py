@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from edgen.domains.guided.machines.model import Condition, Effect, Machine, State
-from edgen.domains.guided.machines.reach import Reach, explore
+from edgen.domains.guided.machines.reach import MachineReach, explore
 from edgen.domains.guided.machines.slots import says, slots_in
 from edgen.domains.guided.machines.world import ValueMismatchError, fitting
 from edgen.plugin.files import nearest
@@ -22,7 +22,7 @@ _SHOWN = 5  # names in one sentence
 _TOLERANCE = 0.005  # of a sum of probabilities that are written with two or three digits
 
 
-class Finding(msgspec.Struct, frozen=True):
+class MachineFinding(msgspec.Struct, frozen=True):
     """One thing that makes no sense. `state` is None where it is about the machine."""
 
     kind: str
@@ -34,7 +34,7 @@ class Finding(msgspec.Struct, frozen=True):
         return self.message if self.state is None else f"{self.state}: {self.message}"
 
 
-def check_machine(machine: Machine, available: Collection[str] | None = None) -> list[Finding]:
+def check_machine(machine: Machine, available: Collection[str] | None = None) -> list[MachineFinding]:
     """Return all findings, the fatal first, in the order of the states. `available`: what the space has,
     dimensions and fields (`topic.answer`); None: what the machine says that it needs."""
     known = [*machine.world, *machine.needed, *(available or ())]
@@ -55,33 +55,33 @@ def check_machine(machine: Machine, available: Collection[str] | None = None) ->
 # ---- the machine
 
 
-def _head(machine: Machine, available: Collection[str] | None) -> Iterator[Finding]:
+def _head(machine: Machine, available: Collection[str] | None) -> Iterator[MachineFinding]:
     if machine.initial not in machine.states:
         message = (
             f"there is no state '{machine.initial}' to begin in{nearest(machine.initial, machine.states)}"
         )
-        yield Finding("no_start", None, message, True)
+        yield MachineFinding("no_start", None, message, True)
     for name in () if available is None else machine.needed:
         if available is not None and name not in available:
-            yield Finding("space", None, f"the space has no {name}, which the machine needs", True)
+            yield MachineFinding("space", None, f"the space has no {name}, which the machine needs", True)
     roles = (machine.players.wizard, machine.players.partner)
     for name, variable in machine.world.items():
         for role in variable.sees:
             if role not in roles:
                 message = f"{name} is seen by {role}, which is neither {roles[0]} nor {roles[1]}"
-                yield Finding("role", None, message, True)
+                yield MachineFinding("role", None, message, True)
     if roles[0] == roles[1]:
-        yield Finding("role", None, f"both roles are called {roles[0]}", True)
+        yield MachineFinding("role", None, f"both roles are called {roles[0]}", True)
     for end in machine.ends:
         yield from _conditions(machine, None, end.when)
     if empty := [name for name in machine.fixed if name not in machine.replies]:
-        yield Finding("fixed", None, f"fixed replies without a text are never offered: {_list(empty)}")
+        yield MachineFinding("fixed", None, f"fixed replies without a text are never offered: {_list(empty)}")
 
 
 # ---- each state
 
 
-def _names(machine: Machine, state: State) -> Iterator[Finding]:
+def _names(machine: Machine, state: State) -> Iterator[MachineFinding]:
     """Yield a finding for each name of a state that leads nowhere, and one if it has no formulation."""
     listed = {
         "leads to": state.transitions,
@@ -91,14 +91,14 @@ def _names(machine: Machine, state: State) -> Iterator[Finding]:
         for name in names:
             if name not in machine.states and name not in machine.fixed:
                 message = f"it {said} '{name}', which is not there{_near(name, machine.states)}"
-                yield Finding("dangling", state.name, message, True)
+                yield MachineFinding("dangling", state.name, message, True)
     for said, subtask in (("is for", state.subtask), ("begins", state.advances)):
         if subtask is not None and subtask not in machine.subtasks:
             near = _near(subtask, machine.subtasks)
             message = f"it {said} the sub-task '{subtask}', which the machine does not have{near}"
-            yield Finding("subtask", state.name, message, True)
+            yield MachineFinding("subtask", state.name, message, True)
     if not state.formulations and state.name != machine.initial:
-        yield Finding("mute", state.name, "it has no formulation, so it is never offered")
+        yield MachineFinding("mute", state.name, "it has no formulation, so it is never offered")
 
 
 def _near(name: str, known: Collection[str]) -> str:
@@ -106,10 +106,10 @@ def _near(name: str, known: Collection[str]) -> str:
     return near if near.startswith(" (did") else ""
 
 
-def _probabilities(state: State) -> Iterator[Finding]:
+def _probabilities(state: State) -> Iterator[MachineFinding]:
     for name in state.probabilities:
         if name not in state.transitions:
-            yield Finding(
+            yield MachineFinding(
                 "probability", state.name, f"'{name}' has a probability and is no transition; it counts as 0"
             )
     given = [state.probabilities.get(name, 0.0) for name in state.transitions]
@@ -117,34 +117,36 @@ def _probabilities(state: State) -> Iterator[Finding]:
         return
     if not any(given):
         message = f"its {len(given)} transitions have no probability, so all are alike"
-        yield Finding("probability", state.name, message)
+        yield MachineFinding("probability", state.name, message)
         return
     none = [name for name in state.transitions if not state.probabilities.get(name)]
     if none:
         message = f"{_list(none)} {_have(none)} the probability 0: chance never goes there while anything else is offered"
-        yield Finding("probability", state.name, message)
+        yield MachineFinding("probability", state.name, message)
     if not math.isclose(sum(given), 1, abs_tol=_TOLERANCE):
         message = f"its probabilities sum to {sum(given):.6g}, not to 1; they count in proportion"
-        yield Finding("probability", state.name, message)
+        yield MachineFinding("probability", state.name, message)
 
 
-def _slots(state: State, known: Collection[str]) -> Iterator[Finding]:
+def _slots(state: State, known: Collection[str]) -> Iterator[MachineFinding]:
     texts = [*state.formulations, *((*state.lock.says, *state.lock.lacks) if state.lock else ())]
     named = dict.fromkeys(name for text in texts for name in slots_in(text))
     for name in dict.fromkeys([*named, *state.slots]):
         if name not in known:
             message = f"nothing fills the slot {{{name}}}{_near(name, known)}: make it a variable of the world, or name it in `needs`"
-            yield Finding("slot", state.name, message, True)
+            yield MachineFinding("slot", state.name, message, True)
 
 
-def _conditions(machine: Machine, state: str | None, when: Mapping[str, Condition]) -> Iterator[Finding]:
+def _conditions(
+    machine: Machine, state: str | None, when: Mapping[str, Condition]
+) -> Iterator[MachineFinding]:
     for name, condition in when.items():
         variable = machine.world.get(name)
         if variable is None:
             message = (
                 f"a condition is on '{name}', which is no variable of the world{_near(name, machine.world)}"
             )
-            yield Finding("variable", state, message, True)
+            yield MachineFinding("variable", state, message, True)
             continue
         for value in condition.one_of:
             try:
@@ -155,19 +157,19 @@ def _conditions(machine: Machine, state: str | None, when: Mapping[str, Conditio
             except ValueMismatchError as problem:
                 wrong = str(problem)
             if wrong:
-                yield Finding("type", state, f"a condition on {name} can never hold: {wrong}", True)
+                yield MachineFinding("type", state, f"a condition on {name} can never hold: {wrong}", True)
         if variable.kind != "number" and (condition.at_least, condition.below) != (None, None):
             message = f"a condition on {name} has at_least or below, and {name} is a {variable.kind}"
-            yield Finding("type", state, message, True)
+            yield MachineFinding("type", state, message, True)
 
 
-def _effects(machine: Machine, state: State) -> Iterator[Finding]:
+def _effects(machine: Machine, state: State) -> Iterator[MachineFinding]:
     for effect in state.effects:
         yield from _conditions(machine, state.name, effect.when)
         yield from _effect(machine, state.name, effect)
 
 
-def _effect(machine: Machine, state: str, effect: Effect) -> Iterator[Finding]:
+def _effect(machine: Machine, state: str, effect: Effect) -> Iterator[MachineFinding]:
     changed: dict[str, Any] = {**effect.set, **effect.add}
     for name in changed:
         variable = machine.world.get(name)
@@ -175,40 +177,42 @@ def _effect(machine: Machine, state: str, effect: Effect) -> Iterator[Finding]:
             message = (
                 f"an effect changes '{name}', which is no variable of the world{_near(name, machine.world)}"
             )
-            yield Finding("variable", state, message, True)
+            yield MachineFinding("variable", state, message, True)
         elif name in effect.add and variable.kind != "number":
-            yield Finding("type", state, f"an effect adds to {name}, which is a {variable.kind}", True)
+            yield MachineFinding("type", state, f"an effect adds to {name}, which is a {variable.kind}", True)
         elif name in effect.set:
             try:
                 if fitting(effect.set[name], variable) != effect.set[name]:
-                    yield Finding("type", state, f"an effect sets {name} out of its bounds", True)
+                    yield MachineFinding("type", state, f"an effect sets {name} out of its bounds", True)
             except ValueMismatchError as problem:
-                yield Finding("type", state, f"an effect sets {name}: {problem}", True)
+                yield MachineFinding("type", state, f"an effect sets {name}: {problem}", True)
 
 
-def _lock(machine: Machine, state: State) -> Iterator[Finding]:
+def _lock(machine: Machine, state: State) -> Iterator[MachineFinding]:
     lock = state.lock
     if lock is None:
         return
     if state.is_final:
-        yield Finding(
+        yield MachineFinding(
             "lock", state.name, "it waits for an answer and ends the conversation; one of them is too much"
         )
     if lock.any_answer and lock.otherwise:
-        yield Finding("lock", state.name, "every answer opens its lock, so `otherwise` is never used")
+        yield MachineFinding("lock", state.name, "every answer opens its lock, so `otherwise` is never used")
     if lock.says and all(any(says(word, no) for no in lock.lacks) for word in lock.says):
-        yield Finding("lock", state.name, "nothing opens its lock: what an answer has to say it must not say")
+        yield MachineFinding(
+            "lock", state.name, "nothing opens its lock: what an answer has to say it must not say"
+        )
     if not lock.any_answer and not lock.otherwise and machine.time_limit is None:
         message = "it waits for a certain answer for ever: there is no `otherwise` and no time limit"
-        yield Finding("lock", state.name, message)
+        yield MachineFinding("lock", state.name, message)
 
 
-def _end(machine: Machine, state: State) -> Iterator[Finding]:
+def _end(machine: Machine, state: State) -> Iterator[MachineFinding]:
     if state.end is None:
         return
     yield from _conditions(machine, state.name, state.end.when)
     if state.transitions and not state.end.when:
-        yield Finding(
+        yield MachineFinding(
             "end", state.name, f"it ends the conversation, so it never leads to {_list(state.transitions)}"
         )
 
@@ -216,16 +220,18 @@ def _end(machine: Machine, state: State) -> Iterator[Finding]:
 # ---- the whole
 
 
-def _reached(machine: Machine, reach: Reach) -> Iterator[Finding]:
+def _reached(machine: Machine, reach: MachineReach) -> Iterator[MachineFinding]:
     reached = reach.states
     for name, state in machine.states.items():
         if name in reached:
             yield from _transitions(machine, state, reach)
         elif state.formulations or name == machine.initial:
-            yield Finding("unreachable", name, f"it is never reached: {_why_never(machine, state, reach)}")
+            yield MachineFinding(
+                "unreachable", name, f"it is never reached: {_why_never(machine, state, reach)}"
+            )
     for subtask in machine.subtasks[1:]:
         if subtask not in reach.subtasks:
-            yield Finding(
+            yield MachineFinding(
                 "gate",
                 None,
                 f"the sub-task '{subtask}' never begins: no state that is reached advances to it",
@@ -235,7 +241,7 @@ def _reached(machine: Machine, reach: Reach) -> Iterator[Finding]:
         stuck.setdefault(place[0], []).append(place[1] or "")
     for name, subtasks in stuck.items():
         where = f" in the sub-task {_list(subtasks)}" if any(subtasks) else ""
-        yield Finding(
+        yield MachineFinding(
             "dead_end",
             name,
             f"nothing is ever offered after it{where}, and it is no end; earlier states are gone back to",
@@ -243,7 +249,7 @@ def _reached(machine: Machine, reach: Reach) -> Iterator[Finding]:
     yield from _endless(machine, reach)
 
 
-def _transitions(machine: Machine, state: State, reach: Reach) -> Iterator[Finding]:
+def _transitions(machine: Machine, state: State, reach: MachineReach) -> Iterator[MachineFinding]:
     """Yield a finding for each transition of a reached state that can never be taken."""
     if state.is_final:
         return
@@ -258,10 +264,10 @@ def _transitions(machine: Machine, state: State, reach: Reach) -> Iterator[Findi
             )
         else:
             why = "its conditions can never hold"
-        yield Finding("gate", state.name, f"'{name}' is never offered after it: {why}")
+        yield MachineFinding("gate", state.name, f"'{name}' is never offered after it: {why}")
 
 
-def _why_never(machine: Machine, state: State, reach: Reach) -> str:
+def _why_never(machine: Machine, state: State, reach: MachineReach) -> str:
     before = [one.name for one in machine.states.values() if state.name in one.leads_to]
     if not before:
         return "no state leads to it"
@@ -274,16 +280,18 @@ def _why_never(machine: Machine, state: State, reach: Reach) -> str:
     return "where a state leads to it, its gate is closed"
 
 
-def _endless(machine: Machine, reach: Reach) -> Iterator[Finding]:
+def _endless(machine: Machine, reach: MachineReach) -> Iterator[MachineFinding]:
     names = sorted({name for name, _ in reach.endless})
     if not names:
         return
     whole = len({name for name, _ in reach.places}) == len(names) and reach.endless == reach.places.keys()
     where = "it has no end that can be reached" if whole else f"no end can be reached from {_list(names)}"
     if machine.time_limit is None:
-        yield Finding("endless", None, f"{where}, and there is no time limit: it would never end", True)
+        yield MachineFinding(
+            "endless", None, f"{where}, and there is no time limit: it would never end", True
+        )
     else:
-        yield Finding("endless", None, f"{where}: only the time limit ends it")
+        yield MachineFinding("endless", None, f"{where}: only the time limit ends it")
 
 
 def _list(names: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from edgen.domains.guided.machines.describe import BAD, EFFECT, GOOD, LOCK, WHEN, remarks, whole
-from edgen.domains.guided.machines.layout import Box, Layout, lay_out
+from edgen.domains.guided.machines.layout import Box, DiagramLayout, lay_out
 from edgen.domains.guided.machines.model import Machine, State
 from edgen.domains.guided.machines.reach import explore
 from edgen.domains.guided.machines.svg import (
@@ -121,7 +121,7 @@ class _Picture:
             self.visits.get(state.name, 0) if self.counts is not None else None,
         )
 
-    def _layout(self, names: Sequence[str]) -> Layout:
+    def _layout(self, names: Sequence[str]) -> DiagramLayout:
         own = frozenset(names)
         edges = [(name, row.target) for name in names for row in self.cards[name].rows if row.target in own]
         return lay_out({name: self.cards[name].box() for name in names}, edges)
@@ -211,7 +211,9 @@ class _Picture:
 
     # ---- a band
 
-    def _band(self, number: int, layout: Layout, top: float, width: float, height: float) -> Iterator[str]:
+    def _band(
+        self, number: int, layout: DiagramLayout, top: float, width: float, height: float
+    ) -> Iterator[str]:
         title, names = self.bands[number]
         colour, ground = _BANDS[number % len(_BANDS)]
         yield f'<rect x="{_MARGIN:g}" y="{top:g}" width="{width:g}" height="{height:g}" rx="10" fill="{ground}"/>'
@@ -235,7 +237,7 @@ class _Picture:
         self,
         name: str,
         number: int,
-        layout: Layout,
+        layout: DiagramLayout,
         place: Mapping[str, tuple[float, float]],
         base: float,
         colour: str,
@@ -261,7 +263,9 @@ class _Picture:
             f'stroke-width="{wide:.3g}"{dash}/>{head}</g>'
         )
 
-    def _draw_card(self, band: int, name: str, place: tuple[float, float], layout: Layout) -> Iterator[str]:
+    def _draw_card(
+        self, band: int, name: str, place: tuple[float, float], layout: DiagramLayout
+    ) -> Iterator[str]:
         card, state = self.cards[name], self.machine.states[name]
         colour = _BANDS[band % len(_BANDS)][0]
         unseen = card.visits == 0 and name != self.machine.initial
@@ -306,7 +310,7 @@ class _Picture:
             yield f'<circle cx="0" cy="{_HEAD / 2 + number * 11:g}" r="4.5" fill="{_BANDS[other % len(_BANDS)][0]}" stroke="#fff"/>'
 
     def _draw_row(
-        self, band: int, name: str, y: float, row: _Row, layout: Layout, colour: str
+        self, band: int, name: str, y: float, row: _Row, layout: DiagramLayout, colour: str
     ) -> Iterator[str]:
         shade = FAINT if row.never else LOCK if row.refused else INK
         if row.share and not row.never:

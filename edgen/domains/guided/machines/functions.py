@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from edgen.core import resources
-from edgen.domains.guided.machines.check import Finding, check_machine
+from edgen.domains.guided.machines.check import MachineFinding, check_machine
 from edgen.domains.guided.machines.draw import draw_machine
 from edgen.domains.guided.machines.dump import dump_machine, write_files
-from edgen.domains.guided.machines.learn import Counts, Learned, learn
+from edgen.domains.guided.machines.learn import ChoiceCounts, Learned, learn
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine
 from edgen.planning.allowed_files import unlimited
@@ -34,7 +34,7 @@ class CheckedMachine(msgspec.Struct, frozen=True, kw_only=True):
     subtasks: tuple[str, ...]
     variables: tuple[str, ...]
     needs: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[MachineFinding, ...]
 
     def require_sound(self) -> None:
         """Raise ShortError if the check found anything."""
@@ -92,9 +92,9 @@ def draw(reference: str, output: Path, run: Path | None = None) -> None:
         write_whole(output, draw_machine(machine, counts))
 
 
-def count_choices(run: Path) -> Counts:
+def count_choices(run: Path) -> ChoiceCounts:
     """Return the choices of a run's accepted conversations."""
-    counts = Counts()
+    counts = ChoiceCounts()
     with RunReader(run) as reader:
         for one in reader.conversations():
             events = one.record.get("events")

@@ -34,7 +34,7 @@ class Box:
 
 
 @dataclass
-class Layout:
+class DiagramLayout:
     """The places of boxes: column (from 0) and top. `lanes`: the heights of a drawn edge in the columns
     between its ends, in their order. An edge that is not in it goes back or too far and has no line."""
 
@@ -49,7 +49,7 @@ class Layout:
         return max(self.columns.values(), default=-1) + 1
 
 
-def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge]) -> Layout:
+def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge]) -> DiagramLayout:
     """Return the layout of boxes, in the order of their importance, and of the edges between them."""
     forward = _forward(list(boxes), edges)
     columns = _columns(list(boxes), forward)
@@ -58,7 +58,7 @@ def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge]) -> Layout:
     grid.sort()
     tops = grid.place()
     lowest = min(tops.values(), default=0.0)
-    layout = Layout(columns=columns)
+    layout = DiagramLayout(columns=columns)
     for cell, top in tops.items():
         if isinstance(cell, str):
             layout.tops[cell] = top - lowest

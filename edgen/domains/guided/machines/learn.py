@@ -39,7 +39,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     smoothing: float
 
 
-class Counts:
+class ChoiceCounts:
     """The choices of conversations, by state. `see` each, then ask for what is wanted."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Counts:
         return dict(sorted(found.items()))
 
 
-def learn(machine: Machine, counts: Counts, smoothing: float = 1.0) -> Learned:
+def learn(machine: Machine, counts: ChoiceCounts, smoothing: float = 1.0) -> Learned:
     """Return the machine with probabilities by these counts. `smoothing`: choices added to each transition,
     from 0 upwards."""
     states, kept = {}, []

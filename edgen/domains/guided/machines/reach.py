@@ -20,7 +20,7 @@ Place = tuple[str, str | None]  # a state, and the sub-task that is the current 
 
 
 @dataclass(frozen=True)
-class Range:
+class ValueRange:
     """The values that a variable can have: for a number all between two bounds, else some values; None:
     any."""
 
@@ -44,12 +44,12 @@ class Range:
         return self.values is None or any(condition.holds(one) for one in self.values)
 
 
-class Reach:
+class MachineReach:
     """The reachable part of a machine. `places`: states with sub-tasks, numbered as they were met; `used`:
     transitions that can be taken, those of a lock's `otherwise` with them; `stuck`: places in which nothing
     is ever offered; `endless`: places from which no end can be reached."""
 
-    def __init__(self, machine: Machine, ranges: dict[str, Range]) -> None:
+    def __init__(self, machine: Machine, ranges: dict[str, ValueRange]) -> None:
         self.machine, self.ranges = machine, ranges
         self.places: dict[Place, int] = {}
         self.used: set[tuple[str, str]] = set()
@@ -162,20 +162,20 @@ class Reach:
         return state.end is not None and self.can(state.end.when)
 
 
-def explore(machine: Machine, drawn: Collection[str] = ()) -> Reach:
+def explore(machine: Machine, drawn: Collection[str] = ()) -> MachineReach:
     """Return what a machine can reach. `drawn`: variables that the space gives their first value, besides
     those that have none. Effects of unreachable states change nothing, so the search is repeated until it
     settles."""
     ranges = _ranges(machine, (), drawn)
     while True:
-        reach = Reach(machine, ranges)
+        reach = MachineReach(machine, ranges)
         wider = _ranges(machine, reach.states, drawn)
         if wider == ranges:
             return reach
         ranges = wider
 
 
-def _ranges(machine: Machine, states: Collection[str], drawn: Collection[str]) -> dict[str, Range]:
+def _ranges(machine: Machine, states: Collection[str], drawn: Collection[str]) -> dict[str, ValueRange]:
     """Return the possible values of each variable, with the effects of these states."""
     new: dict[str, set[Value]] = defaultdict(set)
     signs: dict[str, set[bool]] = defaultdict(set)
@@ -188,21 +188,21 @@ def _ranges(machine: Machine, states: Collection[str], drawn: Collection[str]) -
     return {name: _range(one, new[name], signs[name], name in drawn) for name, one in machine.world.items()}
 
 
-def _range(variable: Variable, new: set[Value], signs: set[bool], drawn: bool) -> Range:
+def _range(variable: Variable, new: set[Value], signs: set[bool], drawn: bool) -> ValueRange:
     drawn = drawn or variable.initial is None
     if variable.kind != "number":
         if variable.kind == "boolean" and drawn:
-            return Range(values=frozenset((True, False)))
+            return ValueRange(values=frozenset((True, False)))
         if drawn:
-            return Range(values=frozenset(variable.values) if variable.values else None)
-        return Range(values=frozenset({*new, *([] if variable.initial is None else [variable.initial])}))
+            return ValueRange(values=frozenset(variable.values) if variable.values else None)
+        return ValueRange(values=frozenset({*new, *([] if variable.initial is None else [variable.initial])}))
     low = -math.inf if variable.least is None else variable.least
     high = math.inf if variable.most is None else variable.most
     if drawn:
-        return Range(low, high)
+        return ValueRange(low, high)
     numbers = [
         one for one in (*new, variable.initial) if isinstance(one, float) and not isinstance(one, bool)
     ]
-    return Range(
+    return ValueRange(
         low if False in signs else max(low, min(numbers)), high if True in signs else min(high, max(numbers))
     )

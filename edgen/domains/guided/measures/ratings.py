@@ -22,7 +22,7 @@ from edgen.plugin.measures import (
     ArmResult,
     Axis,
     Block,
-    Histogram,
+    HistogramBars,
     Interval,
     Table,
     histograms_picture,
@@ -158,7 +158,9 @@ class RatingsMeasure(Measure[Ratings]):
 
     def blocks(self, found: Sequence[ArmResult[Ratings]]) -> Iterator[Block]:
         rated = [
-            Histogram(label_with_arm(f"{one.role}: {one.item}", arm.arm), one.ratings, series_colour(place))
+            HistogramBars(
+                label_with_arm(f"{one.role}: {one.item}", arm.arm), one.ratings, series_colour(place)
+            )
             for place, arm in enumerate(found)
             for one in arm.value.ratings
         ]

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from edgen.domains.retrieval.candidates import Candidates, Key, RightAnswers, key_of
+from edgen.domains.retrieval.candidates import CandidatePool, Key, RightAnswers, key_of
 from edgen.domains.retrieval.export import REASONS
 from edgen.domains.retrieval.export.msdialog import WHO, actor_of, context_of, one_line
 from edgen.domains.retrieval.export.sides import DevShare, Side, Sides
@@ -31,7 +31,7 @@ class RankOptions(FormatOptions, frozen=True, kw_only=True):
     dev: DevShare = 0.1
 
 
-class Cut(NamedTuple):
+class ResponseContext(NamedTuple):
     """A context, its digest, the true reply, and other right replies."""
 
     context: list[str]
@@ -81,8 +81,8 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
                 yield Row(conversation.split, {**whole, "label": 0, "reply": text})
 
 
-def _collect(run: RunReader, chat: Chat) -> tuple[Candidates, RightAnswers]:
-    candidates, answers = Candidates(), RightAnswers()
+def _collect(run: RunReader, chat: Chat) -> tuple[CandidatePool, RightAnswers]:
+    candidates, answers = CandidatePool(), RightAnswers()
     for conversation in run.conversations():
         groups = [conversation.split] if conversation.split == "train" else []
         for turn in conversation.candidate.turns:
@@ -94,7 +94,7 @@ def _collect(run: RunReader, chat: Chat) -> tuple[Candidates, RightAnswers]:
     return candidates, answers
 
 
-def _cuts(conversation: AcceptedConversation, chat: Chat) -> Iterator[Cut]:
+def _cuts(conversation: AcceptedConversation, chat: Chat) -> Iterator[ResponseContext]:
     """Yield the user's turns, except the conversation's first turn, that an agent answers at once."""
     turns = conversation.candidate.turns
     actors = [actor_of(turn, chat) for turn in turns]
@@ -102,7 +102,7 @@ def _cuts(conversation: AcceptedConversation, chat: Chat) -> Iterator[Cut]:
         if actors[place : place + 2] == ["User", "Agent"]:
             reply, context = turns[place + 1], context_of(turns, place)
             others = [one_line(other.text) for other in reply.alternatives]
-            yield Cut(context, key_of(context), one_line(reply.text), others, place + 1)
+            yield ResponseContext(context, key_of(context), one_line(reply.text), others, place + 1)
 
 
 class RankFiles(RowFiles):

@@ -25,7 +25,7 @@ SEED = 20200710
 _AT_ONCE = 64  # texts that a model reads
 
 
-class Scored(NamedTuple):
+class ScoredResponse(NamedTuple):
     """A response, its references, one at least, and the group that it is resampled with."""
 
     response: str
@@ -33,7 +33,7 @@ class Scored(NamedTuple):
     group: Hashable
 
 
-class Overlap(msgspec.Struct, frozen=True, kw_only=True):
+class ReferenceOverlap(msgspec.Struct, frozen=True, kw_only=True):
     """Means over `responses` of the best score against one of their references, with intervals over groups.
     `bleu` is in [0, 100]; `bertscore` is the F1, mostly in [0, 1], None where no model was named.
     `scored_by`: sacrebleu's signature and BERTScore's, by which others can score alike."""
@@ -46,7 +46,7 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
 
 def reference_overlap(
     responses: Iterable[tuple[str, Sequence[str], Hashable]], bert_model: str | None = None
-) -> Overlap:
+) -> ReferenceOverlap:
     """Return the overlap of (response, references, group). `bert_model`: the folder of a model for BERTScore,
     or a name that transformers finds; None for BLEU alone.
 
@@ -54,7 +54,7 @@ def reference_overlap(
     reference, and where the model cannot be loaded.
     """
     require_extra("bleu", "Overlaps with references")
-    scored = [Scored(*one) for one in responses]
+    scored = [ScoredResponse(*one) for one in responses]
     if bare := next((one for one in scored if not one.references), None):
         raise UsageError(f"a response has no reference to be scored against: {bare.response[:60]!r}.")
     groups: dict[Hashable, int] = {}
@@ -64,7 +64,7 @@ def reference_overlap(
     if bert_model is not None and scored:
         f1, name = _best_bertscore(scored, bert_model)
         bert, signatures = _estimate(f1, members, len(groups)), [signature, name]
-    return Overlap(
+    return ReferenceOverlap(
         responses=len(scored),
         bleu=_estimate(bleu, members, len(groups)),
         bertscore=bert,
@@ -72,7 +72,7 @@ def reference_overlap(
     )
 
 
-def _best_bleu(scored: Sequence[Scored]) -> tuple[list[float], str]:
+def _best_bleu(scored: Sequence[ScoredResponse]) -> tuple[list[float], str]:
     """Return the best BLEU of each response, and the signature of all."""
     metric = importlib.import_module("sacrebleu.metrics").BLEU(effective_order=True)
     best = [
@@ -82,7 +82,7 @@ def _best_bleu(scored: Sequence[Scored]) -> tuple[list[float], str]:
     return best, str(metric.get_signature()) if scored else ""
 
 
-def _best_bertscore(scored: Sequence[Scored], model: str) -> tuple[list[float], str]:
+def _best_bertscore(scored: Sequence[ScoredResponse], model: str) -> tuple[list[float], str]:
     """Return the best F1 of each response, by the last layer of a model, and what scored it."""
     require_extra("bertscore", "BERTScores")
     try:

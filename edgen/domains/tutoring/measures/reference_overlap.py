@@ -9,7 +9,7 @@ import os
 import random
 from collections.abc import Iterator, Sequence
 
-from edgen.domains.tutoring.measures.best_of_others import SEED, Overlap, reference_overlap
+from edgen.domains.tutoring.measures.best_of_others import SEED, ReferenceOverlap, reference_overlap
 from edgen.domains.tutoring.served import responses_to
 from edgen.plugin import Mean, Measure, Sample, Total, Words
 from edgen.plugin.files import missing_modules
@@ -39,7 +39,7 @@ class ReferenceOverlapCount:
         if at < MOST_TURNS:
             self._kept[at : at + 1] = [(scenario, responses)]
 
-    def result(self) -> Overlap | None:
+    def result(self) -> ReferenceOverlap | None:
         if not self._kept or missing_modules("bleu"):
             return None
         scored = (
@@ -51,7 +51,7 @@ class ReferenceOverlapCount:
         return reference_overlap(scored, None if missing_modules("bertscore") else model)
 
 
-class ReferenceOverlapMeasure(Measure[Overlap | None]):
+class ReferenceOverlapMeasure(Measure[ReferenceOverlap | None]):
     name = "reference_overlap"
     definition = (
         "Of turns with several independent responses: the best BLEU (sacrebleu's of a sentence, 0 to 100; Papineni et al. "
@@ -78,13 +78,13 @@ class ReferenceOverlapMeasure(Measure[Overlap | None]):
         ),
     )  # fmt: skip
 
-    def lines(self, value: Overlap | None) -> Iterator[str]:
+    def lines(self, value: ReferenceOverlap | None) -> Iterator[str]:
         if value is None and (missing := missing_modules("bleu")):
             yield from wrap(f"This needs {missing[0]}, of the extra 'bleu': {install_command('bleu')}", 76)
         if value is not None and value.bleu is not None:
             yield from super().lines(value)
 
-    def blocks(self, found: Sequence[ArmResult[Overlap | None]]) -> Iterator[Block]:
+    def blocks(self, found: Sequence[ArmResult[ReferenceOverlap | None]]) -> Iterator[Block]:
         yield from super().blocks([one for one in found if one.value is not None])
 
 

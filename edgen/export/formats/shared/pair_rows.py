@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from edgen.plugin import Chat, Item, LeftOut, RunReader, Scenario
 from edgen.plugin.formats import (
-    Compared,
+    ComparedPair,
     Evidence,
     Label,
     Message,
@@ -70,7 +70,7 @@ class TurnPair:
         return self.whole.scenario
 
 
-def rows_of_pairs(read: Callable[[Compared, Chat], T | LeftOut], make: Callable[[T], Item]) -> Rows:
+def rows_of_pairs(read: Callable[[ComparedPair, Chat], T | LeftOut], make: Callable[[T], Item]) -> Rows:
     """Return the rows of a format with one row per pair, as returned by `read`."""
 
     def pairs(run: RunReader, chat: Chat) -> Iterator[T | LeftOut]:
@@ -79,7 +79,7 @@ def rows_of_pairs(read: Callable[[Compared, Chat], T | LeftOut], make: Callable[
     return rows_from(pairs, make)
 
 
-def read_preferred(compared: Compared, chat: Chat) -> Preferred | LeftOut:
+def read_preferred(compared: ComparedPair, chat: Chat) -> Preferred | LeftOut:
     """Return a labelled pair as chosen and rejected conversations."""
     pair = compared.pair
     if pair.label is None:
@@ -106,7 +106,7 @@ def of_responses(pair: Pair) -> bool:
     return pair.a.response is not UNSET
 
 
-def messages_of(side: Candidate, compared: Compared, chat: Chat) -> list[Message] | LeftOut:
+def messages_of(side: Candidate, compared: ComparedPair, chat: Chat) -> list[Message] | LeftOut:
     """Return a side of a pair as messages: its conversation, or a single response with its prompt, as in
     `replies`."""
     if not of_responses(compared.pair):
@@ -127,13 +127,13 @@ def messages_of(side: Candidate, compared: Compared, chat: Chat) -> list[Message
     return [*prompt, {"role": "assistant", "content": response.text}]
 
 
-def is_near_end(compared: Compared, chat: Chat) -> bool:
+def is_near_end(compared: ComparedPair, chat: Chat) -> bool:
     """Return whether fewer turns than required follow the one at which a pair parts."""
     least, prefix = chat.min_turns_left, compared.pair.prefix_turns
     return least is not None and turns_left(compared.a, compared.b, prefix) < least
 
 
-def read_turn(compared: Compared, chat: Chat) -> TurnPair | LeftOut:
+def read_turn(compared: ComparedPair, chat: Chat) -> TurnPair | LeftOut:
     """Return a labelled pair as the trained side's messages at which the conversations part."""
     whole = read_preferred(compared, chat)
     if isinstance(whole, LeftOut):

@@ -27,7 +27,7 @@ DESCRIBED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class TrainedReply:
     """A place where the trained side speaks."""
 
     id: str
@@ -63,20 +63,20 @@ class Reply:
         }
 
 
-def replies(run: RunReader, chat: Chat) -> Iterator[Reply | LeftOut]:
+def replies(run: RunReader, chat: Chat) -> Iterator[TrainedReply | LeftOut]:
     """Yield every place where the trained side speaks, with each prompt once per scenario.
 
     Conversations of one scenario share their beginnings, which would otherwise be overweighted.
     """
     repeats = Repeats()
     for found in responses(run, chat):
-        if isinstance(found, Reply) and repeats.has(found.drawn.index, found.prompt):
+        if isinstance(found, TrainedReply) and repeats.has(found.drawn.index, found.prompt):
             yield LeftOut("repeated")
         else:
             yield found
 
 
-def responses(run: RunReader, chat: Chat) -> Iterator[Reply | LeftOut]:
+def responses(run: RunReader, chat: Chat) -> Iterator[TrainedReply | LeftOut]:
     """Yield every reply of the trained side, with its alternatives if the chat includes those; prompts may
     repeat."""
     for conversation in run.conversations():
@@ -89,14 +89,14 @@ def responses(run: RunReader, chat: Chat) -> Iterator[Reply | LeftOut]:
             prompt = chat.prompt_in(scene, one.turns[:at])
             said = one.turns[at]
             given = chat.scenes.responses(said)
-            place = Place(conversation, turn, one.turns[:at], scene.scenario)
+            place = ReplyPlace(conversation, turn, one.turns[:at], scene.scenario)
             for response in (said, *said.alternatives) if chat.alternatives else (said,):
                 found = _reply(place, chat, prompt, response)
-                served = isinstance(found, Reply) and response not in given
-                yield replace(found, served=True) if isinstance(found, Reply) and served else found
+                served = isinstance(found, TrainedReply) and response not in given
+                yield replace(found, served=True) if isinstance(found, TrainedReply) and served else found
 
 
-class Place(NamedTuple):
+class ReplyPlace(NamedTuple):
     """The place of a reply: its number among the trained side's, and the turns before it."""
 
     conversation: AcceptedConversation
@@ -105,7 +105,7 @@ class Place(NamedTuple):
     scenario: Scenario
 
 
-def _reply(place: Place, chat: Chat, prompt: list[Message], said: Turn | None) -> Reply | LeftOut:
+def _reply(place: ReplyPlace, chat: Chat, prompt: list[Message], said: Turn | None) -> TrainedReply | LeftOut:
     """Return the reply of a turn; `said` is None if the trained side only ends the conversation."""
     told = (
         prompt if said is None and chat.actions is None else None if said is None else chat.tell(prompt, said)
@@ -115,7 +115,7 @@ def _reply(place: Place, chat: Chat, prompt: list[Message], said: Turn | None) -
     if not told:
         return LeftOut("no_prompt")
     conversation = place.conversation
-    return Reply(
+    return TrainedReply(
         id=conversation.candidate.id,
         split=conversation.split,
         role=chat.assistant,
@@ -130,7 +130,7 @@ def _reply(place: Place, chat: Chat, prompt: list[Message], said: Turn | None) -
     )
 
 
-def _by_message(conversation: AcceptedConversation, chat: Chat) -> Iterator[Reply | LeftOut]:
+def _by_message(conversation: AcceptedConversation, chat: Chat) -> Iterator[TrainedReply | LeftOut]:
     """Yield the replies of a whole conversation, one per message of the trained side: consecutive turns form
     one."""
     one = conversation.candidate
@@ -141,15 +141,15 @@ def _by_message(conversation: AcceptedConversation, chat: Chat) -> Iterator[Repl
         # After the last of its turns the trained side may only have ended the conversation.
         speaks = turn < len(own)
         before = one.turns[: own[turn]] if speaks else one.turns
-        place = Place(conversation, turn, before, conversation.scenario)
+        place = ReplyPlace(conversation, turn, before, conversation.scenario)
         said = msgspec.structs.replace(one.turns[own[turn]], text=messages[at]["content"]) if speaks else None
         yield _reply(place, chat, messages[:at], said)
 
 
-def rows_of_replies(make: Callable[[Reply], dict[str, Any]]) -> Rows:
+def rows_of_replies(make: Callable[[TrainedReply], dict[str, Any]]) -> Rows:
     """Return the rows of a format with one row per prompt with a reference, the run's own reply."""
 
-    def row(found: Reply) -> Item:
+    def row(found: TrainedReply) -> Item:
         if found.reference is None:
             return LeftOut("only_ends")
         return Row(found.split, make(found), scenario=found.scenario)

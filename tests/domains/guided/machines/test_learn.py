@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edgen.core import resources
-from edgen.domains.guided.machines.learn import Choices, Counts, estimate, learn
+from edgen.domains.guided.machines.learn import ChoiceCounts, Choices, estimate, learn
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine, State
 
@@ -54,7 +54,7 @@ def test_choices_of_a_conversation_are_counted() -> None:
             "b": State(name="b", formulations=("B",), transitions=("a", "b")),
         },
     )
-    counts = Counts()
+    counts = ChoiceCounts()
     counts.see(events([("start", ["a", "b"], "a"), ("a", ["start"], "start"), ("gone", ["a"], "a")]))
     counts.see(events([("start", ["b", "a"], "b")]))
     assert counts.transitions() == {("a", "start"): 1, ("gone", "a"): 1, ("start", "a"): 1, ("start", "b"): 1}
@@ -69,7 +69,7 @@ def test_the_probabilities_come_back() -> None:
     """Chance walks through the emergency desk with a gate at random before each choice; 3,000 conversations give back each
     probability within what so many choices can tell."""
     machine = load_machine(resources.find("machines", "incident_response"))
-    rng, counts = random.Random(4), Counts()
+    rng, counts = random.Random(4), ChoiceCounts()
     for _ in range(3_000):
         state, steps = rng.choice(list(machine.states)), []
         for _ in range(12):
@@ -97,6 +97,6 @@ def test_the_probabilities_come_back() -> None:
     "broken", [[{"event": "chosen", "by": "state", "state": "a"}], [{}], [{"event": "offered"}]]
 )
 def test_events_that_tell_nothing_count_for_nothing(broken: list[dict[str, Any]]) -> None:
-    counts = Counts()
+    counts = ChoiceCounts()
     counts.see(broken)
     assert counts.transitions() == {}

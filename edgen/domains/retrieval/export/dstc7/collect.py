@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from edgen.domains.retrieval.candidates import Candidates, Key, RightAnswers, keys_of
+from edgen.domains.retrieval.candidates import CandidatePool, Key, RightAnswers, keys_of
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, ParaphrasedTests
 from edgen.domains.retrieval.export.msdialog import actor_of, one_line
@@ -20,7 +20,7 @@ from edgen.plugin.texts import hash64
 CONTEXT = 3  # minimum turns before the one to be chosen
 
 
-class Cut(NamedTuple):
+class DialogueCut(NamedTuple):
     """An agent's turn to be chosen: its place, a digest of the preceding turns, its text, and
     alternatives."""
 
@@ -30,12 +30,12 @@ class Cut(NamedTuple):
     others: tuple[str, ...]
 
 
-class Example(NamedTuple):
+class CutConversation(NamedTuple):
     """A conversation, cut."""
 
     conversation: AcceptedConversation
     side: Side
-    cut: Cut
+    cut: DialogueCut
 
     @property
     def name(self) -> str:
@@ -44,7 +44,7 @@ class Example(NamedTuple):
 
 
 @dataclass(slots=True)
-class Known:
+class KnownUtterances:
     """A run with its agents' utterances (by side, and by side and topic), and the right answers for each
     context."""
 
@@ -54,7 +54,7 @@ class Known:
     topic: str
     sides: Sides
     paraphrased: ParaphrasedTests | None
-    candidates: Candidates = field(default_factory=Candidates)
+    candidates: CandidatePool = field(default_factory=CandidatePool)
     answers: RightAnswers = field(default_factory=RightAnswers)
 
     def conversations(self) -> Iterator[AcceptedConversation]:
@@ -82,7 +82,7 @@ class Known:
             return turn.role.lower()
         return "participant_2" if actor_of(turn, self.chat) == "Agent" else "participant_1"
 
-    def examples(self) -> Iterator[Example | LeftOut]:
+    def examples(self) -> Iterator[CutConversation | LeftOut]:
         """Yield every example, in the run's order, without repeated contexts."""
         seen: set[Key] = set()
         if self.paraphrased is not None:
@@ -103,10 +103,10 @@ class Known:
             yield from [LeftOut("same_context")] * left
             for cut in new:
                 seen.add(cut.key)
-                yield Example(conversation, self.side(conversation), cut)
+                yield CutConversation(conversation, self.side(conversation), cut)
 
 
-def collect(run: RunReader, chat: Chat, options: Dstc7Options) -> Known:
+def collect(run: RunReader, chat: Chat, options: Dstc7Options) -> KnownUtterances:
     """Collect the facts of the run. Raises UsageError for a topic that is not a dimension, ShortError if
     agents have too few utterances for any pool."""
     names = run.space.names
@@ -117,7 +117,7 @@ def collect(run: RunReader, chat: Chat, options: Dstc7Options) -> Known:
         )
     by_topic = options.negatives == "same-topic"
     paraphrased = ParaphrasedTests(run) if options.tests == 1 else None
-    known = Known(run, chat, options, topic, Sides(run, options.dev), paraphrased)
+    known = KnownUtterances(run, chat, options, topic, Sides(run, options.dev), paraphrased)
     tests = 0
     for conversation in known.conversations():
         groups = [known.side(conversation), *([known.about(conversation)] if by_topic else [])]
@@ -144,7 +144,7 @@ def _sayable(conversation: AcceptedConversation) -> Iterator[Turn]:
     yield from (conversation.candidate.turns[place] for place in conversation.places)
 
 
-def _require(known: Known) -> None:
+def _require(known: KnownUtterances) -> None:
     """Raise ShortError if the train side is too small for any pool."""
     run, chat, wanted = known.run, known.chat, known.options.candidates
     if (there := known.candidates.different("train")) >= wanted:
@@ -160,13 +160,13 @@ def _require(known: Known) -> None:
     )
 
 
-def cuts_of(conversation: AcceptedConversation, chat: Chat) -> list[Cut]:
+def cuts_of(conversation: AcceptedConversation, chat: Chat) -> list[DialogueCut]:
     """Return the agent's turns after at least CONTEXT turns; of a conversation in other words, those that may
     be chosen."""
     turns = conversation.candidate.turns
     keys = keys_of(one_line(turn.text) for turn in turns)
     return [
-        Cut(place, key, text, tuple(one_line(other.text) for other in turn.alternatives))
+        DialogueCut(place, key, text, tuple(one_line(other.text) for other in turn.alternatives))
         for place, (turn, key) in enumerate(zip(turns, keys, strict=False))
         if place >= CONTEXT
         and actor_of(turn, chat) == "Agent"

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edgen.domains.retrieval.export.dstc7.collect import Example, Known, collect
+from edgen.domains.retrieval.export.dstc7.collect import CutConversation, KnownUtterances, collect
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.dstc7.pool import SharedPool
 from edgen.domains.retrieval.export.dstc7.profile import Profiles, has_profile, knowledge_of
@@ -39,7 +39,7 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
             yield dataclasses.replace(row, beside=beside) if isinstance(row, Row) and beside else row
 
 
-def _with_paraphrases(known: Known, reworded: Rewordings) -> Iterator[Item]:
+def _with_paraphrases(known: KnownUtterances, reworded: Rewordings) -> Iterator[Item]:
     """Yield rows of examples with several right answers, of which `reworded` are paraphrases, and rows of
     their conversations. Raises ShortError if no answer has paraphrases."""
     found = 0
@@ -51,12 +51,12 @@ def _with_paraphrases(known: Known, reworded: Rewordings) -> Iterator[Item]:
     yield from reworded.dialogs()
 
 
-def _with_own_pools(known: Known, reworded: Rewordings | None = None) -> Iterator[Item]:
+def _with_own_pools(known: KnownUtterances, reworded: Rewordings | None = None) -> Iterator[Item]:
     """Yield rows of examples with their own candidates: `example` in the file's format, with a profile if the
     space is about courses; its `side`, how many of its candidates came from another source than requested
     (`topped_up`) or from the train side for another one (`borrowed`), and how many right ones are paraphrases
     (`reworded`)."""
-    options, drawing, ids = known.options, Drawing(known), Ids()
+    options, drawing, ids = known.options, CandidateDrawing(known), TextIds()
     profiles = Profiles(known.run.space) if has_profile(known.run.space) else None
     for one in known.examples():
         if isinstance(one, LeftOut):
@@ -80,9 +80,9 @@ def _with_own_pools(known: Known, reworded: Rewordings | None = None) -> Iterato
         yield Row(one.conversation.split, {"side": one.side, "example": example, **told})
 
 
-def _with_shared_pool(known: Known) -> Iterator[Item]:
+def _with_shared_pool(known: KnownUtterances) -> Iterator[Item]:
     """Yield rows of examples, and of the pool in the order of its ids, each with its `source`."""
-    pool, ids = SharedPool(known), Ids()
+    pool, ids = SharedPool(known), TextIds()
     for one in known.examples():
         if isinstance(one, LeftOut):
             yield one
@@ -96,7 +96,10 @@ def _with_shared_pool(known: Known) -> Iterator[Item]:
 
 
 def example_of(
-    one: Example, known: Known, right: list[Candidate], candidates: list[Candidate] | None = None
+    one: CutConversation,
+    known: KnownUtterances,
+    right: list[Candidate],
+    candidates: list[Candidate] | None = None,
 ) -> dict[str, Any]:
     """Return an example in the file's format."""
     return {
@@ -112,10 +115,10 @@ def example_of(
     }
 
 
-class Drawing:
+class CandidateDrawing:
     """A source of wrong candidates as requested; `topped_up` and `borrowed` are of the last draw."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: KnownUtterances) -> None:
         self.known = known
         self.topped_up = self.borrowed = 0
         self._bm25: dict[Side, Any] = {}
@@ -123,7 +126,7 @@ class Drawing:
         if known.options.negatives == "written":
             self._written = WrittenTexts(known.run.rundir.written("wrong"))
 
-    def wrong(self, one: Example, count: int, seed: str, others: Sequence[str] = ()) -> WrongAnswers:
+    def wrong(self, one: CutConversation, count: int, seed: str, others: Sequence[str] = ()) -> WrongAnswers:
         """Return this many wrong candidates for an example: as requested as far as possible, then any of its
         side, then any of the train side. `others` are right, in addition to all answers of the context in the
         run."""
@@ -139,7 +142,7 @@ class Drawing:
         self.topped_up, self.borrowed = max(0, own - asked), len(wrong.texts) - own
         return wrong
 
-    def _as_asked(self, one: Example, wrong: WrongAnswers) -> None:
+    def _as_asked(self, one: CutConversation, wrong: WrongAnswers) -> None:
         kind = self.known.options.negatives
         if kind == "same-topic":
             wrong.draw(self.known.candidates.among(self.known.about(one.conversation)))
@@ -159,7 +162,7 @@ class Drawing:
         return self._bm25[side]
 
 
-class Ids(dict[str, str]):
+class TextIds(dict[str, str]):
     """The id of each text: twelve characters that depend only on the text, so that a text has one id in all
     files and exports."""
 

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from edgen.domains.retrieval.export.dstc7.collect import Example, Known
+from edgen.domains.retrieval.export.dstc7.collect import CutConversation, KnownUtterances
 from edgen.domains.retrieval.export.msdialog import actor_of, one_line
 from edgen.domains.retrieval.near_duplicates import AlikeTexts
 from edgen.plugin import RunReader
@@ -28,7 +28,7 @@ SOURCES = {
 class SharedPool:
     """The texts of the pool by their numbers among the run's candidates, each with its source."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: KnownUtterances) -> None:
         """Build the pool. Raises UsageError for one that is too small for the right answers, ShortError for
         one that is too small for ranking, and the errors of reading other runs."""
         self.known = known
@@ -36,7 +36,7 @@ class SharedPool:
         self._reworded: dict[int, list[int]] = {}  # a turn's text: its paraphrases
         self._found: dict[int, list[int]] = {}
         candidates, wanted = known.candidates, known.options.pool
-        right = (one.cut.reply for one in known.examples() if isinstance(one, Example))
+        right = (one.cut.reply for one in known.examples() if isinstance(one, CutConversation))
         self.sources |= dict.fromkeys(map(candidates.add, right), "right")
         if len(self.sources) > wanted:
             raise UsageError(
@@ -55,7 +55,7 @@ class SharedPool:
             )
         self._index = AlikeTexts(candidates, self.sources)
 
-    def right(self, one: Example) -> list[str]:
+    def right(self, one: CutConversation) -> list[str]:
         """Return the texts of the pool that are right in an example's context, the true one first: texts
         equal or nearly equal to any continuation of the context, or to its paraphrases."""
         found = {self.known.candidates.add(one.cut.reply): None}

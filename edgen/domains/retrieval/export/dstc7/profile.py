@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from edgen.domains.retrieval.export.dstc7.collect import Example
+from edgen.domains.retrieval.export.dstc7.collect import CutConversation
 from edgen.plugin import RunReader, Scenario, Space
 from edgen.plugin.errors import UsageError
 
@@ -45,7 +45,7 @@ class Profiles:
         records = value.values() if isinstance(value, dict) else value
         self._fields = {name for record in records if isinstance(record, dict) for name in record}
 
-    def of(self, one: Example) -> dict[str, Any]:
+    def of(self, one: CutConversation) -> dict[str, Any]:
         """Return the profile of an example. On the test side it is limited to the next speaker's
         knowledge."""
         scenario = one.conversation.scenario

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.retrieval.export.dstc7.collect import Known
+from edgen.domains.retrieval.export.dstc7.collect import KnownUtterances
 from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, for_training
 from edgen.domains.retrieval.export.msdialog import one_line
 from edgen.plugin import Row
@@ -40,7 +40,7 @@ def writers_of(run: RunFolder) -> list[str]:
 class Rewordings:
     """The paraphrases of a run's turns. Raises ShortError if there are none."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: KnownUtterances) -> None:
         self._known = known
         path = known.run.rundir.written("paraphrases")
         if not path.exists() or not path.stat().st_size:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from edgen.domains.tutoring.exercises.drawing.colours import COLOURS, tints
 from edgen.domains.tutoring.exercises.drawing.objects import OBJECTS, SOMETHING, Sketch
-from edgen.domains.tutoring.exercises.drawing.scene import Group, Placed, arrange, plain
+from edgen.domains.tutoring.exercises.drawing.scene import DrawnGroup, Placed, arrange, plain
 from edgen.domains.tutoring.exercises.drawing.shapes import SHAPES, bar, pie
 from edgen.domains.tutoring.exercises.model import Exercise, Thing
 from edgen.plugin.files import nearest, shortened
@@ -81,7 +81,7 @@ def drawing_name(exercise: Exercise) -> str:
 
 def draw(things: Sequence[Thing], title: str = "") -> str:
     """Return a picture of things, none of which has a `thing_problem`. `title` is its text alternative."""
-    groups = [Group.of(placed) for placed in _groups(things)]
+    groups = [DrawnGroup.of(placed) for placed in _groups(things)]
     wide, high = arrange(groups)
     wide, high = wide + 2 * _MARGIN, high + 2 * _MARGIN
     inner = "".join(group.svg(_MARGIN, _MARGIN) for group in groups)

@@ -46,7 +46,7 @@ class _Layer(NamedTuple):
 
 
 @dataclass
-class Group:
+class DrawnGroup:
     """One thing and those around it, about its foot; `left`, `right`, `top` and `foot` are the group's edges
     there."""
 
@@ -61,7 +61,7 @@ class Group:
     y: float = 0.0
 
     @classmethod
-    def of(cls, placed: Sequence[Placed]) -> Group:
+    def of(cls, placed: Sequence[Placed]) -> DrawnGroup:
         """Return the group of a thing and of those around it."""
         base, *others = placed
         group = cls(row=base.name != "bar", stands=bool(others) or base.sketch.stands)
@@ -173,9 +173,9 @@ def plain(words: str) -> str:
     return escape(escape_invisible(words)).replace("{", "&#123;").replace("}", "&#125;")
 
 
-def arrange(groups: Sequence[Group]) -> tuple[float, float]:
+def arrange(groups: Sequence[DrawnGroup]) -> tuple[float, float]:
     """Give each group its place; returns width and height of them all. Those of a row have one floor."""
-    rows: list[list[Group]] = []
+    rows: list[list[DrawnGroup]] = []
     for group in groups:
         if rows and group.row and rows[-1][-1].row:
             rows[-1].append(group)
