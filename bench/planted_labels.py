@@ -23,7 +23,7 @@ from bench.measure import ROOT
 from edgen.config.label_set import find_label_set, majority
 from edgen.core.digest import hash64
 from edgen.core.values import Address, Turn
-from edgen.planning.allowed_files import unlimited
+from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.base import Rules
@@ -79,7 +79,9 @@ def label_planted(conversations: Sequence[Conversation], seed: int, *, together:
     """(conversation's number, true label, answer of each annotator) of every unit, as annotators at work on a run are asked: through
     the protocol, the template and the simulator."""
     asking = LabellingTask(labels=LABELS, together=together)
-    prompt = load_template(labelling_template(None, "", "annotator", (LABELS,)), unlimited(), SPACE)
+    prompt = load_template(
+        labelling_template(None, "", "annotator", (LABELS,)), make_unlimited_reach(), SPACE
+    )
     for number, turns in enumerate(conversations):
         said = {name: _answers(asking, prompt, name, number, turns, seed) for name in CONFUSIONS}
         for place in asking.units(turns):
@@ -96,7 +98,7 @@ def _answers(
     found = {}
     for units in asking.requests(turns):
         address = Address(number, f"r0@{units[0]}")
-        protocol = label_units(asking.shown(turns, units), address, prompt, rules, "annotator")
+        protocol = label_units(asking.select_content(turns, units), address, prompt, rules, "annotator")
         request = next(protocol)
         reply = respond(
             request.messages, seed=request.seed, protocol=request.protocol, confusion=CONFUSIONS[annotator]

@@ -24,7 +24,7 @@ from tests import job_page, schemas
 KINDS = ("job", "space", "label_set")
 FOLDERS: dict[str, resources.Folder] = {"job": "jobs", "space": "preference_space", "label_set": "label_sets"}
 FILES = {
-    kind: [resources.find(folder, name) for name in resources.shipped(folder)]
+    kind: [resources.find(folder, name) for name in resources.list_shipped(folder)]
     for kind, folder in FOLDERS.items()
 }
 VALIDATORS = resources.folder("validators")
@@ -149,13 +149,11 @@ def test_what_does_not_go_together_is_for_the_loader_alone(changes: dict[str, An
 
 
 def test_a_run_folders_copy_of_its_job_is_valid_too() -> None:
-    from edgen.config import resolved_values
+    from edgen.config import resolve_values
 
     noted = {"edgen": "1", "space": "s", "space_sha256": "0", "template_sha256": "0", "fingerprint": "0"}
     for path in FILES["job"]:
-        plain = msgspec.json.decode(
-            msgspec.json.encode(resolved_values(load_job(path)) | {"resolved": noted})
-        )
+        plain = msgspec.json.decode(msgspec.json.encode(resolve_values(load_job(path)) | {"resolved": noted}))
         assert errors("job", plain) == []
 
 

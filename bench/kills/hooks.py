@@ -114,7 +114,7 @@ def _watch_calls(noted: int) -> None:
     from edgen.execution.client.model_client import ModelClient
     from edgen.store.ledger import Ledger
 
-    ask, store = ModelClient._admitted, Ledger.store_several
+    ask, store = ModelClient._attempt_when_admitted, Ledger.store_several
 
     async def ask_noted(self: Any, call: Any) -> Any:
         os.write(noted, b"A " + self.key(call.request).hex().encode() + b"\n")
@@ -124,5 +124,5 @@ def _watch_calls(noted: int) -> None:
         await store(self, answers, *how)
         os.write(noted, b"".join(b"S " + answer[1].hex().encode() + b"\n" for answer in answers))
 
-    ModelClient._admitted = ask_noted  # type: ignore[method-assign]
+    ModelClient._attempt_when_admitted = ask_noted  # type: ignore[method-assign]
     Ledger.store_several = store_noted  # type: ignore[method-assign]

@@ -22,8 +22,8 @@ from edgen.annotation.annotator import is_name
 from edgen.core.errors import DataError, refuse_lines
 from edgen.core.pair import Candidate
 from edgen.core.sheets import read_sheet
-from edgen.core.yaml_values import nearest, read_text, shortened
-from edgen.protocols.labelled_units import LabellingTask, said_digest
+from edgen.core.yaml_values import nearest, read_text, shorten_word
+from edgen.protocols.labelled_units import LabellingTask, digest_said
 from edgen.reading.answers.unit_labels import LabelChoices, Labels, choose_labels
 from edgen.store.layers import text_digest
 from edgen.store.run_reader import RunReader
@@ -82,7 +82,7 @@ def _objects(text: str) -> Iterator[tuple[int, Any]]:
             try:
                 yield number, msgspec.json.decode(line)
             except (ValueError, RecursionError):
-                yield number, f"this is not valid JSON: {shortened(line.strip())}"
+                yield number, f"this is not valid JSON: {shorten_word(line.strip())}"
 
 
 def _table(text: str, source: str) -> Iterator[tuple[int, Any]]:
@@ -139,13 +139,13 @@ class _Reading:
         known = (*_KNOWN, *_PASSED_OVER)
         wrong = [f"the key {key} is missing" for key in _NEEDED if key not in value]
         wrong += [
-            f"unknown key {shortened(repr(key))}{nearest(key, known)}" for key in value if key not in known
+            f"unknown key {shorten_word(repr(key))}{nearest(key, known)}" for key in value if key not in known
         ]
         annotator = value.get("annotator") if self._usual is not None else "gold"
         annotator = self._usual if annotator is None else annotator
         if not isinstance(annotator, str) or not is_name(annotator):
             wrong.append(
-                f"annotator: {shortened(repr(annotator))} can be no annotator's name; it has letters, digits, '_', '-' and "
+                f"annotator: {shorten_word(repr(annotator))} can be no annotator's name; it has letters, digits, '_', '-' and "
                 "'.', and begins with a letter or a digit"
             )
         if wrong:
@@ -156,14 +156,14 @@ class _Reading:
             raise _NoLabelsError(
                 "the run has another text here now than the one that was labelled (text_sha256)"
             )
-        said = said_digest(conversation.turns, turn)
+        said = digest_said(conversation.turns, turn)
         labels = self._labels(value["labels"])
         return PersonLabels(id=conversation.id, turn=turn, labels=labels, annotator=str(annotator), said=said)
 
     def _conversation(self, identifier: Any) -> Candidate:
         if self._last is None or self._last.id != identifier:
             if not isinstance(identifier, str) or self._reader.scenario_of(identifier) is None:
-                shown = shortened(repr(identifier))
+                shown = shorten_word(repr(identifier))
                 raise _NoLabelsError(f"id: this run has no accepted conversation with the id {shown}")
             self._last = self._reader.named(identifier)
         return self._last
@@ -174,7 +174,7 @@ class _Reading:
                 raise _NoLabelsError("turn: whole conversations are labelled here; leave it out")
             return None
         if not isinstance(turn, int) or isinstance(turn, bool):
-            raise _NoLabelsError(f"turn: expected its number, from 0 on, got {shortened(repr(turn))}")
+            raise _NoLabelsError(f"turn: expected its number, from 0 on, got {shorten_word(repr(turn))}")
         turns = conversation.turns
         if not 0 <= turn < len(turns):
             raise _NoLabelsError(

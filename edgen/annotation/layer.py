@@ -31,7 +31,7 @@ from edgen.core.files import read_regular
 from edgen.core.kept_files import is_kept, require_kept
 from edgen.core.pair import Candidate
 from edgen.core.values import Status
-from edgen.protocols.labelled_units import JobLayer, LabellingTask, UnitKind, layers_said, said_digest
+from edgen.protocols.labelled_units import JobLayer, LabellingTask, UnitKind, digest_said, layers_said
 from edgen.reading.answers.unit_labels import Labels
 from edgen.store.layers import UnitLabels, layer_file, layer_files, text_digest
 from edgen.store.ledger import LedgerReader
@@ -75,13 +75,13 @@ class LayerFolder:
         """Return the file of each person whose labels were taken, by name."""
         return {path.stem: path for path in sorted(self.annotators.glob("*.jsonl")) if is_name(path.stem)}
 
-    def asked(self) -> Noted | None:
+    def read_note(self) -> Noted | None:
         """Return the labelled units and their labels; None before the first start. Raises RunError."""
         return read_noted(self.noted, Noted)
 
     def require_same(self, asking: LabellingTask) -> None:
         """Raise UsageError where the layer is of something else."""
-        before, now = self.asked(), Noted(labels=asking.labels, unit=asking.unit)
+        before, now = self.read_note(), Noted(labels=asking.labels, unit=asking.unit)
         if before not in (None, now):
             raise UsageError(
                 f"{self.path}: this layer is of other labels, or of other units. Name another with --layer; this one stays "
@@ -143,7 +143,7 @@ def find_readers(run: RunFolder) -> tuple[tuple[Path, str, Callable[[Path], obje
     )
 
 
-def noted_sets(run: RunFolder) -> dict[str, LabelSet]:
+def read_label_sets(run: RunFolder) -> dict[str, LabelSet]:
     """Return the label set of each layer of a run, by the layer's name, without those that are missing or
     unreadable."""
     found = {}
@@ -183,7 +183,7 @@ def _units(
 ) -> Iterator[UnitLabels]:
     """Yield the units of a conversation. Models name it by its task in the scenario, people by its id."""
     for place in asking.units(candidate.turns):
-        at = (place, said_digest(candidate.turns, place))
+        at = (place, digest_said(candidate.turns, place))
         annotators = {
             name: found[candidate.name, *at] for name, found in said.items() if (candidate.name, *at) in found
         }

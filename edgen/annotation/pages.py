@@ -10,7 +10,7 @@ from edgen.annotation.label_files import GivenFile, PersonLabels
 from edgen.config.label_set import LabelSet
 from edgen.core.errors import DataError
 from edgen.core.pair import Candidate
-from edgen.protocols.labelled_units import LabellingTask, said_digest
+from edgen.protocols.labelled_units import LabellingTask, digest_said
 from edgen.store.people import People
 from edgen.store.run_reader import RunReader
 
@@ -45,7 +45,7 @@ def label_units(reader: RunReader, asking: LabellingTask) -> Iterator[LabelUnit]
 def units_of_one(candidate: Candidate, asking: LabellingTask) -> Iterator[LabelUnit]:
     """Yield the units of a conversation."""
     for place in asking.units(candidate.turns):
-        yield LabelUnit(candidate.id, place, said_digest(candidate.turns, place))
+        yield LabelUnit(candidate.id, place, digest_said(candidate.turns, place))
 
 
 def read_label_unit(unit: str) -> LabelUnit | None:
@@ -65,7 +65,7 @@ def is_people_file(path: Path) -> bool:
         return False
 
 
-def given_on_pages(path: Path, reader: RunReader, asking: LabellingTask) -> GivenFile:
+def read_given_on_pages(path: Path, reader: RunReader, asking: LabellingTask) -> GivenFile:
     """Return the labels that people gave on the run's pages. Raises DataError for another run's file, and
     where there are none."""
     run, task = reader.rundir.path, task_of(asking.labels)

@@ -20,7 +20,7 @@ from edgen.annotation.annotator import ROLE
 from edgen.api.annotating import Annotating, resolve
 from edgen.api.estimating import EstimateInterval, TokenIntervals
 from edgen.asking.annotators import AnnotatorAsker
-from edgen.asking.needs import unanswered
+from edgen.asking.needs import find_unanswered
 from edgen.asking.options import AnnotateOptions
 from edgen.asking.places import open_for_reading
 from edgen.core.errors import UsageError
@@ -100,7 +100,7 @@ def estimate_annotators(run: Path, options: AnnotateOptions, control: Control) -
             together=options.together,
             annotators=tuple(one.told for one in each),
             requests=sum(one.told.requests for one in each),
-            **_told(uses, sum(one.most for one in each), priced=priced),
+            **_make_intervals(uses, sum(one.most for one in each), priced=priced),
             basis=tuple(dict.fromkeys(said for one in each for said in one.basis)),
         )
 
@@ -117,12 +117,12 @@ def _needs(making: Annotating, tasks: AnnotatorAsker, backend: Backend) -> _Need
         {ROLE: backend.identity}
     )
     old = ledger if stands else ledger.with_name("none")
-    requests = sum(1 for _ in unanswered(tasks.units(), old)) if stands else tasks.planned
+    requests = sum(1 for _ in find_unanswered(tasks.units(), old)) if stands else tasks.planned
     count, hints = _counter_of(making, tasks)
     rng = random.Random(f"{job.seed}/annotate")  # noqa: S311 - reproducible, not secret
     chosen = {*rng.sample(range(requests), min(requests, RENDERED))}
-    drawn = (unit for number, unit in enumerate(unanswered(tasks.units(), old)) if number in chosen)
-    seen = [*_rendered(drawn, tasks, making.asking, count)]
+    drawn = (unit for number, unit in enumerate(find_unanswered(tasks.units(), old)) if number in chosen)
+    seen = [*_count_request_tokens(drawn, tasks, making.asking, count)]
     uses = _uses(tasks, making, seen, requests, count.error)
     said = [f"prompts: those of {len(seen):,} requests rendered and counted ({count.how})"]
     said.append("answers: the bare object with labels, up to twice as long; what a model thinks is more")
@@ -135,7 +135,7 @@ def _needs(making: Annotating, tasks: AnnotatorAsker, backend: Backend) -> _Need
         model=backend.model,
         there=tasks.planned - requests,
         requests=requests,
-        **_told(uses, requests * job.asks, priced=job.backends[ROLE].price is not None),
+        **_make_intervals(uses, requests * job.asks, priced=job.backends[ROLE].price is not None),
     )
     return _Needs(told, uses, requests * job.asks, (*said, *hints))
 
@@ -150,7 +150,7 @@ def _counter_of(making: Annotating, tasks: AnnotatorAsker) -> tuple[TokenCounter
     return count, () if hint is None else (hint,)
 
 
-def _rendered(
+def _count_request_tokens(
     units: Iterator[tuple[int, str]], tasks: AnnotatorAsker, asking: LabellingTask, count: TokenCounter
 ) -> Iterator[tuple[int, float]]:
     """(prompt tokens, tokens of the answer with one label a unit) of requests."""
@@ -159,7 +159,7 @@ def _rendered(
         protocol = tasks.task(index, task).protocol
         request = next(protocol)
         protocol.close()
-        numbers = range(1, 1 + len(tasks.labelled(index, task)[1]))
+        numbers = range(1, 1 + len(tasks.find_units(index, task)[1]))
         answers = (msgspec.json.encode({str(number): name for number in numbers}).decode() for name in names)
         yield (
             count.prompt(request.messages, request.schema),
@@ -183,11 +183,13 @@ def _uses(
         calls = requests * min(asks, float(job.asks))
         size = answer * _LONGER[level] * (_LABELS[level] if several else 1.0)
         shown = prompt * (1 + (level - 1) * error) + (level - 1) * drawn
-        levels.append(rates.used(ROLE, calls, calls * shown, calls * answer_tokens(job, ROLE, size, level)))
+        levels.append(
+            rates.price_calls(ROLE, calls, calls * shown, calls * answer_tokens(job, ROLE, size, level))
+        )
     return UsageRange(*levels).with_cache()
 
 
-def _told(uses: UsageRange, most: int, *, priced: bool) -> dict[str, Any]:
+def _make_intervals(uses: UsageRange, most: int, *, priced: bool) -> dict[str, Any]:
     """Calls, tokens and cost as intervals."""
 
     def interval(key: str, digits: int | None = None) -> EstimateInterval:

@@ -16,7 +16,7 @@ from edgen.annotation.annotator import ROLE, is_name
 from edgen.annotation.identical import SEEDS
 from edgen.annotation.label_files import PersonLabels, read_given
 from edgen.annotation.layer import LayerFolder, Noted, write_labels
-from edgen.annotation.pages import given_on_pages, is_people_file
+from edgen.annotation.pages import is_people_file, read_given_on_pages
 from edgen.annotation.people import Person, require_names, take_labels
 from edgen.annotation.sheet import write_label_sheet
 from edgen.asking.annotators import AnnotatorAsker, annotator_of
@@ -29,14 +29,14 @@ from edgen.asking.answering import (
 )
 from edgen.asking.options import AnnotateOptions
 from edgen.asking.places import AskerFolder, open_for_reading, open_for_work
-from edgen.asking.units import choose_conversations, grown_sample
+from edgen.asking.units import choose_conversations, grow_sample
 from edgen.asking.work import AtWork, ask_until_ended
 from edgen.config import BackendConfig
 from edgen.config.label_set import LabelSet, find_label_set
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.text import describe_counts, quantity
 from edgen.evaluation.layer_view import Gold, look_at
-from edgen.planning.allowed_files import unlimited
+from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import LabellingTask, UnitKind
@@ -103,7 +103,7 @@ def resolve(run: RunFolder, options: AnnotateOptions) -> tuple[LabelSet, Annotat
     """Return the label set, and the options of the existing layer. Raises the errors of `find_labels`."""
     if options.labels is not None or options.layer is None:
         return find_labels(options), options
-    noted: Noted | None = LayerFolder(run, options.layer).asked()
+    noted: Noted | None = LayerFolder(run, options.layer).read_note()
     if noted is None:
         raise UsageError(
             f"{run.path}: there is no layer {options.layer}. To make it, name a label set, as in --labels teacher_moves, "
@@ -144,7 +144,7 @@ class Annotating:
     def make(self) -> AnnotatedRun:
         """Take people's labels, ask the models, and write the layer. A problem of a file is reported before
         any request or change."""
-        given = self._given()
+        given = self._read_people_labels()
         gold = self._gold()
         annotators, prompt = self.prepare() if self.options.asks else self._prepare_people()
         require_names(self.layer.name, {*self.layer.ledgers(), *annotators}, given)
@@ -154,7 +154,7 @@ class Annotating:
         ledgers: list[Path] = []
         ended = None if prompt is None else asyncio.run(self._ask(annotators, prompt, ledgers))
         if ended is not None:
-            return self._made(ledgers, people, ended)
+            return self._make_result(ledgers, people, ended)
         write_labels(self.reader, self.layer, self.asking)
         return replace(self.look(gold), annotators=_statuses(ledgers), people=people)
 
@@ -165,19 +165,21 @@ class Annotating:
         gold = gold or self._gold()
         figures, against = look_at(self.reader, self.layer, self.asking, gold, self.control)
         units = sum(1 for _ in read_layer(self.layer.labels))
-        return replace(self._made([], ()), units=units, figures=figures, gold=against)
+        return replace(self._make_result([], ()), units=units, figures=figures, gold=against)
 
-    def _made(
+    def _make_result(
         self, ledgers: list[Path], people: tuple[Person, ...], ended: EdgenError | None = None
     ) -> AnnotatedRun:
         about = (self.reader.rundir.path, self.layer.name, self.asking.labels, self.asking.unit)
         return AnnotatedRun(*about, self.layer.labels, _statuses(ledgers), people=people, ended=ended)
 
-    def _given(self) -> list[PersonLabels]:
+    def _read_people_labels(self) -> list[PersonLabels]:
         """Return people's labels, file by file. Raises DataError."""
         given: list[PersonLabels] = []
         for path in self.options.people:
-            read = (given_on_pages if is_people_file(path) else read_given)(path, self.reader, self.asking)
+            read = (read_given_on_pages if is_people_file(path) else read_given)(
+                path, self.reader, self.asking
+            )
             given += read.given
             if read.without:
                 self.control.note(f"{path}: {quantity(read.without, 'unit')} without labels were skipped.")
@@ -197,7 +199,7 @@ class Annotating:
         self._require_units()
         annotators = dict(self._annotators())
         template = labelling_template(self.options.prompt, "--prompt", ROLE, (self.asking.labels,))
-        prompt = load_template(template, unlimited(), self.reader.space)
+        prompt = load_template(template, make_unlimited_reach(), self.reader.space)
         self.layer.require_same(self.asking)
         return annotators, prompt
 
@@ -288,7 +290,7 @@ class Annotating:
         """
         before = self.layer.facts_of(name)
         seeded = config.seeds_several if before is None else SEEDS in before
-        sample = grown_sample(before, self.options.sample)
+        sample = grow_sample(before, self.options.sample)
         if prompt.forms == "auto" and self.layer.began_in_prose(name):
             prompt = dataclasses.replace(prompt, forms="prose")
         annotator = annotator_of(name, backend, prompt, self.asking, sample, seeded=seeded)

@@ -13,13 +13,13 @@ from edgen.asking.needs import CallsNeeded
 from edgen.asking.options import CandidateOptions
 from edgen.asking.places import open_for_reading, open_for_work
 from edgen.asking.start import Start
-from edgen.asking.units import grown_sample
+from edgen.asking.units import grow_sample
 from edgen.asking.writers import ROLE, Wanted, WriterAsker, WriterTotals, write_candidates, writer_of
 from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.text import describe_counts
 from edgen.core.yaml_values import nearest
-from edgen.planning.allowed_files import unlimited
+from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.writing import Kind, writing_template
@@ -121,14 +121,14 @@ class _Writing(Start[WriterAsker]):
                 f"{reader.rundir.path}: no conversation was accepted in this run, so there is nothing to write for."
             )
         template = writing_template(options.write, options.prompt, ROLE)
-        return load_template(template, unlimited(), reader.space)
+        return load_template(template, make_unlimited_reach(), reader.space)
 
     def asker(self, job: Job, backend: Backend, prompt: Prompt) -> WriterAsker:
         """Return the writer."""
         options, wanted = self.options, self.wanted
         writer = writer_of(backend, prompt, wanted)
         before = read_noted(self.place.folder / f"{writer.id}.json", dict[str, Any])
-        asker = WriterAsker(self.reader, job, writer, wanted, grown_sample(before, options.sample))
+        asker = WriterAsker(self.reader, job, writer, wanted, grow_sample(before, options.sample))
         if not asker.planned:
             raise UsageError(
                 f"{self.reader.rundir.path}: no turn of {wanted.agent} has {wanted.after} turns before it. Name another "

@@ -144,7 +144,7 @@ def estimate_job(
         job=whole.name,
         via=via,
         prices=tuple(
-            BackendPrice(backend=backend, model=model, **_known(price))
+            BackendPrice(backend=backend, model=model, **_find_known_prices(price))
             for backend, model, price in prices(each)
         ),
         budget=tuple(budgets(whole, each, run, via)),
@@ -152,7 +152,7 @@ def estimate_job(
     )
 
 
-def _known(price: Price | None) -> dict[str, Any]:
+def _find_known_prices(price: Price | None) -> dict[str, Any]:
     known = {} if price is None else msgspec.structs.asdict(price)
     fields = BackendPrice.__struct_fields__
     return {key: value for key, value in known.items() if key in fields and value is not None}

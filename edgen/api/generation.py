@@ -23,14 +23,14 @@ from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, 
 from edgen.core.options import CallMode
 from edgen.core.threads import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
-from edgen.execution.costly_changes import dropped_arms, find_rework
+from edgen.execution.costly_changes import find_dropped_arms, find_rework
 from edgen.execution.finish import is_finished, remark_on_files
 from edgen.execution.fleet_identity import keep_identities
 from edgen.execution.ordered_gates import MakeInOrder
 from edgen.execution.run import ActiveRun, check_part, check_piece
 from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
 from edgen.execution.session import Charged, RunSession, SharedState, settle_lease
-from edgen.planning.load import JobSource, held_values, job_for_run, plans_of
+from edgen.planning.load import JobSource, inline_files, job_for_run, plans_of
 from edgen.planning.plan import Plan
 from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend
@@ -223,7 +223,7 @@ class _Generation:
         if not has_job_layers(self._folder):
             return False
         return is_finished(
-            held_values(self._whole, self._reach), self._plans, prints, self._folder, self._options.part
+            inline_files(self._whole, self._reach), self._plans, prints, self._folder, self._options.part
         )
 
     async def _equip(self, arm: Arm, plan: Plan, stack: contextlib.AsyncExitStack) -> _ArmWork:
@@ -362,7 +362,7 @@ class _Generation:
         options = self._options
         losses: list[object] = []
         if self._folder.job.exists():
-            losses += dropped_arms(self._folder, self._plans)
+            losses += find_dropped_arms(self._folder, self._plans)
         for arm in arms:
             if arm.ledger.lost_replies:
                 losses.append(lost_replies_sentence(arm.folder.ledger, arm.ledger.lost_replies))

@@ -63,14 +63,14 @@ class Listed(NamedTuple):
 
 def list_files(kind: FileKind) -> list[Listed]:
     """Return the shipped files of a kind, by name, then those here, by path."""
-    return [Listed(name, _describe(kind, name), str(path)) for name, path in known_files(kind).items()]
+    return [Listed(name, _describe(kind, name), str(path)) for name, path in find_known_files(kind).items()]
 
 
-def known_files(kind: FileKind) -> dict[str, Path]:
+def find_known_files(kind: FileKind) -> dict[str, Path]:
     """Return the files of a kind by the names that commands and jobs take: the shipped ones, then those
     here."""
     about = _FILES[kind]
-    found = {name: resources.find(about.shipped, name) for name in resources.shipped(about.shipped)}
+    found = {name: resources.find(about.shipped, name) for name in resources.list_shipped(about.shipped)}
     if about.by_path:
         found = {os.path.relpath(path): path for path in found.values()}
     shipped = {path.resolve() for path in found.values()}

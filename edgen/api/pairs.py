@@ -27,7 +27,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.logprobs import check_logprobs
 from edgen.preferences.bias import bias_of_run
 from edgen.preferences.choice import PairChoice
-from edgen.preferences.credit import credited
+from edgen.preferences.credit import apply_credit
 from edgen.preferences.labels import LabelRules
 from edgen.preferences.pair_sets import SetComparison, compare_pair_sets
 from edgen.preferences.pairs import PairCounts, write_pairs, write_response_pairs
@@ -125,7 +125,7 @@ class PairMaking:
         named = {key: getattr(options, key) for key in _OF_PAIRS if getattr(options, key) is not None}
         wanted = msgspec.structs.replace(job.pairs, **named)
         usual = self._template.usual_compare(policies=reader.origin == "arms")
-        pairs = credited(wanted, options.by, options.credit, options.rollouts, usual=usual)
+        pairs = apply_credit(wanted, options.by, options.credit, options.rollouts, usual=usual)
         self.job = msgspec.structs.replace(job, pairs=pairs)
         self.choice = PairChoice(reader, pairs, every=options.by == "probability")
         self.rollouts: RolloutMaking | None = None

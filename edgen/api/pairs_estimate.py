@@ -15,7 +15,7 @@ from edgen.asking.options import PairOptions
 from edgen.asking.places import open_for_reading
 from edgen.asking.rollout_making import RolloutMaking
 from edgen.preferences.comparisons import name_comparison
-from edgen.preferences.rollouts import planned_comparisons
+from edgen.preferences.rollouts import list_planned_comparisons
 from edgen.runtime.control import Control
 
 
@@ -98,6 +98,8 @@ def _comparisons(making: PairMaking) -> Iterator[tuple[int, str]]:
         if len(names) < 2:
             continue
         if making.rollouts is not None:
-            yield from ((index, task) for task in planned_comparisons(making.choice, index, names))
+            yield from ((index, task) for task in list_planned_comparisons(making.choice, index, names))
         else:
-            yield from ((index, name_comparison(*pair)) for pair in making.choice.judged(index, names))
+            yield from (
+                (index, name_comparison(*pair)) for pair in making.choice.list_pairs_to_judge(index, names)
+            )

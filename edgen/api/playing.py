@@ -81,7 +81,7 @@ def open_game(
         raise UsageError(f"{job}: there is no role {role} to play (there are: {', '.join(playable)}).")
     folder = output or Path("outputs") / f"play-{plan.job.name}-{role}"
     if number is None:
-        number = _made(folder) + 1
+        number = _count_ended(folder) + 1
     others = tuple(
         f"backends.{one}={_replacement(plan, one, job)}"
         for one in plan.roles
@@ -140,7 +140,7 @@ def _plan(job: Path, overrides: tuple[str, ...], *, allow_outside: bool) -> Plan
     return next(iter(plans.values()))
 
 
-def _made(folder: Path) -> int:
+def _count_ended(folder: Path) -> int:
     """Return how many conversations of a folder have ended."""
     from edgen.runtime.status import status_of
 

@@ -149,7 +149,7 @@ class JobPreview:
         if not path.exists() and "/" in name:
             raise UsageError(f"--diff {other}: there is no such file.")
         if not path.exists():
-            known = [*filter(None, self._plans), *resources.shipped("prompts")]
+            known = [*filter(None, self._plans), *resources.list_shipped("prompts")]
             raise UsageError(
                 f"--diff {other}: there is no such arm, template or job file{nearest(name, known)}."
             )
@@ -165,7 +165,7 @@ class JobPreview:
 
 def _render(arm: str, plan: Plan, index: int) -> ScenarioPrompts:
     scenario = plan.scenario(index)
-    asked = plan.asked(scenario)
+    asked = plan.list_first_requests(scenario)
     prompts = {use: one.messages for use, one in asked.items()}
     alone = [*prompts] == ["default"]
     return ScenarioPrompts(
@@ -177,7 +177,7 @@ def _render(arm: str, plan: Plan, index: int) -> ScenarioPrompts:
     )
 
 
-def _shown(asked: RequestContent) -> str:
+def _join_asked(asked: RequestContent) -> str:
     """Return what is asked as one text, with the schema of the answer."""
     messages, schema = asked
     return join_messages(messages) + ("" if schema is None else f"\n[schema]\n{schema_text(schema)}")
@@ -228,10 +228,10 @@ def _find_other_draws(left: _Compared, right: _Compared) -> Iterator[str]:
 
 def _compare_scenario(left: _Compared, right: _Compared, index: int) -> ScenarioDifference:
     """Return one scenario's prompts of both sides, by use, with their diff."""
-    mine, theirs = (side.plan.asked(side.plan.scenario(index)) for side in (left, right))
+    mine, theirs = (side.plan.list_first_requests(side.plan.scenario(index)) for side in (left, right))
     prompts = {}
     for use in dict.fromkeys((*mine, *theirs)):
-        a, b = (_shown(side.get(use, RequestContent((), None))) for side in (mine, theirs))
+        a, b = (_join_asked(side.get(use, RequestContent((), None))) for side in (mine, theirs))
         prompts[use] = PromptPair(a, b, a == b, unified_diff(a, b, left.label, right.label))
     one, other = left.plan.scenario(index).as_row(), right.plan.scenario(index).as_row()
     return ScenarioDifference(one, None if one == other else other, prompts)

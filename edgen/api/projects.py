@@ -11,7 +11,7 @@ from edgen.core.errors import UsageError
 from edgen.core.files import remove_leftovers, write_new
 from edgen.core.registry import find
 from edgen.core.yaml_values import nearest
-from edgen.planning.allowed_files import unlimited
+from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.project_files import plan_for_space, write_job, write_templates
 from edgen.protocols.base import Starter
 from edgen.space import load_space, space_files
@@ -77,7 +77,7 @@ def make_project(
 
 def _copy_job(folder: Path, job: str) -> dict[str, str]:
     """Return a shipped job for the folder, with the files that it names by a path, by their names."""
-    known = resources.shipped("jobs")
+    known = resources.list_shipped("jobs")
     if job not in known:
         raise UsageError(f"--job {job}: there is no such shipped job{nearest(job, known)}.")
     text = _read_shipped("jobs", job)
@@ -104,14 +104,14 @@ def _copy_shipped(folder: Path, protocol: str) -> dict[str, str]:
     return {
         "job.yaml": _make_job(folder, starter),
         **{name: _read_shipped("prompts", template) for name, template in starter.templates.items()},
-        **_copied_folders(starter),
+        **_copy_folders(starter),
         "space.yaml": _name_schema("space") + _open_space(_space_of(starter)),
     }
 
 
 def _write_for(folder: Path, protocol: str, named: str) -> dict[str, str]:
     """Return the files of a project for a space, by their names."""
-    path = unlimited().require("preference_space", named, "--space")
+    path = make_unlimited_reach().require("preference_space", named, "--space")
     plan = plan_for_space(_name_of(folder), protocol, path)
     text = re.sub(_SCHEMA_LINE, "", path.read_text(encoding="utf-8"))
     beside = {name: text for name, text in space_files(plan.space).items() if name != "space.yaml"}
@@ -147,7 +147,7 @@ def _read_shipped(folder: resources.Folder, name: str) -> str:
     return re.sub(_SCHEMA_LINE, "", text)
 
 
-def _copied_folders(starter: Starter) -> dict[str, str]:
+def _copy_folders(starter: Starter) -> dict[str, str]:
     """Return the files of the folders that a shipped job names, by their new names."""
     return {
         f"{key}/{path.name}": path.read_text(encoding="utf-8")

@@ -32,7 +32,7 @@ class SentRequest(msgspec.Struct, frozen=True, kw_only=True):
     reply: Reply | None
 
 
-def sent_requests(
+def read_sent_requests(
     folder: Path, arm: str, scenario: int, replicate: int
 ) -> tuple[list[SentRequest], str | None]:
     """Return the requests of one conversation of a run, in order, and why some are missing, None if none is.

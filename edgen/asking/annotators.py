@@ -20,7 +20,7 @@ from edgen.config import Job
 from edgen.core.digest import fingerprint, hash64
 from edgen.core.values import Address, Turn
 from edgen.prompting import Prompt
-from edgen.protocols.labelled_units import LabelledUnit, LabellingTask, said_digest
+from edgen.protocols.labelled_units import LabelledUnit, LabellingTask, digest_said
 from edgen.protocols.labelling import label_units
 from edgen.protocols.task import Spent, Task
 from edgen.providers import Backend
@@ -88,20 +88,20 @@ class AnnotatorAsker(UnitAsker):
 
     def task(self, index: int, task: str) -> Task:
         """Return the work on one turn, or conversation."""
-        turns, units = self.labelled(index, task)
-        shown = self._asking.shown(turns, units)
+        turns, units = self.find_units(index, task)
+        shown = self._asking.select_content(turns, units)
         protocol = label_units(shown, Address(index, task), self.prompt, self.rules, ROLE)
 
         def record(said: tuple[Labels, ...], spent: Spent) -> StoredLabels:
             labelled = (
-                LabelledUnit(place, said_digest(turns, place), labels)
+                LabelledUnit(place, digest_said(turns, place), labels)
                 for place, labels in zip(units, said, strict=True)
             )
             return StoredLabels(units=tuple(labelled), simulated=spent.simulated)
 
         return self.work(index, protocol, record)
 
-    def labelled(self, index: int, task: str) -> tuple[Sequence[Turn], list[int | None]]:
+    def find_units(self, index: int, task: str) -> tuple[Sequence[Turn], list[int | None]]:
         """Return the turns of the conversation that a task is about, and what of it is labelled."""
         name, place = read_task(task)
         turns = self.turns(index, name)

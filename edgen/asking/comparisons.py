@@ -20,7 +20,7 @@ from edgen.core.pair import Candidate, Verdict, texts_digest
 from edgen.core.values import Rejection, RejectionReason, Status
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.comparisons import JudgedComparison, name_comparison, read_comparison
-from edgen.preferences.rollouts import PlayedRollouts, parted_responses
+from edgen.preferences.rollouts import PlayedRollouts, list_parted_responses
 from edgen.preferences.signals import oracle_signal
 from edgen.protocols.oracle import CandidatePair, oracle
 from edgen.protocols.task import Settled, Spent, Task
@@ -60,7 +60,7 @@ class Comparisons(PromptAsker):
 
     def tasks(self, index: int, names: Sequence[str]) -> Iterator[str]:
         """Yield the comparisons of one scenario."""
-        return (name_comparison(*pair) for pair in self._choice.judged(index, names))
+        return (name_comparison(*pair) for pair in self._choice.list_pairs_to_judge(index, names))
 
     def side(self, index: int, name: str) -> Candidate:
         """Return one side of a comparison."""
@@ -106,7 +106,7 @@ class RolloutComparisons(Comparisons):
 
     def tasks(self, index: int, names: Sequence[str]) -> Iterator[str]:
         """Yield the comparisons of one scenario."""
-        for a, b in parted_responses(self._played.choice, index, names):
+        for a, b in list_parted_responses(self._played.choice, index, names):
             both = zip(self._played.of(index, a), self._played.of(index, b), strict=True)
             for number, (one, other) in enumerate(both):
                 if one is not None and other is not None:
@@ -114,4 +114,4 @@ class RolloutComparisons(Comparisons):
 
     def side(self, index: int, name: str) -> Candidate:
         """Return one side of a comparison."""
-        return self._played.named(index, name)
+        return self._played.find_rollout(index, name)

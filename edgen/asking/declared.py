@@ -30,10 +30,10 @@ from edgen.core.digest import fingerprint
 from edgen.core.errors import RunError
 from edgen.core.forms import Form
 from edgen.core.values import Address, Rejection, Reply, Request, Status, Turn
-from edgen.planning.allowed_files import unlimited
+from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Question, ask
-from edgen.protocols.labelled_units import said_digest
+from edgen.protocols.labelled_units import digest_said
 from edgen.protocols.task import Spent, Task
 from edgen.providers import Backend
 from edgen.runtime.control import Control
@@ -118,7 +118,7 @@ class DeclaredAsker(UnitAsker):
 
         def record(answer: Answer, spent: Spent) -> Kept:
             raw = msgspec.Raw(msgspec.json.encode(answer))
-            return Kept(answer=raw, said=said_digest(unit.turns, None), simulated=spent.simulated)
+            return Kept(answer=raw, said=digest_said(unit.turns, None), simulated=spent.simulated)
 
         return self.work(index, self.ask(unit), record)
 
@@ -130,7 +130,7 @@ class DeclaredAsker(UnitAsker):
                 if status is not Status.ACCEPTED or data is None:
                     continue
                 kept, unit = msgspec.json.decode(data, type=Kept), self.unit(index, task)
-                if kept.said == said_digest(unit.turns, None):
+                if kept.said == digest_said(unit.turns, None):
                     place = {} if unit.place is None else {"turn": unit.place}
                     line = {"id": self.candidate(index, read_task(task)[0]).id, **place}
                     line |= msgspec.json.decode(kept.answer)
@@ -160,7 +160,9 @@ class DeclaredStart(Start[DeclaredAsker]):
 
     def prompt(self) -> Prompt:
         """Read the template."""
-        return load_prompt(unlimited().require("prompts", self._named, "--prompt"), self._kind.variables)
+        return load_prompt(
+            make_unlimited_reach().require("prompts", self._named, "--prompt"), self._kind.variables
+        )
 
     def asker(self, job: Job, backend: Backend, prompt: Prompt) -> DeclaredAsker:
         """Return the asker."""

@@ -9,9 +9,9 @@ from msgspec import UNSET
 from edgen.config import Job
 from edgen.core.errors import Problem, RunError, TemplateError
 from edgen.core.pair import Compare
-from edgen.planning.allowed_files import Reach, unlimited
+from edgen.planning.allowed_files import Reach, make_unlimited_reach
 from edgen.planning.load import load_template
-from edgen.preferences.comparisons import GUARDED_TEMPLATE, published_before
+from edgen.preferences.comparisons import GUARDED_TEMPLATE, find_published_template
 from edgen.prompting import Prompt
 from edgen.protocols.oracle import ORACLE, usual_template
 from edgen.runtime.control import Control
@@ -34,7 +34,7 @@ class JudgeTemplate:
         run's pairs by a judge stay what they are: nothing is asked anew without a request."""
         if policies:
             return "conversation"
-        if (before := self._compared_before()) is not None:
+        if (before := self._find_earlier_compare()) is not None:
             return before
         if self._named is not None or self._of_job is not None:
             with contextlib.suppress(TemplateError):
@@ -43,7 +43,7 @@ class JudgeTemplate:
             return "conversation"
         return "response"
 
-    def _compared_before(self) -> Compare | None:
+    def _find_earlier_compare(self) -> Compare | None:
         """Return what the run's labels by a judge rest on, if it has any."""
         with contextlib.suppress(RunError):
             for pair in read_pairs(self._run) if self._run.pairs.exists() else ():
@@ -65,7 +65,7 @@ class JudgeTemplate:
                     f"published one for pairs.compare: {compare}",
                 )
                 raise TemplateError(error.source, error.summary, (*error.problems, hint)) from None
-        before = published_before(self._run, compare)
+        before = find_published_template(self._run, compare)
         if before is not None:
             control.note(
                 f"this run was judged with the published template {before}, which is used again; --prompt "
@@ -77,6 +77,8 @@ class JudgeTemplate:
     def _load(self, compare: Compare) -> Prompt:
         """Load the named template, or the job's."""
         named, reach = (
-            (self._named, unlimited()) if self._named is not None else (self._of_job or "", self._reach)
+            (self._named, make_unlimited_reach())
+            if self._named is not None
+            else (self._of_job or "", self._reach)
         )
         return load_template(ORACLE.template(named, compare, self._space), reach, self._space)

@@ -91,7 +91,7 @@ def count_needs(
     return Needs(stored, missing, CallsNeeded(expected, most))
 
 
-def unanswered(units: Iterable[tuple[int, Any]], ledger: Path) -> Iterator[tuple[int, Any]]:
+def find_unanswered(units: Iterable[tuple[int, Any]], ledger: Path) -> Iterator[tuple[int, Any]]:
     """Yield the units, which come by scenario, that have no answer in the ledger; failed ones have none."""
     return ((index, task) for index, task, answered in _look_up(units, ledger) if not answered)
 

@@ -36,7 +36,7 @@ class AskerFolder:
         if self.run is not None:
             self.run.note_judge(asker.id, asker.facts, self.folder)
 
-    def used_elsewhere(self, own: Sequence[Path]) -> Iterable[Charged]:
+    def find_use_elsewhere(self, own: Sequence[Path]) -> Iterable[Charged]:
         """Return what other ledgers have used of the same budget."""
         return () if self.run is None else used_elsewhere(self.run, *own)
 

@@ -18,7 +18,13 @@ from edgen.core.pair import Candidate, read_candidate_name
 from edgen.core.values import Conversation, Role
 from edgen.planning.plan import Plan
 from edgen.preferences.choice import PairChoice
-from edgen.preferences.rollouts import PartingTurn, PlayedOn, digest_given, parted_responses, read_rollout
+from edgen.preferences.rollouts import (
+    PartingTurn,
+    PlayedOn,
+    digest_given,
+    list_parted_responses,
+    read_rollout,
+)
 from edgen.protocols.stage import Stage, play_on
 from edgen.protocols.task import Spent, Task
 
@@ -49,7 +55,7 @@ class Rollouts(RunAsker):
     def _responses(self) -> Iterator[tuple[int, list[PartingTurn]]]:
         """Yield the responses of each scenario that are played on from."""
         for index, names in self.reader.scenarios():
-            both = parted_responses(self._choice, index, names) if len(names) > 1 else ()
+            both = list_parted_responses(self._choice, index, names) if len(names) > 1 else ()
             found = {one for pair in both for one in pair if read_candidate_name(one.name)[0] == self.part}
             if found:
                 yield index, sorted(found)
@@ -68,7 +74,7 @@ class Rollouts(RunAsker):
         response, _ = read_rollout(task)
         candidate, stage = self.reader.candidate(index, response.name), self._stage(index)
         closing = int(stage.settings.closing is not None)
-        if _ended_by(candidate, response) is not None:
+        if _find_ender(candidate, response) is not None:
             return closing, closing
         turns, most = len(candidate.turns) - response.turns, stage.settings.max_turns - response.turns
         return turns + closing, most + closing
@@ -88,7 +94,7 @@ class Rollouts(RunAsker):
         response, _ = read_rollout(name)
         candidate = self.reader.candidate(index, response.name)
         given = candidate.turns[: response.turns]
-        protocol = play_on(self._stage(index), name, given, _ended_by(candidate, response))
+        protocol = play_on(self._stage(index), name, given, _find_ender(candidate, response))
 
         def record(result: Conversation, spent: Spent) -> PlayedOn:
             return PlayedOn(
@@ -102,7 +108,7 @@ class Rollouts(RunAsker):
         return self.work(index, protocol, record)
 
 
-def _ended_by(candidate: Candidate, response: PartingTurn) -> Role | None:
+def _find_ender(candidate: Candidate, response: PartingTurn) -> Role | None:
     """Return who ended the conversation with the response itself; None where it goes on."""
     last = len(candidate.turns) == response.turns
     ended = last and candidate.ended_by == candidate.turns[-1].role

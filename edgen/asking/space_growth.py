@@ -18,7 +18,7 @@ from edgen.core.version import __version__
 from edgen.execution.rollout import advice
 from edgen.execution.scheduler import ProgressCounts
 from edgen.execution.session import RunSession
-from edgen.planning.allowed_files import unlimited
+from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.space_growth import VARIABLES, Expanded, expansion
 from edgen.protocols.task import Spent, Task
@@ -85,7 +85,7 @@ class GrowthAsker(FileAsker):
             self.simulated = spent.simulated
             return result
 
-        return self.work(index, self._watched(), record)
+        return self.work(index, self._watch_expansion(), record)
 
     def check(self, session: RunSession) -> None:
         """Raise ProviderError where a request got no answer."""
@@ -96,7 +96,7 @@ class GrowthAsker(FileAsker):
                 f"{advice(self._failure)} All answers are stored; run the same command again to resume."
             )
 
-    def _watched(self) -> Generator[Request, Reply, Expanded]:
+    def _watch_expansion(self) -> Generator[Request, Reply, Expanded]:
         asking = expansion(
             self.space, self.dimension, self.wanted, self.prompt, self.job.seed, tell=self._count_values
         )
@@ -153,7 +153,7 @@ def load_growth_prompt(name: str) -> Prompt:
 
     Raises TemplateError, also for a template that does not show the present values.
     """
-    path = unlimited().require("prompts", name, "prompt")
+    path = make_unlimited_reach().require("prompts", name, "prompt")
     prompt = load_prompt(path, VARIABLES, expects="values")
     if "values" not in prompt.variables_used:
         raise TemplateError(

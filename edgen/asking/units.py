@@ -98,7 +98,7 @@ def choose_conversations(
     return chosen
 
 
-def grown_sample(before: Mapping[str, Any] | None, sample: int | None) -> int | None:
+def grow_sample(before: Mapping[str, Any] | None, sample: int | None) -> int | None:
     """Return the sample of an asker that was at work before: it only grows, since what was asked stays."""
     if before is None or sample is None:
         return sample

@@ -45,7 +45,7 @@ async def ask(work: Sequence[AtWork[Asker]], place: AskerFolder, control: Contro
                 answering.backends,
                 ledger,
                 roles=asker.roles,
-                elsewhere=() if parts else place.used_elsewhere(paths),
+                elsewhere=() if parts else place.find_use_elsewhere(paths),
                 scheduler=answering.scheduler,
                 shared=shared,
             )

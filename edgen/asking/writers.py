@@ -19,7 +19,7 @@ from edgen.config import Job
 from edgen.core.digest import fingerprint
 from edgen.core.values import Address, Status, Turn
 from edgen.prompting import Prompt
-from edgen.protocols.labelled_units import said_digest
+from edgen.protocols.labelled_units import digest_said
 from edgen.protocols.task import Spent, Task
 from edgen.protocols.writing import Kind, Written, write_texts
 from edgen.providers import Backend
@@ -119,7 +119,7 @@ class WriterAsker(UnitAsker):
         protocol = write_texts(turns, wanted.kind, wanted.count, address, self.prompt, self.rules, ROLE)
 
         def record(result: Written, spent: Spent) -> TurnTexts:
-            said = said_digest(turns, place)
+            said = digest_said(turns, place)
             return TurnTexts(texts=result.texts, said=said, dropped=result.dropped, simulated=spent.simulated)
 
         return self.work(index, protocol, record)
@@ -135,7 +135,7 @@ def write_candidates(
 
     def lines() -> Iterator[bytes]:
         nonlocal texts, short
-        for line, of_turn in _written(reader, ledger, wanted, writer):
+        for line, of_turn in _list_written_lines(reader, ledger, wanted, writer):
             texts += len(line.texts)
             short += len(line.texts) < wanted.count
             dropped.update(of_turn.dropped)
@@ -145,7 +145,7 @@ def write_candidates(
     return WriterTotals(turns=turns, texts=texts, short=short, dropped=dict(sorted(dropped.items())))
 
 
-def _written(
+def _list_written_lines(
     reader: RunReader, ledger: Path, wanted: Wanted, writer: str
 ) -> Iterator[tuple[WrittenLine, TurnTexts]]:
     with LedgerReader(ledger) as view:
@@ -160,7 +160,7 @@ def _written(
                 turns = candidate.turns
                 for place in wanted.places(turns):
                     kept = found.get(name_task(name, place))
-                    if kept is not None and kept.said == said_digest(turns, place):
+                    if kept is not None and kept.said == digest_said(turns, place):
                         yield (
                             WrittenLine(
                                 id=candidate.id,

@@ -34,13 +34,13 @@ def _offer(find: Find) -> Callable[[Context, str], list[str]]:
     return complete
 
 
-def _named(kind: Any) -> Callable[[Context, str], list[str]]:
+def _offer_files(kind: Any) -> Callable[[Context, str], list[str]]:
     """Offer the files of a kind: shipped names, and files here or in the folder that the word begins with."""
 
     def find(_ctx: Any, incomplete: str) -> Iterator[str]:
-        from edgen.api.listing import known_files, own_files
+        from edgen.api.listing import find_known_files, own_files
 
-        yield from known_files(kind)
+        yield from find_known_files(kind)
         if "/" in incomplete:
             yield from own_files(kind, (incomplete.rpartition("/")[0] or "/",))
 
@@ -59,9 +59,9 @@ def _plugins(kind: Any) -> Callable[[Context, str], list[str]]:
 
 
 def _find_templates(_ctx: Any, incomplete: str) -> Iterator[str]:
-    from edgen.core.resources import shipped
+    from edgen.core.resources import list_shipped
 
-    yield from shipped("prompts")
+    yield from list_shipped("prompts")
     folder = incomplete.rpartition("/")[0]
     for path in (Path(folder or "."), *(() if folder else (Path("prompts"),))):
         yield from (_as_path(each) for each in _entries(path) if each.suffix == ".j2")
@@ -117,10 +117,10 @@ def _as_path(path: Path) -> str:
     return str(path) if "/" in str(path) else f"./{path}"
 
 
-jobs = _named("jobs")
-spaces = _named("spaces")
-label_sets = _named("label-sets")
-machines = _named("machines")
+jobs = _offer_files("jobs")
+spaces = _offer_files("spaces")
+label_sets = _offer_files("label-sets")
+machines = _offer_files("machines")
 formats = _plugins("formats")
 measures = _plugins("measures")
 templates = _offer(_find_templates)

@@ -30,7 +30,7 @@ def with_declared(function: Callable[..., Any]) -> Callable[..., Any]:
         if name in structs:
             parameters |= {one.name: one for one in _parameters(structs[name])}
         else:
-            parameters[name] = _declared(parameter.replace(kind=_KEYWORD, annotation=hints[name]))
+            parameters[name] = _convert_parameter(parameter.replace(kind=_KEYWORD, annotation=hints[name]))
     repeated = {name for name, one in parameters.items() if one.default == ()}
     parameters |= {name: parameters[name].replace(default=None) for name in repeated}
 
@@ -61,14 +61,14 @@ def _parameters(kind: type[msgspec.Struct]) -> tuple[inspect.Parameter, ...]:
         inspect.Parameter(one.name, _KEYWORD, default=one.default, annotation=hints[one.name])
         for one in fields
     )
-    return tuple(made for one in every if (made := _declared(one)) is not one)
+    return tuple(made for one in every if (made := _convert_parameter(one)) is not one)
 
 
-def _declared(parameter: inspect.Parameter) -> inspect.Parameter:
+def _convert_parameter(parameter: inspect.Parameter) -> inspect.Parameter:
     """Return the parameter of an option that its annotation declares; itself if it declares none."""
     for meta in getattr(parameter.annotation, "__metadata__", ()):
         if isinstance(meta, msgspec.Meta) and meta.extra is not None:
-            taken = _taken(get_args(parameter.annotation)[0])
+            taken = _convert_type(get_args(parameter.annotation)[0])
             made = _as_option(parameter.name, taken, meta.description, meta.extra)
             return parameter.replace(annotation=Annotated[taken, made])
     return parameter
@@ -89,10 +89,10 @@ def _as_option(name: str, taken: Any, help_: str | None, extra: dict[str, Any]) 
     )
 
 
-def _taken(kind: Any) -> Any:
+def _convert_type(kind: Any) -> Any:
     """Return a field's type in the form that typer takes: lists for tuples, one type of several."""
     if get_origin(kind) in (Union, types.UnionType):
         several = [one for one in get_args(kind) if one is not type(None)]
         lists = [one for one in several if get_origin(one) in _LISTS]
-        return _taken((lists or several)[-1]) | None
+        return _convert_type((lists or several)[-1]) | None
     return list[get_args(kind)[0]] | None if get_origin(kind) in _LISTS else kind  # type: ignore[misc]

@@ -65,7 +65,7 @@ def run_guarded(run: Callable[[], object]) -> int:
             with warnings.catch_warnings():
                 end = _run_to_end(run)
         except (KeyboardInterrupt, Interruption):  # while something else ended it
-            end = _interrupted()
+            end = _end_interrupted()
         with _ignore_signals():
             _say_how_it_ended(end)
     finally:
@@ -83,14 +83,14 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
         run()
     except SystemExit as end:
         if end.code == 128 + signal.SIGINT:  # typer's, for a signal that came before the command ran
-            return _interrupted()
+            return _end_interrupted()
         if (fault := find_fault(end)) is not None:  # no plugin ends edgen
             return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
         return CommandEnd(end.code if isinstance(end.code, int) else int(end.code is not None), exit=end)
     except EdgenError as error:
         return CommandEnd(error.exit_code, str(error), reason=error.reason)
     except (KeyboardInterrupt, Interruption):
-        return _interrupted()
+        return _end_interrupted()
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             text = "this system lets a process open too few files; raise the limit (ulimit -n 256)."
@@ -110,7 +110,7 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
         if type(error).__name__ != "CancelledError":
             raise
         # asyncio forgets a signal that comes between its handler and its first step, and lets this through.
-        return _interrupted()
+        return _end_interrupted()
     return CommandEnd(0)
 
 
@@ -119,7 +119,7 @@ def find_signal() -> int:
     return _came[0] if _came else signal.SIGINT
 
 
-def _interrupted() -> CommandEnd:
+def _end_interrupted() -> CommandEnd:
     """Return the end by the signal that came. The traceback still holds what the signal left half made, so
     this is before any of it is taken apart."""
     _silence_half_made()

@@ -64,11 +64,11 @@ def command(
 
 def _names() -> dict[str, list[str]]:
     """Return the names of each kind."""
-    from edgen.api.listing import FILE_KINDS, PLUGIN_KINDS, known_files, plugin_names
-    from edgen.core.resources import shipped
+    from edgen.api.listing import FILE_KINDS, PLUGIN_KINDS, find_known_files, plugin_names
+    from edgen.core.resources import list_shipped
 
-    names = {"prompts": shipped("prompts")}
-    names |= {kind: [*known_files(kind)] for kind in FILE_KINDS}
+    names = {"prompts": list_shipped("prompts")}
+    names |= {kind: [*find_known_files(kind)] for kind in FILE_KINDS}
     return names | {kind: plugin_names(kind) for kind in PLUGIN_KINDS}
 
 
@@ -137,7 +137,7 @@ def _print_plugins(*, json: bool) -> None:
         {key: getattr(plugin, key) for key in keys} | {"error": problem, "note": notes.get(plugin)}
         for plugin, problem in found
     ]
-    skipped = registry.skipped_plugins()
+    skipped = registry.find_skipped_plugins()
     left_out = [
         {key: getattr(plugin, key) for key in keys} | {"folder": str(folder)} for plugin, folder in skipped
     ]

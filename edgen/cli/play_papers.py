@@ -31,7 +31,7 @@ class Papers:
         """Show the texts and questions before a conversation. Raises Left if the person does not agree."""
         from edgen.cli.playing import Left
 
-        answered = self._answered()
+        answered = self._read_answers()
         while (paper := paper_before(self._config, answered)) is not None:
             if paper.request is None:
                 if not self._screen.agrees(paper.text):
@@ -47,7 +47,7 @@ class Papers:
         """Ask what is asked after a conversation. Raises Left."""
         self.keep()
         game = f"{self._game.plan.job.conversations - 1}"
-        if (paper := paper_after(self._config, self._answered(), game)) is not None:
+        if (paper := paper_after(self._config, self._read_answers(), game)) is not None:
             self._pending.append((paper, self._ask(paper), time.time()))
             self.keep()
 
@@ -67,7 +67,7 @@ class Papers:
         text = self._screen.answer(paper.request, title="Some questions")
         return msgspec.json.decode(text)
 
-    def _answered(self) -> dict[str, UnitAnswer]:
+    def _read_answers(self) -> dict[str, UnitAnswer]:
         if not has_people(self._game.folder):
             return {}
         with People(self._game.folder) as people:

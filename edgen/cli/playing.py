@@ -161,7 +161,7 @@ class Screen:
         while True:
             given, closing = self._fill(fields, pending.view)
             if closing:
-                given = _closed(fields, given, pending.view.closing)
+                given = _add_closing(fields, given, pending.view.closing)
             try:
                 text = write_answer(fields, given)
             except UsageError as problem:
@@ -183,7 +183,7 @@ class Screen:
             elif said == END:
                 self.note("You cannot end this conversation; it ends by its own rules.", "yellow")
                 return self._fill(fields, view)
-            values = _chosen(field, said)
+            values = _read_choice(field, said)
             if values is None and field.name in own:
                 given[own[field.name].name] = [said]
             else:
@@ -256,7 +256,7 @@ class Screen:
         self._shown = len(view.turns) + 1
 
 
-def _closed(fields: Sequence[Field], given: dict[str, list[str]], closing: str) -> dict[str, list[str]]:
+def _add_closing(fields: Sequence[Field], given: dict[str, list[str]], closing: str) -> dict[str, list[str]]:
     """Return an answer whose text closes the conversation."""
     text = next((field.name for field in fields if field.kind == "text"), None)
     if text is None:
@@ -264,7 +264,7 @@ def _closed(fields: Sequence[Field], given: dict[str, list[str]], closing: str) 
     return given | {text: [f"{(given.get(text) or [''])[0]} {closing}".strip()]}
 
 
-def _chosen(field: Field, said: str) -> list[str] | None:
+def _read_choice(field: Field, said: str) -> list[str] | None:
     """Return the values that typed numbers name; None if they name none."""
     if field.kind not in ("choice", "several"):
         return None

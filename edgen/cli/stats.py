@@ -78,14 +78,14 @@ def command(
     """
     from edgen.api.stats import choose_measures, estimate_judge, measure, split_names
     from edgen.cli.control import make_control
-    from edgen.evaluation.measure_files import chosen_with, load_measures, load_run_measures
+    from edgen.evaluation.measure_files import add_own_measures, load_measures, load_run_measures
     from edgen.evaluation.measuring import json_of, render
     from edgen.runtime.options import WorkOptions
 
     loaded = load_measures(own)
     control = make_control(WorkOptions(trust_host=trust_host), trust_code=trust_code)
     load_run_measures(paths, control, None if only is None else split_names(only))
-    chosen = choose_measures(chosen_with(only, loaded))
+    chosen = choose_measures(add_own_measures(only, loaded))
     if dry_run:
         needs = estimate_judge(
             paths, control, only=chosen, judge=adherence, prompt=prompt, overrides=overrides

@@ -88,7 +88,7 @@ def _serve(
             "each to one person, and stop the server when nobody answers."
         )
 
-    def opened(link: str) -> None:
+    def announce(link: str) -> None:
         base = link.partition("/enter")[0]
         links = {name: f"{base}/enter?key={key}" for name, key in keys.items()}
         lines = [f"edgen shows {', '.join(map(str, places))} at {link}"]
@@ -101,7 +101,7 @@ def _serve(
 
             webbrowser.open(link)
 
-    serve(places, port, opened, (signal.SIGINT, *ending_signals()), host)
+    serve(places, port, announce, (signal.SIGINT, *ending_signals()), host)
 
 
 def _export(paths: list[Path], folder: Path, *, json: bool) -> None:

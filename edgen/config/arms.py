@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from edgen.config.backends import BackendConfig
-from edgen.config.conversion import KEYS, check_values, find_list_price, known_keys
-from edgen.config.job import KNOBS, Job, find_protocol, resolved_values
+from edgen.config.conversion import KEYS, check_values, find_list_price, list_known_keys
+from edgen.config.job import KNOBS, Job, find_protocol, resolve_values
 from edgen.core.errors import JobError, Problem
 from edgen.core.yaml_values import nearest
 
@@ -22,7 +22,7 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
     itself is the only one, "". Raises JobError as `load_job` does."""
     if not job.arms:
         return {"": job}
-    plain = msgspec.json.decode(msgspec.json.encode(resolved_values(job)))
+    plain = msgspec.json.decode(msgspec.json.encode(resolve_values(job)))
     for name, backend in job.backends.items():
         if backend.price == find_list_price(backend):  # an arm's model has its own price
             plain["backends"][name]["price"] = None
@@ -36,11 +36,11 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
             if key not in KEYS and find_protocol(key) is None
         ]:
             raise JobError.of(source, unknown)
-        if refused := _refused(job, changes):
+        if refused := _find_refused(job, changes):
             raise JobError.of(where, [Problem(f"$.arms.{name}.{refused[0]}", refused[1])])
         try:
             jobs[name] = check_values(
-                {**_laid_over(_inherit(plain, changes), changes), "name": f"{job.name}.{name}"}, where
+                {**_merge(_inherit(plain, changes), changes), "name": f"{job.name}.{name}"}, where
             )
         except JobError as error:
             own = [Problem(f"$.arms.{name}{p.path.removeprefix('$')}", p.message) for p in error.problems]
@@ -48,7 +48,7 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
     return jobs
 
 
-def _refused(job: Job, changes: dict[str, Any]) -> tuple[str, str] | None:
+def _find_refused(job: Job, changes: dict[str, Any]) -> tuple[str, str] | None:
     """Return the first change that an arm may not make, with the reason; None if all are allowed."""
     if shared := sorted(set(changes) & set(NOT_IN_ARMS)):
         return shared[0], "an arm cannot change this: all arms share it"
@@ -64,7 +64,9 @@ def _unknown(key: str) -> str:
     """Describe an unknown key of an arm."""
     if any(key in BackendConfig.variant(name).__struct_fields__ for name in BackendConfig.variants()):
         return f"unknown key; it is a backend's: `backends: {{default: {{{key}: …}}}}`"
-    return f"unknown key{nearest(str(key), [known for known in known_keys() if known not in NOT_IN_ARMS])}"
+    return (
+        f"unknown key{nearest(str(key), [known for known in list_known_keys() if known not in NOT_IN_ARMS])}"
+    )
 
 
 def _inherit(plain: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +76,7 @@ def _inherit(plain: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in plain.items() if key not in ("prompt", "branch")}
 
 
-def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """Merge `above` over `below`, mapping by mapping; a backend of another type starts afresh."""
     result = dict(below)
     for key, value in above.items():
@@ -84,7 +86,7 @@ def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
             and isinstance(under, dict)
             and value.get("type", under.get("type")) == under.get("type")
         ):
-            result[key] = _laid_over(under, value)
+            result[key] = _merge(under, value)
         else:
             result[key] = value
     if "base_url" in above:  # of one or several servers, in place of those below

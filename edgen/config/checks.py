@@ -30,7 +30,7 @@ from edgen.core.errors import JobError, Problem
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.registry import find
 from edgen.core.values import ROLES, Role
-from edgen.core.yaml_values import shortened
+from edgen.core.yaml_values import shorten_word
 
 # Request fields that allow longer or several answers unknown to the budget.
 _ROOM_KEYS = {
@@ -113,7 +113,7 @@ def _label_problems(job: Job) -> Iterator[Problem]:
     message = "a layer's name has letters, digits, '_' and '-', begins with a letter or a digit, and has at most 60 characters"
     for name, asked in job.labels.items():
         if not _LAYER.fullmatch(name):
-            yield Problem(f"$.labels.{shortened(name)}", message)
+            yield Problem(f"$.labels.{shorten_word(name)}", message)
         if isinstance(asked.set, LabelSet):
             yield from set_problems(asked.set, f"$.labels.{name}.set")
         if asked.together and asked.unit == "conversation":

@@ -11,7 +11,7 @@ from edgen.config.checks import check
 from edgen.config.job import Job, conversation_protocols, find_protocol
 from edgen.core.errors import JobError, Problem
 from edgen.core.registry import PluginError, find, names
-from edgen.core.yaml_values import convert, nearest, shortened
+from edgen.core.yaml_values import convert, nearest, shorten_word
 
 KEYS = tuple(key for key in Job.__struct_fields__ if key not in ("protocol_settings", "speakers"))
 
@@ -30,7 +30,9 @@ def convert_values(value: dict[str, Any], source: str) -> Job:
     for key in [key for key in value if key not in KEYS]:
         protocol = find_protocol(str(key))
         if protocol is None:
-            found.append(Problem(f"$.{shortened(str(key))}", f"unknown key{nearest(str(key), known_keys())}"))
+            found.append(
+                Problem(f"$.{shorten_word(str(key))}", f"unknown key{nearest(str(key), list_known_keys())}")
+            )
         else:
             settings[key] = convert(value[key], protocol.Config, f"$.{key}", found)
     plain = {key: given for key, given in value.items() if key in KEYS}
@@ -46,7 +48,7 @@ def convert_values(value: dict[str, Any], source: str) -> Job:
     return converted
 
 
-def known_keys() -> list[str]:
+def list_known_keys() -> list[str]:
     """Return the keys that a job can have."""
     return [*KEYS, *conversation_protocols()]
 
@@ -58,7 +60,7 @@ def _unusable_protocol(name: str) -> str:
             find("protocol", name)
         except PluginError as error:
             return str(error)
-    return f"unknown protocol {shortened(repr(name))}{nearest(name, conversation_protocols())}"
+    return f"unknown protocol {shorten_word(repr(name))}{nearest(name, conversation_protocols())}"
 
 
 def _with_list_prices(job: Job) -> Job:

@@ -337,7 +337,7 @@ KNOBS = (
 )  # fmt: skip
 
 
-def resolved_values(job: Job) -> dict[str, Any]:
+def resolve_values(job: Job) -> dict[str, Any]:
     """Return the job as plain values, with every default."""
     plain: dict[str, Any] = msgspec.to_builtins(job)
     del plain["resolved"]
@@ -348,7 +348,7 @@ def resolved_values(job: Job) -> dict[str, Any]:
 
 def shaping_values(job: Job) -> dict[str, Any]:
     """Return the part of the job that shapes answers, as plain values."""
-    plain = {key: value for key, value in resolved_values(job).items() if key not in KNOBS}
+    plain = {key: value for key, value in resolve_values(job).items() if key not in KNOBS}
     # Settings that a protocol does not use shape nothing.
     for name in job.protocol_settings:
         if name != job.protocol:

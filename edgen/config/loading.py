@@ -19,7 +19,7 @@ from edgen.config.conversion import check_values, convert_values
 from edgen.config.job import Job
 from edgen.core.errors import DamagedError, FileError, JobError, Problem, UsageError
 from edgen.core.kept_files import find_damage, has_digest
-from edgen.core.resources import shipped
+from edgen.core.resources import list_shipped
 from edgen.core.yaml_values import read_text, read_yaml, suggest_file
 
 _INPUTS = ("job.yaml", "arms/numbers.json")  # of a run, besides the files in inputs/
@@ -33,7 +33,7 @@ def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
     """Return the job in the file at `path`, with `key.path=value` overrides applied. Raises JobError with
     every problem found, UsageError for an invalid override. Raises DamagedError if the job is a run's own
     copy and the run's inputs are not as edgen wrote them."""
-    return _located(parse_job(_read_file(path), str(path), overrides), path)
+    return _locate_files(parse_job(_read_file(path), str(path), overrides), path)
 
 
 def load_kept_job(path: Path) -> Job:
@@ -42,7 +42,7 @@ def load_kept_job(path: Path) -> Job:
     value = _read_file(path)
     if not has_digest(path):
         return load_job(path)
-    return _located(convert_values(value, str(path)), path)
+    return _locate_files(convert_values(value, str(path)), path)
 
 
 def _read_file(path: Path) -> Any:
@@ -57,7 +57,7 @@ def _read_file(path: Path) -> Any:
     return read_yaml(read_text(path, JobError), source, JobError)
 
 
-def _located(job: Job, path: Path) -> Job:
+def _locate_files(job: Job, path: Path) -> Job:
     """Return the job of the file at `path` with the files of its backends, of its arms' backends and of its
     budget named from anywhere."""
     folder = path.parent
@@ -79,7 +79,7 @@ def _located(job: Job, path: Path) -> Job:
 
 def _instead_of(path: Path) -> str:
     """Suggest what to do about a missing job file."""
-    if (shipped_job := path.name.removesuffix(".yaml")) in shipped("jobs"):
+    if (shipped_job := path.name.removesuffix(".yaml")) in list_shipped("jobs"):
         return (
             f" `edgen init my-project --job {shipped_job}` makes a folder with a copy of the shipped job of this name; "
             "then: edgen generate my-project/job.yaml"

@@ -157,11 +157,11 @@ def write_answer(fields: Sequence[Field], given: Mapping[str, Sequence[str]]) ->
     sentence for the person, for an answer that does not fit.
     """
     if [field.name for field in fields] == [""]:
-        said = _said(given, "")
+        said = _read_visible_text(given, "")
         if not said:
             raise UsageError("Write an answer first.")
         return _short_enough(said, _LONGEST)
-    own = {field.own for field in fields if field.own and _said(given, field.name)}
+    own = {field.own for field in fields if field.own and _read_visible_text(given, field.name)}
     answer: dict[str, Any] = {}
     for field in fields:
         if field.own in own or not (field.own or field.name in own):
@@ -170,7 +170,7 @@ def write_answer(fields: Sequence[Field], given: Mapping[str, Sequence[str]]) ->
     return msgspec.json.encode(answer).decode()
 
 
-def _said(given: Mapping[str, Sequence[str]], name: str) -> str:
+def _read_visible_text(given: Mapping[str, Sequence[str]], name: str) -> str:
     """Return what is said in a field, without spaces around it; empty if nothing of it can be seen."""
     said = (given.get(name) or [""])[0].strip()
     return said if any(unicodedata.category(char) not in _UNSEEN for char in said) else ""
@@ -185,7 +185,7 @@ def _short_enough(text: str, most: int, label: str = "") -> str:
 
 
 def _read(field: Field, said: Sequence[str]) -> Any:
-    text = _said({field.name: said}, field.name)
+    text = _read_visible_text({field.name: said}, field.name)
     label = field.label.removesuffix("?")
     if field.kind == "text":
         if len(text) < field.least:

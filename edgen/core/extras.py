@@ -104,7 +104,7 @@ def require_versions(extra: str, installation: Installation | None = None) -> No
     wrong = []
     for requirement in _packages(extra, requirements) if requirements else ():
         name, bounds = _read_requirement(requirement)
-        installed = _installed_version(name)
+        installed = _find_installed_version(name)
         if installed is not None and not all(_is_within(installed, *bound) for bound in bounds):
             wrong.append(f"{name} {installed} is installed, and edgen needs {requirement}")
     if wrong:
@@ -133,7 +133,7 @@ def install_command(extra: str, installation: Installation | None = None) -> str
     if it.checkout is None:
         packages = " ".join(f"'{name}'" for name in _packages(extra, it.requirements))
         return f"{install} {packages}"
-    place = shown_path(it.checkout)
+    place = shorten_path(it.checkout)
     if not it.has_pip and Path(it.python).is_relative_to(it.checkout / ".venv"):
         project = "" if place == "." else f"--project {shlex.quote(place)} "
         return f"uv sync {project}--no-dev --inexact --extra {extra}"
@@ -142,7 +142,7 @@ def install_command(extra: str, installation: Installation | None = None) -> str
 
 def pip_command(it: Installation) -> str:
     """Return the beginning of a command that installs packages for the running Python."""
-    python = shlex.quote(shown_path(Path(it.python)))
+    python = shlex.quote(shorten_path(Path(it.python)))
     return f"{python} -m pip install" if it.has_pip else f"uv pip install --python {python}"
 
 
@@ -168,7 +168,7 @@ def _read_requirement(requirement: str) -> tuple[str, list[tuple[str, str]]]:
     return name[0] if name else requirement, re.findall(r"(>=|<)\s*([\d.]+)", requirement)
 
 
-def _installed_version(name: str) -> str | None:
+def _find_installed_version(name: str) -> str | None:
     if (folder := _find_metadata(name)) is not None:
         return folder.name.removesuffix(".dist-info").partition("-")[2]
     from importlib import metadata
@@ -192,7 +192,7 @@ def _release(version: str) -> list[int]:
     return numbers
 
 
-def shown_path(path: Path) -> str:
+def shorten_path(path: Path) -> str:
     """Return the path as typed in the current folder."""
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - links stay: an environment's python is one
     try:

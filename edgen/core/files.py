@@ -34,10 +34,10 @@ _PART = re.compile(r"\.(.+)\.[0-9a-f]{16}\.part", re.DOTALL)
 
 def temporary(path: Path) -> Path:
     """Return an unpredictable name next to `path`, for a file that is renamed to it."""
-    return path.with_name(f".{_kept(path)}.{secrets.token_hex(8)}.part")
+    return path.with_name(f".{_shorten_name(path)}.{secrets.token_hex(8)}.part")
 
 
-def _kept(path: Path) -> str:
+def _shorten_name(path: Path) -> str:
     """Return the part of a name that is kept in its temporary name."""
     return os.fsdecode(os.fsencode(path.name)[:_NAME])
 
@@ -52,7 +52,7 @@ def target_name(name: str) -> str | None:
 def remove_leftovers(path: Path) -> None:
     """Remove the temporary files and folders for `path` of killed processes; those of live ones stay. Each
     folder is searched once per process."""
-    for name in _find_leftovers(path.parent).get(_kept(path), ()):
+    for name in _find_leftovers(path.parent).get(_shorten_name(path), ()):
         _remove_dead(path.with_name(name))
 
 

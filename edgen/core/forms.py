@@ -61,7 +61,7 @@ class Form(NamedTuple):
         held = value.get(self.holds) if isinstance(value, dict) else None
         return msgspec.structs.replace(reply, text=held) if isinstance(held, str) else reply
 
-    def added_to(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+    def add_to(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Return the messages with the sentence at the end of the last one, or for a `spoken` form at the end
         of the system message. Small models talk about a sentence that ends the partner's turn."""
         if self.spoken and len(messages) > 1 and messages[0].role == "system":
@@ -119,7 +119,7 @@ def probability() -> Part:
     return one_of([step / 20 for step in range(21)])
 
 
-def listed(part: Part, least: int, most: int) -> Part:
+def list_of(part: Part, least: int, most: int) -> Part:
     """Return the schema of a list of `least` to `most` parts of one kind."""
     return {"type": "array", "items": part, "minItems": least, "maxItems": most}
 
@@ -131,7 +131,7 @@ def parts(**properties: Part) -> Part:
 
 def turns(roles: Sequence[str], least: int, most: int, longest: int) -> Part:
     """Return the schema of a list of turns, each with its role and a text of at most `longest` characters."""
-    return listed(_object({"role": one_of(roles), "text": text(longest)}), least, most)
+    return list_of(_object({"role": one_of(roles), "text": text(longest)}), least, most)
 
 
 def _object(parts: Mapping[str, Part]) -> Part:
@@ -154,7 +154,9 @@ def _describe(part: Part) -> str:
         )
     kind = part.get("type")
     if kind == "object":
-        return ", ".join(f"{_quoted(name)} ({_describe(one)})" for name, one in part["properties"].items())
+        return ", ".join(
+            f"{_encode_value(name)} ({_describe(one)})" for name, one in part["properties"].items()
+        )
     if kind == "array":
         inside = _describe(part["items"])
         return f"a list of objects with {inside}" if "properties" in part["items"] else f"a list of {inside}"
@@ -166,26 +168,28 @@ def _describe(part: Part) -> str:
 def _describe_choice(values: Sequence[str | int | float]) -> str:
     if len(values) > _MOST_NAMED:
         return "one of those" if isinstance(values[0], str) else f"a number from {values[0]} to {values[-1]}"
-    return " or ".join(map(_quoted, values))
+    return " or ".join(map(_encode_value, values))
 
 
-def _quoted(value: str | int | float) -> str:
+def _encode_value(value: str | int | float) -> str:
     return msgspec.json.encode(value).decode()
 
 
 @functools.lru_cache(maxsize=256)
 def without_bounds(schema: bytes, bounds: frozenset[str] = BOUNDS) -> bytes:
     """Return a schema without its bounds on lengths and numbers, or without some of them."""
-    return msgspec.json.encode(_loosened(msgspec.json.decode(schema), bounds))
+    return msgspec.json.encode(_drop_bounds(msgspec.json.decode(schema), bounds))
 
 
-def _loosened(part: Any, bounds: frozenset[str]) -> Any:
+def _drop_bounds(part: Any, bounds: frozenset[str]) -> Any:
     if isinstance(part, list):
-        return [_loosened(one, bounds) for one in part]
+        return [_drop_bounds(one, bounds) for one in part]
     if not isinstance(part, dict):
         return part
-    named = {name: _loosened(one, bounds) for name, one in part.get("properties", {}).items()}
+    named = {name: _drop_bounds(one, bounds) for name, one in part.get("properties", {}).items()}
     rest = {
-        key: _loosened(one, bounds) for key, one in part.items() if key != "properties" and key not in bounds
+        key: _drop_bounds(one, bounds)
+        for key, one in part.items()
+        if key != "properties" and key not in bounds
     }
     return rest | ({"properties": named} if named else {})

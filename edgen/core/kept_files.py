@@ -80,13 +80,13 @@ def read_digests(folder: Path) -> dict[str, KeptDigests]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, RecursionError) as problem:
-        raise _damaged_digests(folder, str(problem)) from None
-    if not all(map(_held, noted.files.values())):
-        raise _damaged_digests(folder, "a file of it has no digest")
+        raise _make_digests_error(folder, str(problem)) from None
+    if not all(map(_list_digests, noted.files.values())):
+        raise _make_digests_error(folder, "a file of it has no digest")
     if not all(map(_is_inside, noted.files)):
-        raise _damaged_digests(folder, "it names files outside of its folder")
+        raise _make_digests_error(folder, "it names files outside of its folder")
     if noted.layout != _LAYOUT or noted.sha256 != _digest_entries(noted.files):
-        raise _damaged_digests(folder, "its content is not what its own digest says")
+        raise _make_digests_error(folder, "its content is not what its own digest says")
     return noted.files
 
 
@@ -268,7 +268,7 @@ def _digest_entries(entries: Mapping[str, KeptDigests]) -> str:
     return hashlib.sha256(msgspec.json.encode(entries, order="deterministic")).hexdigest()
 
 
-def _damaged_digests(folder: Path, what: str) -> DamagedError:
+def _make_digests_error(folder: Path, what: str) -> DamagedError:
     return DamagedError(
         f"{folder / DIGESTS}: this list of digests is damaged ({what}), so nothing says whether the run's files are whole. "
         f"`edgen validate {folder} --restore` writes it again for the run's inputs, which the ledger has; other files have no "
@@ -290,7 +290,7 @@ def _compare(folder: Path, name: str, entry: KeptDigests) -> Damage | None:
         with open_regular(folder / name) as file:
             if _find_held(file, entry) is not None:
                 return None
-            wanted = _held(entry)[0]
+            wanted = _list_digests(entry)[0]
             found = _digest_file(file, wanted.size if entry.grows else None)
     except FileNotFoundError:
         return None if None in entry.digests else Damage(name, "it is missing", missing=True)
@@ -301,14 +301,14 @@ def _compare(folder: Path, name: str, entry: KeptDigests) -> Damage | None:
 
 def _find_held(file: BufferedReader, entry: KeptDigests) -> Digest | None:
     """Return an entry's newest digest that matches an open file; None if none matches."""
-    held = _held(entry)
+    held = _list_digests(entry)
     if not entry.grows:
         found = _digest_file(file, None)
         return found if found in held else None
     return next((digest for digest in held if _digest_file(file, digest.size) == digest), None)
 
 
-def _held(entry: KeptDigests) -> list[Digest]:
+def _list_digests(entry: KeptDigests) -> list[Digest]:
     """Return the digests of an entry, newest first."""
     return [digest for digest in reversed(entry.digests) if digest is not None]
 

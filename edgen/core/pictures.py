@@ -91,10 +91,10 @@ def refuse_pictures(messages: Sequence[Message], reason: str | None) -> None:
 
 def without_pictures(text: str) -> str:
     """Return a text without the marks of pictures, with the words of a prompt for a model that sees none."""
-    return text if _BEGIN not in text else "".join(_worded(part) for part in _split(text))
+    return text if _BEGIN not in text else "".join(_replace_picture(part) for part in _split(text))
 
 
-def _worded(part: str | PromptPicture) -> str:
+def _replace_picture(part: str | PromptPicture) -> str:
     return part if isinstance(part, str) else WORDS
 
 
@@ -119,7 +119,7 @@ def lower_pictures(
     system: dict[int, str] = {}
     for place, message in enumerate(messages):
         if message.role == "system":
-            system[place] = "".join(_numbered(part, moved) for part in _split(message.content))
+            system[place] = "".join(_number_picture(part, moved) for part in _split(message.content))
     found: list[Message | dict[str, Any]] = []
     for place, message in enumerate(messages):
         if place in system:
@@ -127,19 +127,19 @@ def lower_pictures(
             continue
         parts = _split(message.content) if message.role == "user" else [message.content]
         if message.role == "user" and moved:
-            parts, moved = [*_shown(moved), *parts], []
+            parts, moved = [*_label_pictures(moved), *parts], []
         if all(isinstance(part, str) for part in parts):
             found.append(message)
         else:
             content = [text(part) if isinstance(part, str) else picture(part) for part in parts]
             found.append({"role": message.role, "content": content})
     if moved:
-        content = [text(part) if isinstance(part, str) else picture(part) for part in _shown(moved)]
+        content = [text(part) if isinstance(part, str) else picture(part) for part in _label_pictures(moved)]
         found.append({"role": "user", "content": content})
     return found
 
 
-def _numbered(part: str | PromptPicture, moved: list[PromptPicture]) -> str:
+def _number_picture(part: str | PromptPicture, moved: list[PromptPicture]) -> str:
     """Return a part of a system message as text; a picture is noted, and named by its number."""
     if isinstance(part, str):
         return part
@@ -148,7 +148,7 @@ def _numbered(part: str | PromptPicture, moved: list[PromptPicture]) -> str:
     return f"[picture {moved.index(part) + 1}]"
 
 
-def _shown(pictures: Sequence[PromptPicture]) -> list[str | PromptPicture]:
+def _label_pictures(pictures: Sequence[PromptPicture]) -> list[str | PromptPicture]:
     return [part for number, one in enumerate(pictures, 1) for part in (f"[picture {number}]", one)]
 
 

@@ -61,7 +61,7 @@ def find_fault(error: BaseException) -> FaultyPluginError | None:
         if found := [plugin for plugin in foreign if _is_in(module, plugin)]:
             named = [plugin for plugin in found if _home(plugin) == module] or found
             own = [frame for frame, _ in steps if any(_is_in(_module(frame), plugin) for plugin in named)]
-            return FaultyPluginError(_describe(_called(named, own) or named, error, step))
+            return FaultyPluginError(_describe(_find_called(named, own) or named, error, step))
     return None
 
 
@@ -137,7 +137,7 @@ def _is_in(module: str, plugin: Plugin) -> bool:
     return module in (home, package) or module.startswith((f"{home}.", f"{package}."))
 
 
-def _called(plugins: Sequence[Plugin], frames: Sequence[FrameType]) -> list[Plugin]:
+def _find_called(plugins: Sequence[Plugin], frames: Sequence[FrameType]) -> list[Plugin]:
     """Return those of the plugins whose object, or an object of its type, has a method among the frames."""
     callers = [frame.f_locals.get("self") for frame in frames]
     found = []

@@ -88,7 +88,7 @@ def every_plugin() -> list[Plugin]:
     return [plugin for found in _by_name(tuple(sys.path)).values() for plugin in found]
 
 
-def skipped_plugins() -> list[tuple[Plugin, Path]]:
+def find_skipped_plugins() -> list[tuple[Plugin, Path]]:
     """Return the ignored entry points with their folders, which are on the path but hold no installed
     packages."""
     return [(plugin, folder) for folder in split_path(sys.path)[1] for plugin in _scan([folder])]

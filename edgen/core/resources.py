@@ -33,12 +33,12 @@ def folder(name: Folder) -> Path:
     return packaged if packaged.is_dir() else _PACKAGE.parent / name
 
 
-def shipped(name: Folder) -> list[str]:
+def list_shipped(name: Folder) -> list[str]:
     """Return the names that a job may use for files of this folder, sorted."""
-    return sorted(shipped_files(name))
+    return sorted(find_shipped_files(name))
 
 
-def shipped_files(name: Folder) -> dict[str, Path]:
+def find_shipped_files(name: Folder) -> dict[str, Path]:
     """Return the shipped files of this folder, by the names that a job may use; of a folder of files, the
     one that it has to have."""
     suffix, top = _SUFFIX[name], folder(name)

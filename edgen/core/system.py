@@ -118,7 +118,7 @@ def handling(
     """Let a loop call `handler` with the number of each of these signals; restore the earlier handlers
     afterwards."""
     before = {number: signal.getsignal(number) for number in signals}
-    with _held_signals():  # handlers change one by one
+    with _pause_signals():  # handlers change one by one
         for number in before:
             try:
                 loop.add_signal_handler(number, handler, number)
@@ -127,7 +127,7 @@ def handling(
     try:
         yield
     finally:
-        with _held_signals():
+        with _pause_signals():
             for number, old in before.items():
                 with contextlib.suppress(NotImplementedError):
                     loop.remove_signal_handler(number)
@@ -135,7 +135,7 @@ def handling(
 
 
 @contextlib.contextmanager
-def _held_signals() -> Iterator[None]:
+def _pause_signals() -> Iterator[None]:
     release = hold_signals()
     try:
         yield

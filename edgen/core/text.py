@@ -116,10 +116,10 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 def points(value: float | None) -> str:
     """Format a difference of shares as `+4.1` percentage points."""
-    return NONE if value is None else signed_number(value * 100, 1)
+    return NONE if value is None else format_signed(value * 100, 1)
 
 
-def signed_number(value: float | None, digits: int | None = None) -> str:
+def format_signed(value: float | None, digits: int | None = None) -> str:
     """Format `+4.1`, `−4.1`, and zero without a sign."""
     text = number(value, digits)
     return text if value is None or value <= 0 or not text.strip("0.,") else f"+{text}"
@@ -210,16 +210,16 @@ def safe(text: str) -> str:
     characters except the two joiners that scripts and emoji need, separators of lines, lone surrogates. Line
     feeds and tabs stay.
     """
-    return _UNUSUAL.sub(lambda found: _escaped(found.group(), escape_character), text)
+    return _UNUSUAL.sub(lambda found: _escape_hidden(found.group(), escape_character), text)
 
 
 def safe_json(text: str) -> str:
     """Return JSON text of the same value that `safe` would not change: hidden characters become JSON
     escapes."""
-    return _UNUSUAL.sub(lambda found: _escaped(found.group(), _units), text)
+    return _UNUSUAL.sub(lambda found: _escape_hidden(found.group(), _units), text)
 
 
-def _escaped(run: str, escape: Callable[[str], str]) -> str:
+def _escape_hidden(run: str, escape: Callable[[str], str]) -> str:
     if run.isprintable():
         return run
     return "".join(escape(c) if unicodedata.category(c) in _HIDDEN and c not in _JOINERS else c for c in run)

@@ -103,7 +103,7 @@ class _Reader:
     def _value(self, event: Any, depth: int) -> Any:
         self._room(event, depth)
         if isinstance(event, yaml.AliasEvent):
-            return self._copy(event, self._named(event), depth)
+            return self._copy(event, self._resolve_alias(event), depth)
         anchor = event.anchor
         if anchor is not None:
             self._anchors[anchor] = _OPEN
@@ -137,7 +137,7 @@ class _Reader:
         merged: dict[Any, Any] = {}
         while not isinstance(event := self._event(), yaml.MappingEndEvent):
             if _is_merge(event):
-                merged |= self._merged(self._event(), depth)
+                merged |= self._read_merge(self._event(), depth)
                 continue
             key = self._value(event, depth + 1)
             if isinstance(key, bool) and isinstance(event, yaml.ScalarEvent):
@@ -149,7 +149,7 @@ class _Reader:
             own[key] = self._value(self._event(), depth + 1)
         return {**merged, **own} if merged else own
 
-    def _merged(self, event: Any, depth: int) -> dict[Any, Any]:
+    def _read_merge(self, event: Any, depth: int) -> dict[Any, Any]:
         """Return the entries that a merge key takes from one mapping, or from several, with the first taking
         precedence."""
         value = self._value(event, depth + 1)
@@ -161,7 +161,7 @@ class _Reader:
             result |= one
         return result
 
-    def _named(self, event: Any) -> Any:
+    def _resolve_alias(self, event: Any) -> Any:
         if event.anchor not in self._anchors:
             _refuse(event, f"there is nothing with the anchor '&{_short(event.anchor)}' above this alias")
         value = self._anchors[event.anchor]

@@ -88,7 +88,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f" (known: {', '.join(known[:_MOST_LISTED])}{more})"
 
 
-def shortened(text: str) -> str:
+def shorten_word(text: str) -> str:
     """Return the beginning of a very long word from a file, for a message; a short one unchanged."""
     return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
 
@@ -132,7 +132,9 @@ def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
         if not _is(dict, value, path, problems):
             return {}
         return {
-            _key(key, path, problems): convert(child, arguments[1], f"{path}.{shortened(str(key))}", problems)
+            _key(key, path, problems): convert(
+                child, arguments[1], f"{path}.{shorten_word(str(key))}", problems
+            )
             for key, child in value.items()
         }
     return _leaf(value, type_, path, problems)
@@ -175,7 +177,7 @@ def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[P
             continue
         if key not in fields:
             near = nearest(str(key), fields) if len(problems) < _MOST_SUGGESTIONS else ""
-            problems.append(Problem(f"{path}.{shortened(str(key))}", f"unknown key{near}"))
+            problems.append(Problem(f"{path}.{shorten_word(str(key))}", f"unknown key{near}"))
             continue
         built[fields[key].name] = convert(child, fields[key].type, f"{path}.{key}", problems)
     for key, field in fields.items():
@@ -195,7 +197,7 @@ def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     tag = value["type"]
     if not isinstance(tag, str) or tag not in known:
         near = nearest(str(tag), known)
-        problems.append(Problem(f"{path}.type", f"unknown type {shortened(repr(tag))}{near}"))
+        problems.append(Problem(f"{path}.type", f"unknown type {shorten_word(repr(tag))}{near}"))
         return None
     try:
         struct = type_.variant(tag)
@@ -210,7 +212,7 @@ def _anything(value: Any, path: str, problems: list[Problem]) -> Any:
     if isinstance(value, dict):
         for key, child in value.items():
             _key(key, path, problems)
-            _anything(child, f"{path}.{shortened(str(key))}", problems)
+            _anything(child, f"{path}.{shorten_word(str(key))}", problems)
     elif isinstance(value, list):
         for i, child in enumerate(value):
             _anything(child, f"{path}[{i}]", problems)
@@ -230,12 +232,14 @@ def _leaf(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     if typing.get_origin(type_) is typing.Literal and isinstance(value, str):
         choices = [str(choice) for choice in typing.get_args(type_)]
         if value not in choices:
-            problems.append(Problem(path, f"unknown value {shortened(repr(value))}{nearest(value, choices)}"))
+            problems.append(
+                Problem(path, f"unknown value {shorten_word(repr(value))}{nearest(value, choices)}")
+            )
             return None
     try:
         return msgspec.convert(value, type_, strict=True)
     except msgspec.ValidationError as problem:
-        problems.append(Problem(path, _worded(str(problem), value, path)))
+        problems.append(Problem(path, _reword(str(problem), value, path)))
         return None
 
 
@@ -273,7 +277,7 @@ _WORDS = {
 _TYPES = re.compile(r"`([a-z]+(?: \| [a-z]+)*)`")
 
 
-def _worded(message: str, value: Any, path: str) -> str:
+def _reword(message: str, value: Any, path: str) -> str:
     """Reword msgspec's message for authors of YAML."""
     key = path.rsplit(".", 1)[-1].partition("[")[0]
     private = _PRIVATE.get(key)

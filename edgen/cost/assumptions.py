@@ -73,7 +73,7 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
     sums: dict[str, int] = {}
     most = _largest(plan, seen)
     for index in chosen:
-        for use, (messages, schema) in plan.asked(plan.scenario(index)).items():
+        for use, (messages, schema) in plan.list_first_requests(plan.scenario(index)).items():
             asked = plan.templates[use].asked
             counted = seen[asked]
             sums[use] = sums.get(use, 0) + counters[asked].prompt(messages, schema, counted)
@@ -116,7 +116,7 @@ def _with_entry(scenario: Scenario, dimension: str, entry: Entry) -> Scenario:
 def _bounds(plan: Plan, scenario: Scenario, seen: Mapping[str, Counted]) -> dict[str, int]:
     return {
         use: prompt_token_bound(messages, schema, seen[plan.templates[use].asked])
-        for use, (messages, schema) in plan.asked(scenario).items()
+        for use, (messages, schema) in plan.list_first_requests(scenario).items()
     }
 
 
@@ -144,14 +144,14 @@ def answer_tokens(job: Job, role: str, tokens: float, level: int) -> float:
     return tokens if backend.max_tokens is None else min(tokens, float(backend.max_tokens))
 
 
-def _retried_tokens(job: Job, role: str, answer: float, level: int) -> float:
+def _estimate_retried_tokens(job: Job, role: str, answer: float, level: int) -> float:
     """Return the tokens of a retried answer: at the high level, all that a larger limit of retries allows."""
     backend = backend_of(job, role)
     larger = backend.retry_max_tokens is not None and level == 2
     return max(answer, float(backend.most_tokens or 0)) if larger else answer
 
 
-def _expected_calls(job: Job, level: int) -> tuple[ExpectedCall, ...]:
+def _list_expected_calls(job: Job, level: int) -> tuple[ExpectedCall, ...]:
     """Return the calls of one conversation at one level. Raises FaultyPluginError for a plugin's protocol
     that returns anything else."""
     found = protocol_of(job).expected(job, level)
@@ -162,7 +162,7 @@ def _conversation(job: Job, prompts: Prompts, rates: RolePrices, level: int, *, 
     """Return the use of one conversation at one level: 0 low, 1 expected, 2 high. `later`: it leaves
     replicate 0, if the job branches, and only continues from there."""
     protocol = protocol_of(job)
-    calls = _expected_calls(job, level)
+    calls = _list_expected_calls(job, level)
     asks = min(ASKS[level], float(job.asks))
     off = 1 + (level - 1) * prompts.error  # factor on the count
     said = 0.0  # tokens so far
@@ -170,8 +170,8 @@ def _conversation(job: Job, prompts: Prompts, rates: RolePrices, level: int, *, 
     for call in calls:
         prompt = prompts.mean[call.use] * off + (said if call.hears else 0.0)
         answer = answer_tokens(job, call.role, call.tokens[level], level)
-        again = _retried_tokens(job, call.role, answer, level)
-        used.append(rates.used(call.role, asks, asks * prompt, answer + (asks - 1) * again))
+        again = _estimate_retried_tokens(job, call.role, answer, level)
+        used.append(rates.price_calls(call.role, asks, asks * prompt, answer + (asks - 1) * again))
         if call.heard:
             said += answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS
     shared = [one for one, call in zip(used, calls, strict=True) if not call.own]
@@ -192,22 +192,22 @@ def _labelling(job: Job, prompts: Prompts, rates: RolePrices, level: int) -> Cal
         return CallUse()
     asks = min(ASKS[level], float(job.asks))
     each = prompts.mean[ANNOTATOR] * (1 + (level - 1) * prompts.error)
-    calls, turns, said = 0.0, 0.0, _said(job, level)
+    calls, turns, said = 0.0, 0.0, _estimate_said_tokens(job, level)
     for layer in layers_of(job):
         units = 1.0 if layer.asking.unit == "conversation" else _TURNS[level] * _share_of_roles(job, layer)
         calls += layer.annotators * (1.0 if layer.asking.together else units)
         turns += layer.annotators * units
     answers = answer_tokens(job, ANNOTATOR, _LABELS[level] * turns / calls, level)
-    return rates.used(ANNOTATOR, asks * calls, asks * calls * (each + said), asks * calls * answers)
+    return rates.price_calls(ANNOTATOR, asks * calls, asks * calls * (each + said), asks * calls * answers)
 
 
 def _share_of_roles(job: Job, layer: JobLayer) -> float:
     return sum(map(layer.asking.labels.asks_for, job.speakers)) / len(job.speakers)
 
 
-def _said(job: Job, level: int) -> float:
+def _estimate_said_tokens(job: Job, level: int) -> float:
     """Return the tokens of a conversation as shown to an annotator."""
-    calls = _expected_calls(job, level)
+    calls = _list_expected_calls(job, level)
     spoken = [call for call in calls if call.heard] or calls
     return sum(answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS for call in spoken)
 
@@ -224,7 +224,7 @@ def most_of_one(job: Job, prompts: Prompts, rates: RolePrices) -> CallUse | None
     if len(rooms) < len(backends):
         return None
     said, parts = 0.0, []
-    for call in _expected_calls(job, 2):
+    for call in _list_expected_calls(job, 2):
         prompt = prompts.most[call.use] + (said if call.hears else 0.0)
         room, most = rooms[call.role]
         answers = room + most * (job.asks - 1)
@@ -245,7 +245,7 @@ def _most_of_labelling(
     job: Job, prompts: Prompts, rates: RolePrices, rooms: Mapping[str, tuple[int, int]]
 ) -> CallUse:
     """Return the maximum use of a job's layers for one conversation."""
-    answers = _expected_calls(job, 2)
+    answers = _list_expected_calls(job, 2)
     room = [_longest(job, rooms[call.role]) for call in answers]
     turns = len(room) if len(room) > 1 else max(room[0] // _LEAST_TURN, 1)  # one answer may hold many
     calls = job.asks * sum(

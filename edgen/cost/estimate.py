@@ -105,7 +105,7 @@ def estimate(
     to_make, said = _to_make(job, wanted, already, runs)
     rate = pass_rate(plan, runs, passing)
     if rate is not None and job.top_up:
-        to_make = rate.planned(to_make)
+        to_make = rate.estimate_attempts(to_make)
     uses = _uses(job, prompts, rates, runs, [amount / job.replicates for amount in to_make])
     if rate is not None:
         uses = rate.spread(uses)
@@ -114,7 +114,7 @@ def estimate(
         most = most.times(to_make[2])
         uses = UsageRange(*(CallUse(*map(min, level, most)) for level in uses))
     left = UsageRange(*(level.less(already.partly) for level in uses))
-    out, new = left.parted(already.out.calls)
+    out, new = left.split(already.out.calls)
     time = estimate_duration(job, new, to_make[1], runs) if via == "online" else None
     return PlanEstimate(
         job=job,
@@ -154,7 +154,7 @@ def _uses(
         labelling = assume_labelling(job, prompts, rates)
         each = [one.plus(labelling.times(n)) for one, n in zip(each, scenarios, strict=True)]
     factor = max(map(_widening, runs), default=1.0)
-    return UsageRange(each[0].low, each[1].expected, each[2].high).with_cache().widened(factor)
+    return UsageRange(each[0].low, each[1].expected, each[2].high).with_cache().widen(factor)
 
 
 def _units(job: Job, part: range | None) -> range:
@@ -271,7 +271,7 @@ def _already(plan: Plan, run: RunFolder, units: range, rates: RolePrices) -> Alr
         if plan.job.top_up:  # more were planned than the job requests
             units = range(max(units.stop, view.plan.scenarios))
         stands = Counter(accepted for *_, accepted in _standing(view, plan, units))
-        partly = add_up(_begun(view, plan, units, rates))
+        partly = add_up(_list_begun_uses(view, plan, units, rates))
         out = add_up(
             CallUse(calls, tokens, usd=usd)
             for index, replicate, calls, tokens, usd in view.out()
@@ -288,7 +288,7 @@ def _standing(view: LedgerReader, plan: Plan, units: range) -> Iterator[tuple[in
             yield index, replicate, status == "accepted"
 
 
-def _begun(view: LedgerReader, plan: Plan, units: range, rates: RolePrices) -> Iterator[CallUse]:
+def _list_begun_uses(view: LedgerReader, plan: Plan, units: range, rates: RolePrices) -> Iterator[CallUse]:
     """Yield the use so far of each begun conversation."""
     standing = _standing(view, plan, units)
     end = next(standing, None)
@@ -296,7 +296,7 @@ def _begun(view: LedgerReader, plan: Plan, units: range, rates: RolePrices) -> I
         while end is not None and end[:2] < (index, replicate):
             end = next(standing, None)
         if index in units and (end is None or end[:2] != (index, replicate)):
-            priced = rates.used(plan.roles[0], calls, prompt, completion)
+            priced = rates.price_calls(plan.roles[0], calls, prompt, completion)
             yield priced if usd is None else priced._replace(usd=usd)
 
 
@@ -340,7 +340,7 @@ def budgets(job: Job, estimates: Mapping[str, PlanEstimate], whole: RunFolder, v
         for key, unit in (("max_cost", "usd"), ("max_tokens", "tokens"))
         if (cap := getattr(job.limits, key)) is not None
     ]
-    for key, unit, cap, used, aside in caps + _shared_caps(job):
+    for key, unit, cap, used, aside in caps + _list_shared_caps(job):
         of = operator.attrgetter(unit)
         if not planned:
             continue
@@ -363,7 +363,7 @@ def budgets(job: Job, estimates: Mapping[str, PlanEstimate], whole: RunFolder, v
     return found
 
 
-def _shared_caps(job: Job) -> list[tuple[str, str, float, float, float]]:
+def _list_shared_caps(job: Job) -> list[tuple[str, str, float, float, float]]:
     """Return the caps of the budget that a job shares with others: key, unit, cap, present use of this day or
     month, and no reserved part."""
     if job.limits.budget is None:

@@ -37,9 +37,9 @@ class PassRate(NamedTuple):
         # Unreadable answers were retried, too, and use up the same tries.
         return UsageRange(
             *(level.times(one[0]) for level, one in zip(uses, self._each(), strict=True))
-        ).widened(_SHARED)
+        ).widen(_SHARED)
 
-    def planned(self, to_make: tuple[float, float, float]) -> tuple[float, float, float]:
+    def estimate_attempts(self, to_make: tuple[float, float, float]) -> tuple[float, float, float]:
         """Return how many are made until that many have passed."""
         low, expected, high = (
             count / max(one[1], _LEAST) for count, one in zip(to_make, self._each(), strict=True)

@@ -202,7 +202,7 @@ def _scenarios(
     for index, replicate, calls in view.counted_replies():
         if index >= _SCENARIOS:
             break
-        used[index][replicate] = _priced(ours, calls, rates)
+        used[index][replicate] = _price_calls(ours, calls, rates)
     settled = sum(len(replicates) for replicates in ended.values())
     begun = sum(len(replicates) for replicates in used.values())
     if begun - settled > _UNFINISHED * settled:
@@ -235,11 +235,11 @@ def _bundle(ours: Job, each: list[CallUse]) -> CallUse | None:
     return each[0].plus(add_up(each[1:]).times((wanted - 1) / (len(each) - 1))) if len(each) > 1 else None
 
 
-def _priced(job: Job, calls: Sequence[CountedReply], rates: RolePrices) -> CallUse:
+def _price_calls(job: Job, calls: Sequence[CountedReply], rates: RolePrices) -> CallUse:
     """Return the use of these calls, at the prices of their backends."""
     protocol = protocol_of(job)
     roles = (ANNOTATOR if call.step >= ABOUT else protocol.role_of(job, call.step) for call in calls)
-    return add_up(rates.paid(role, call.usage) for role, call in zip(roles, calls, strict=True))
+    return add_up(rates.price_usage(role, call.usage) for role, call in zip(roles, calls, strict=True))
 
 
 def same_form(plan: Plan, theirs: Job) -> bool:

@@ -74,10 +74,10 @@ class UsageRange(NamedTuple):
             high._replace(usd=high.usd + high.added),
         )
 
-    def widened(self, factor: float) -> UsageRange:
+    def widen(self, factor: float) -> UsageRange:
         return UsageRange(self.low.times(1 / factor), self.expected, self.high.times(factor))
 
-    def parted(self, calls: float) -> tuple[UsageRange, UsageRange]:
+    def split(self, calls: float) -> tuple[UsageRange, UsageRange]:
         """Split into the use of this many calls and of the others, with equal calls."""
         shares = [min(calls / level.calls, 1.0) if level.calls else 0.0 for level in self]
         pairs = list(zip(self, shares, strict=True))
@@ -97,7 +97,7 @@ class RolePrices:
         # A cap in dollars does not bind.
         self.free = self.priced and not any(self._most(role, 1e6, 1e6) for role in prices)
 
-    def used(self, role: str, calls: float, prompt: float, completion: float) -> CallUse:
+    def price_calls(self, role: str, calls: float, prompt: float, completion: float) -> CallUse:
         """Return the use of this many calls of a role, with their cost without a prompt cache and the
         possible change by it. Prompts shorter than a cache keeps do not change."""
         price = self._prices[role]
@@ -111,7 +111,7 @@ class RolePrices:
         added = prompt * max(write - per_prompt, 0.0) if each >= _WRITTEN_FROM else 0.0
         return CallUse(calls, prompt, completion, usd, saved, added)
 
-    def paid(self, role: str, usage: Usage) -> CallUse:
+    def price_usage(self, role: str, usage: Usage) -> CallUse:
         """Return the use of one counted call of a role."""
         price = self._prices[role]
         usd = 0.0 if price is None else price.cost(usage, batch=self._batch)

@@ -138,11 +138,11 @@ class EducationEnv(_Environment):
 
     async def step(self, text: str) -> Step:
         """Take a step in it; as `Conversation.step`."""
-        return await _begun(self._one).step(text)
+        return await _require_begun(self._one).step(text)
 
     async def stop(self) -> Step:
         """End it; as `Conversation.stop`."""
-        return await _begun(self._one).stop()
+        return await _require_begun(self._one).stop()
 
 
 class SyncEducationEnv(_Environment):
@@ -173,17 +173,17 @@ class SyncEducationEnv(_Environment):
 
     def step(self, text: str) -> Step:
         """Take a step as `EducationEnv.step` does."""
-        return _begun(self._one).step(text)
+        return _require_begun(self._one).step(text)
 
     def stop(self) -> Step:
         """End it as `EducationEnv.stop` does."""
-        return _begun(self._one).stop()
+        return _require_begun(self._one).stop()
 
 
 AnyConversation = TypeVar("AnyConversation")
 
 
-def _begun(conversation: AnyConversation | None) -> AnyConversation:
+def _require_begun(conversation: AnyConversation | None) -> AnyConversation:
     if conversation is None:
         raise UsageError("no episode is running: call reset(index) first.")
     return conversation

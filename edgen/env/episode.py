@@ -83,13 +83,13 @@ class Episode:
         said = read_turn(text, self.role, words=rules.words, roles=rules.role_words)
         heard = said if isinstance(said, Rejection) else self._stage.hear(self.role, entries, said)
         if isinstance(heard, Rejection):
-            return self._rejected(entries, heard, self.role)
+            return self._reject(entries, heard, self.role)
         spoken = [*entries, heard] if heard.turn.text else [*entries]
         played = Played(spoken, self.role)
         if not heard.ended:  # the others speak until the policy's turn
             played = yield from self._stage.play(0, spoken, but=self.role)
         if played.rejection is not None:
-            return self._rejected(entries, played.rejection, self._stage.speaker(len(played.entries)))
+            return self._reject(entries, played.rejection, self._stage.speaker(len(played.entries)))
         flags = [flag for entry in played.entries[len(entries) :] for flag in entry.flags]
         info = _info(played.entries, flags, played.ended_by)
         done = played.ended_by is not None or len(played.entries) >= self._most
@@ -112,7 +112,7 @@ class Episode:
             return {"probability": probability, "reward": worth.reward, "scores": worth.scores}
         return {"probability": probability, "reward": worth}
 
-    def _rejected(self, entries: Sequence[PlayedTurn], rejection: Rejection, by: Role) -> Moment:
+    def _reject(self, entries: Sequence[PlayedTurn], rejection: Rejection, by: Role) -> Moment:
         """Return the end of a conversation in which a role's words are not a turn."""
         why = {"rejected": str(rejection.reason), "detail": rejection.detail, "rejected_by": by}
         worth = _NO_WORTH | ({"reward": self._broken} if by == self.role else {})

@@ -82,7 +82,7 @@ class TokenGuard:
                 await receive()  # reads 'websocket.connect'; closing it before acceptance becomes a 403
                 await send({"type": "websocket.close", "code": _REFUSED, "reason": refusal[1][:120]})
                 return
-            await self._app(inner, *_checked(receive, send))
+            await self._app(inner, *_check_messages(receive, send))
         elif refusal is not None:
             await _answer(send, *refusal)
         elif self._free < 1:
@@ -174,16 +174,16 @@ def _wrong_json(data: bytes | str) -> str | None:
     return None if isinstance(value, dict) else "Expected a JSON object."
 
 
-def _checked(receive: Receive, send: Send) -> tuple[Receive, Send]:
+def _check_messages(receive: Receive, send: Send) -> tuple[Receive, Send]:
     """Return a WebSocket's `receive` that passes on valid messages, and its `send`. Other messages are
     answered with an error; one that is too large ends the connection. Nothing is sent after the end."""
     ended = False
 
-    async def checked_send(message: Message) -> None:
+    async def send_until_end(message: Message) -> None:
         if not ended:
             await send(message)
 
-    async def checked() -> Message:
+    async def receive_valid() -> Message:
         nonlocal ended
         while True:
             message = await receive()
@@ -201,7 +201,7 @@ def _checked(receive: Receive, send: Send) -> tuple[Receive, Send]:
             error = {"type": "error", "data": {"message": wrong, "code": "INVALID_JSON"}}
             await send({"type": "websocket.send", "text": json.dumps(error)})
 
-    return checked, checked_send
+    return receive_valid, send_until_end
 
 
 async def _answer(send: Send, status: int, why: str) -> None:

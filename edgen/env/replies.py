@@ -93,7 +93,7 @@ class ReplyJudge:
         key = msgspec.json.encode((reply, reference, place))
         with self._lock:
             known = self._scores.get(key)
-            if known is not None and not _failed(known):
+            if known is not None and not _has_failed(known):
                 return known
             asked: Future[Score] = self._partners.ask(self._judge(reply, reference, place), {})
             self._scores[key] = asked
@@ -139,7 +139,7 @@ class ReplyJudge:
         return Score(0.5, False) if p is None else Score(p, True)
 
 
-def _failed(asked: Future[Score]) -> bool:
+def _has_failed(asked: Future[Score]) -> bool:
     return asked.done() and (asked.cancelled() or asked.exception() is not None)
 
 

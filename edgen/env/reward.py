@@ -12,7 +12,7 @@ from edgen.config import PairSettings
 from edgen.core.errors import JobError
 from edgen.core.pair import Candidate
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Scenario, Turn
-from edgen.planning.allowed_files import unlimited
+from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import load_template
 from edgen.planning.plan import Plan
 from edgen.preferences.signals import oracle_signal
@@ -125,5 +125,5 @@ def judge_prompt(plan: Plan) -> Prompt:
     prompt = plan.extra_prompts.get("oracle")
     if prompt is None:
         template = ORACLE.template(usual_template(plan.space), plan.job.pairs.compared, plan.space)
-        prompt = load_template(template, unlimited(), plan.space)
+        prompt = load_template(template, make_unlimited_reach(), plan.space)
     return prompt

@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 from edgen.core.errors import UsageError
 from edgen.core.values import Rejection, Reply, Request
 from edgen.env.reward import Ended, Rewarder, Scored
-from edgen.planning.allowed_files import unlimited
+from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import load_template
 from edgen.planning.plan import Plan
 from edgen.protocols.rubric import RUBRIC, Criterion, Judged, rubric
@@ -35,7 +35,9 @@ class RubricReward:
 
     def start(self, plan: Plan) -> Rewarder:
         """Read the template. Raises TemplateError."""
-        prompt = load_template(RUBRIC.template(self._template, plan.space), unlimited(), plan.space)
+        prompt = load_template(
+            RUBRIC.template(self._template, plan.space), make_unlimited_reach(), plan.space
+        )
 
         def reward(ended: Ended) -> Generator[Request, Reply, Scored | None]:
             judged = Judged(plan.space, ended.scenario, "policy", ended.turns)

@@ -132,7 +132,7 @@ class _Course:
     def hear(self, most: int) -> None:
         """Hear the others' answer; end once there are `most` tokens."""
         step = self._conversation.step(self._text)
-        answer = [] if step.done else self._heard(step)
+        answer = [] if step.done else self._encode_answers(step)
         if not step.done and len(self.completion) + len(answer) >= most:
             step = self._conversation.stop()
         self.done, self.reward = step.done, step.reward
@@ -141,7 +141,7 @@ class _Course:
             self.mask += [0] * len(answer)
             self.chances += [0.0] * len(answer)
 
-    def _heard(self, step: Step) -> Tokens:
+    def _encode_answers(self, step: Step) -> Tokens:
         """Return the tokens that the template puts after the policy's words. The words keep their sampled
         tokens."""
         heard(step)  # raises if there is no answer

@@ -20,7 +20,7 @@ from edgen.core import registry
 from edgen.core.errors import InputError
 from edgen.core.text import shorten
 from edgen.core.values import Event, Role, Scenario, Turn
-from edgen.core.yaml_values import shortened
+from edgen.core.yaml_values import shorten_word
 from edgen.evaluation.aggregates import Mean, Share
 from edgen.evaluation.measure import Compared, Measure, Shared
 from edgen.evaluation.sample import Sample, Words
@@ -109,9 +109,9 @@ class OwnMeasure(Measure[OwnFigures]):
         for column, value in columns.items():
             if not isinstance(column, str) or not isinstance(value, int | float | str | None):
                 what = (
-                    f"{shortened(repr(value))} under {column!r}"
+                    f"{shorten_word(repr(value))} under {column!r}"
                     if isinstance(said, Mapping)
-                    else shortened(repr(said))
+                    else shorten_word(repr(said))
                 )
                 raise MeasureError(
                     f"the measure {self.name} returned {what} for conversation {sample.id}; it has to be a number, a "

@@ -23,7 +23,7 @@ from edgen.core.digest import sha256
 from edgen.core.errors import EdgenError, InputError, RunError, UsageError
 from edgen.core.files import write_whole
 from edgen.core.text import shorten
-from edgen.core.yaml_values import nearest, shortened
+from edgen.core.yaml_values import nearest, shorten_word
 from edgen.planning.allowed_files import Reach
 from edgen.providers.trust import consent_file
 from edgen.runtime.control import Control
@@ -121,7 +121,7 @@ def _decode(fact: str | None, ledger: Path) -> list[MeasureFile]:
     try:
         return msgspec.json.decode(fact, type=list[MeasureFile])
     except msgspec.DecodeError:
-        raise RunError(f"{ledger}: what it keeps about measures is damaged: {shortened(fact)}.") from None
+        raise RunError(f"{ledger}: what it keeps about measures is damaged: {shorten_word(fact)}.") from None
 
 
 def load_measures(references: Iterable[str], base: Path = Path()) -> list[str]:
@@ -236,6 +236,6 @@ def _explain(path: Path, problem: BaseException) -> str:
     return f"{path}{f', line {line}' if line else ''}: it cannot be run ({said})."
 
 
-def chosen_with(only: Sequence[str] | None, own: Sequence[str]) -> Sequence[str] | None:
+def add_own_measures(only: Sequence[str] | None, own: Sequence[str]) -> Sequence[str] | None:
     """Return the measures to take: those that were chosen and one's own; None for all."""
     return None if only is None else [*only, *own]

@@ -78,7 +78,7 @@ def measures(only: Collection[str] | None = None, without: Collection[str] = ())
     return sorted(found, key=lambda measure: (measure.order, measure.name))
 
 
-def judged_measure() -> Measure[Any]:
+def find_judged_measure() -> Measure[Any]:
     """Return the measure to whose value a judge's answers are added. Raises PluginError without a usable
     one."""
     found = next((one for one in measures() if one.judged), None)
@@ -170,7 +170,7 @@ def measure(
         f"{quantity(count, 'unit')} left out of the layer {what}."
         for what, count in data.stale_labels.items()
     ]
-    if data.repeated is not None and (repeated := data.repeated.told()):
+    if data.repeated is not None and (repeated := data.repeated.describe()):
         notes.append(repeated)
     if plan is not None and (see_planned := shared.plan_observers):
         for outcome in plan:

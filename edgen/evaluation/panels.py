@@ -92,13 +92,13 @@ def draw_panels(
             by_name |= {f"{one.name}.{inner.name}": inner for inner in one.each}
     for panel in panels:
         shown = [(by_name[name], name) for name in panel.figures]
-        if panel.told and (said := _told(panel.figures[0], found)):
+        if panel.told and (said := _describe_shares(panel.figures[0], found)):
             yield f"{panel.told}: {said}."
         for block in _draw(panel, shown, found):
             yield msgspec.structs.replace(block, folded=panel.folded) if isinstance(block, Picture) else block
 
 
-def _told(figure: str, found: Sequence[ArmResult[Any]]) -> str:
+def _describe_shares(figure: str, found: Sequence[ArmResult[Any]]) -> str:
     """Return the value of a share in each arm that has it."""
     estimates = [(one.arm, getattr(one.value, figure)) for one in found]
     return ", ".join(

@@ -106,13 +106,13 @@ def _gather(results: Iterator[ShinglePart | bytes]) -> Gathered:
 
 
 @functools.lru_cache(1)
-def _opened(paths: tuple[Path, ...], arm: str) -> DataSet:
+def _open_cached(paths: tuple[Path, ...], arm: str) -> DataSet:
     return _open(paths, arm)
 
 
 def _cut_range(paths: Sequence[Path], arm: str, scenarios: range) -> ShinglePart:
     """Return the shingles of the conversations of some scenarios of a run."""
-    data = _opened(tuple(paths), arm)
+    data = _open_cached(tuple(paths), arm)
     assert data.turns is not None, "it is a run"
     corpus, digests = Corpus(), array("Q")
     for turns in data.turns(scenarios):

@@ -124,7 +124,7 @@ class PlannedOutcome(msgspec.Struct, frozen=True):
 class RepeatedIds(Protocol):
     """Repeated ids, complete once all samples were read."""
 
-    def told(self) -> str | None:
+    def describe(self) -> str | None:
         """Return a sentence on repeated ids, None without any."""
 
 

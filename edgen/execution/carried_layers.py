@@ -31,7 +31,7 @@ def find_unlike_layers(runs: Sequence[RunFolder]) -> dict[str, str]:
     found: dict[str, str] = {}
     first: dict[tuple[str, str], tuple[RunFolder, Any]] = {}
     for run in runs:
-        for path in _noted(run):
+        for path in _list_note_files(run):
             name, file = path.relative_to(run.layers).parts[0], path.name
             facts = _read(path)
             before, theirs = first.setdefault((name, file), (run, facts))
@@ -65,7 +65,7 @@ def carry_layers(runs: Sequence[RunFolder], to: RunFolder, without: Collection[s
         layer_file(to, name).parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         files = {name: stack.enter_context(replacing_kept(to.path, layer_file(to, name))) for name in names}
-        for other, layer, units in _carried(runs, to, names):
+        for other, layer, units in _iterate_carried_labels(runs, to, names):
             if other is None:
                 for unit in units:
                     files[layer].write_line(_encode(unit))
@@ -100,7 +100,7 @@ def _carry_people(runs: Sequence[RunFolder], to: RunFolder, without: Collection[
         to.write_lines(made, lines, grows=True)
 
 
-def _carried(
+def _iterate_carried_labels(
     runs: Sequence[RunFolder], to: RunFolder, names: Sequence[str]
 ) -> Iterator[tuple[RunFolder | None, str, Sequence[UnitLabels]]]:
     """Yield (None, layer, units) of every conversation, in order; (run, layer, units) if a further run's
@@ -127,7 +127,7 @@ def _names(runs: Sequence[RunFolder], to: RunFolder) -> list[str]:
     return sorted(own | {name for run in runs for name in layer_files(run) if name not in there})
 
 
-def _noted(run: RunFolder) -> list[Path]:
+def _list_note_files(run: RunFolder) -> list[Path]:
     """Return the files with a run's notes on its layers and their annotators."""
     return sorted([*run.layers.glob(f"*/{_NOTED}"), *run.layers.glob("*/annotators/*.json")])
 

@@ -105,7 +105,7 @@ class JoinedCalls:
         own."""
         client, ledger = rollout.client, self._work.ledger
         room = self._most.get(client.name, client.most_choices) - 1
-        for place in (*_named(client, request), *self._twins(rollout, request)):
+        for place in (*_list_named_places(client, request), *self._twins(rollout, request)):
             if room and ledger.reply(*place) is None:
                 room -= 1
                 yield place
@@ -161,7 +161,7 @@ def _anonymous(request: Request) -> Request:
     return msgspec.structs.replace(request, address=Address(request.address.scenario, 0), seed=0, alike=())
 
 
-def _named(client: ModelClient, request: Request) -> Iterator[CallPlace]:
+def _list_named_places(client: ModelClient, request: Request) -> Iterator[CallPlace]:
     return (CallPlace(one.address, client.key(one)) for one in request.alike)
 
 

@@ -70,10 +70,10 @@ def find_rework(
     under = status.plan.fingerprint
     wanted = range(plan.job.conversations) if part is None else part
     same_form = under == plan.fingerprint({role: client.backend.identity for role, client in clients.items()})
-    finished = _finished(run.shards)
-    left = min(finished, _left(plan, status, ledger, wanted, same_form=same_form))
+    finished = _count_finished(run.shards)
+    left = min(finished, _count_left(plan, status, ledger, wanted, same_form=same_form))
     again, calls = (
-        (0, 0) if same_form or _is_free(plan) else _asked_again(plan, clients, ledger, under, wanted)
+        (0, 0) if same_form or _is_free(plan) else _estimate_asked_again(plan, clients, ledger, under, wanted)
     )
     if left == finished and not again:
         return None
@@ -88,14 +88,14 @@ def find_rework(
     )
 
 
-def dropped_arms(run: RunFolder, arms: Collection[str]) -> Iterator[str]:
+def find_dropped_arms(run: RunFolder, arms: Collection[str]) -> Iterator[str]:
     """Yield a sentence for each finished arm of a run that a job with these arms would drop."""
     try:
         before = load_job(run.job).arms
     except EdgenError:  # the reader of the run reports the error
         return
     for arm in before:
-        if arm not in arms and (finished := _finished(run.arm(arm).shards)):
+        if arm not in arms and (finished := _count_finished(run.arm(arm).shards)):
             yield (
                 f"{run.path}: the job no longer has the arm {arm}, so its {finished} finished conversations would be "
                 "no part of the run (its files stay, and the arm in the job again brings them back without a call)."
@@ -113,7 +113,7 @@ def _way_back(before: RunPlan, job: Job) -> str:
     return " ".join(said) or "the job as it was"
 
 
-def _left(plan: Plan, status: RunStatus, ledger: Ledger, wanted: range, *, same_form: bool) -> int:
+def _count_left(plan: Plan, status: RunStatus, ledger: Ledger, wanted: range, *, same_form: bool) -> int:
     """Return how many conversations the new files would hold, as far as known in advance."""
     job = plan.job
     asked = len(wanted) * job.replicates
@@ -123,7 +123,7 @@ def _left(plan: Plan, status: RunStatus, ledger: Ledger, wanted: range, *, same_
     return sum(count for kind, _, count in counts if kind == Status.ACCEPTED)
 
 
-def _finished(shards: Path) -> int:
+def _count_finished(shards: Path) -> int:
     """Return the number of conversations in the finished files; 0 if there are none."""
     try:
         counts = read_manifest(shards).counts
@@ -137,7 +137,7 @@ def _is_free(plan: Plan) -> bool:
     return all(provider_of(backend_of(plan.job, role)).simulated for role in plan.roles)
 
 
-def _asked_again(
+def _estimate_asked_again(
     plan: Plan, clients: Mapping[str, ModelClient], ledger: Ledger, fingerprint: str, wanted: range
 ) -> tuple[int, int]:
     """Return how many conversations answered under another form of the job lack an answer under this one, and

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.config import Job, Split, load_kept_job, protocol_of, resolved_values
+from edgen.config import Job, Split, load_kept_job, protocol_of, resolve_values
 from edgen.core.digest import fingerprint, sha256_of_file
 from edgen.core.errors import DataError, EdgenError, TemplateError
 from edgen.core.files import write_lines
@@ -71,7 +71,7 @@ class RunSummary(NamedTuple):
 def describe_job(job: Job) -> dict[str, Any]:
     """Return the job for a manifest, as plain values: without settings that shape neither answers nor files,
     so that pieces made differently have equal manifests. Texts for people are named without their folder."""
-    plain = resolved_values(job)
+    plain = resolve_values(job)
     for name, backend in job.backends.items():
         for key in backend.FILES:
             if (path := plain["backends"][name][key]) is not None:
@@ -102,7 +102,7 @@ async def write_files(
 ) -> None:
     """Write the files of a run; `side` is the test side over all the job's arms. Unless `anew`, keep them if
     they exist and match the results."""
-    mark = _written_mark(made.job, made.status, side)
+    mark = _compute_files_mark(made.job, made.status, side)
     known = ledger.fact(_WRITTEN) == mark, ledger.fact(_DIGESTS)
     if not anew and known[0] and await run_in_thread(_files_intact, rundir, known[1]):
         return
@@ -148,7 +148,7 @@ def find_stale_files(run: RunFolder, side: HeldOutGroups) -> Iterator[tuple[str,
     record."""
     with LedgerReader(run.ledger) as view:
         job = load_kept_job(run.job)
-        if view.fact(_WRITTEN) != _written_mark(job, view.status, side):
+        if view.fact(_WRITTEN) != _compute_files_mark(job, view.status, side):
             return
         counts: Counter[bool] = Counter()
         for group, count in view.groups():
@@ -205,7 +205,7 @@ def _digests(rundir: RunFolder) -> str:
     return msgspec.json.encode({path.name: sha256_of_file(path) for path in files}).decode()
 
 
-def _written_mark(job: Job, status: RunStatus, side: HeldOutGroups) -> str:
+def _compute_files_mark(job: Job, status: RunStatus, side: HeldOutGroups) -> str:
     """Return a mark for the files to be written: equal marks, equal files."""
     plan = status.plan
     facts = (
@@ -243,7 +243,7 @@ def is_finished(
         if whole["arms"] and not _same_job(rundir, whole, {}):
             return False
         if not all(
-            _same_job(runs[arm], resolved_values(plan.job), plan.extra_prompts) for arm, plan in plans.items()
+            _same_job(runs[arm], resolve_values(plan.job), plan.extra_prompts) for arm, plan in plans.items()
         ):
             return False
         if not all(_has_schemas(runs[arm], plan) for arm, plan in plans.items()):
@@ -262,7 +262,7 @@ def _same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Prompt
     templates in `extra`, which are in no fingerprint, must be equal byte for byte."""
     there = load_kept_job(run.job)
     named = (there.space, there.prompt, *there.prompts.values())
-    ours, theirs = copy.deepcopy(dict(job)), resolved_values(there)
+    ours, theirs = copy.deepcopy(dict(job)), resolve_values(there)
     for plain in (ours, theirs):
         for values in (plain, *plain["arms"].values()):
             for key in ("space", "prompt", "prompts"):
@@ -303,7 +303,7 @@ def _stands(run: RunFolder, kept: LedgerSummary, job: Job, side: HeldOutGroups) 
     """Return whether the files match the results and nothing derived from answers is damaged in the ledger;
     else they are made again."""
     facts = kept.facts
-    if facts.get(_WRITTEN) != _written_mark(job, kept.status, side):
+    if facts.get(_WRITTEN) != _compute_files_mark(job, kept.status, side):
         return False
     if not _files_intact(run, facts.get(_DIGESTS)):
         return False

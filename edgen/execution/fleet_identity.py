@@ -38,10 +38,10 @@ def _keep(config: BackendConfig, before: BackendConfig) -> BackendConfig:
     new: Any = config
     old: Any = before
     known: str = old.known_as or old.base_url
-    return config if new.known_as is not None or known == new.base_url else _known_as(new, known)
+    return config if new.known_as is not None or known == new.base_url else _set_known_as(new, known)
 
 
-def _known_as(config: Any, address: str) -> BackendConfig:
+def _set_known_as(config: Any, address: str) -> BackendConfig:
     changed: BackendConfig = msgspec.structs.replace(config, known_as=address)
     return changed
 

@@ -20,8 +20,8 @@ from edgen.core.errors import RunError
 from edgen.core.files import replacing
 from edgen.execution.finish import JOB, RunSummary, plan_of_run, write_files
 from edgen.execution.merge_extras import copy_rest, judge_ledgers
-from edgen.execution.new_run import copy_job, described_job, making, refuse_open, refuse_target
-from edgen.execution.run_identity import InputPart, begun_arms, compare_runs
+from edgen.execution.new_run import copy_job, describe_original_job, making, refuse_open, refuse_target
+from edgen.execution.run_identity import InputPart, compare_runs, list_begun_arms
 from edgen.families.base import record_id
 from edgen.planning.gates import asks_for_near_duplicates
 from edgen.space.splits import choose_common_side
@@ -87,7 +87,7 @@ def merge(
         for run in runs:
             run.require()
             stack.enter_context(run.lock_for_reading())
-            for arm in begun_arms(run):
+            for arm in list_begun_arms(run):
                 stack.enter_context(run.arm(arm).lock_for_reading())
         job, parts, notes = compare_runs(runs)
         if asks_for_near_duplicates(part.job for part in parts):
@@ -171,7 +171,7 @@ class _Merger:
             answered_otherwise=sum(one.twice.calls_otherwise for one in made),
             gaps={arm: one.gaps for arm, one in self._made.items() if one.gaps},
             notes=tuple(notes),
-            complete=self._settled()
+            complete=self._is_settled()
             and all(one.summary.status.accepted >= one.summary.status.plan.asked for one in made),
         )
 
@@ -203,7 +203,7 @@ class _Merger:
             # The whole job; with a top-up the largest plan.
             planned = [source.status.plan.scenarios for source in sources] if job.top_up else []
             plan = plan_of_run(job, noted.fingerprint, scenarios=max([job.conversations, *planned]))
-            described = described_job(job, sources)
+            described = describe_original_job(job, sources)
             facts = {JOB: msgspec.json.encode(described).decode()}
             status = ledger.close(plan, facts, _shortage)
             twice = ledger.several()
@@ -221,7 +221,7 @@ class _Merger:
             longest = max(numbered, key=len)
             self._work.numbered_arms(longest)
 
-    def _settled(self) -> bool:
+    def _is_settled(self) -> bool:
         """Return whether everything planned is settled, in every arm of the job."""
         return all(
             arm in self._made and not self._made[arm].summary.status.pending for arm in self._job.arm_names
@@ -229,7 +229,7 @@ class _Merger:
 
     async def _write_files(self) -> None:
         """Write the files, if everything is settled, as at the end of a run."""
-        if not self._settled():
+        if not self._is_settled():
             return
         self._tell("writing files")
         made = [self._made[arm] for arm in self._made if arm in self._job.arm_names]

@@ -88,7 +88,7 @@ def _publish(work: RunFolder, output: Path) -> None:
     sync_folder(output.parent)
 
 
-def described_job(job: Job, sources: Sequence[SourceLedger]) -> dict[str, Any]:
+def describe_original_job(job: Job, sources: Sequence[SourceLedger]) -> dict[str, Any]:
     """Return the job for a manifest: as given, not as the run keeps it."""
     noted = next((source for source in sources if JOB in source.facts), None)
     plain = describe_job(job)

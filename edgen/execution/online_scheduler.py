@@ -133,7 +133,7 @@ class OnlineScheduler:
             await asyncio.sleep(watchdog.every)
             if (reason := watchdog.look(clock())) is not None:
                 self.stop(reason, grace=0.0)
-            for text in watchdog.gone_away():
+            for text in watchdog.list_unreachable():
                 self._work.events.tell("note", text)
 
     async def _let_end(self, everybody: asyncio.Future[None]) -> None:

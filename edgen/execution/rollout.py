@@ -23,7 +23,7 @@ from edgen.core.values import Rejection, RejectionReason, Reply, Request, Status
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.scheduler import Work
 from edgen.execution.usefulness import Usefulness
-from edgen.planning.speakers import explained
+from edgen.planning.speakers import explain_rejection
 from edgen.protocols.labelled_units import ABOUT
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.store.ledger import Outcome
@@ -90,7 +90,7 @@ class Rollout:
             self.spent.add(reply, self.key, asked, self.client.kind, self.client.backend.model)
         self._step(self.task.protocol.send, reply)
         if isinstance(self.result, Rejection):
-            self.result = explained(self.result, reply.text, asked)
+            self.result = explain_rejection(self.result, reply.text, asked)
         self.last, self.refused = (asked, reply), self._refusal()
 
     def _refusal(self) -> str:

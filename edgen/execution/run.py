@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config import ANNOTATOR, Job, arm_jobs, load_kept_job, protocol_of, resolved_values
+from edgen.config import ANNOTATOR, Job, arm_jobs, load_kept_job, protocol_of, resolve_values
 from edgen.core.errors import DamagedError, EdgenError, FailureKind, ShortError, UsageError
 from edgen.core.threads import run_in_thread
 from edgen.core.values import RejectionReason, Status
@@ -74,11 +74,13 @@ async def _note_end(plan: Plan, ledger: Ledger, fingerprint: str, number: int) -
 
 
 def _prepare_next(plan: Plan, ledger: Ledger, scope: Scope, end: RoundEnd) -> None:
-    with contextlib.closing(_made(plan, ledger, scope, end)) as made:
+    with contextlib.closing(_iterate_accepted(plan, ledger, scope, end)) as made:
         plan.prepare_round(made)
 
 
-def _made(plan: Plan, ledger: Ledger, scope: Scope, end: RoundEnd) -> Generator[Recorded, None, None]:
+def _iterate_accepted(
+    plan: Plan, ledger: Ledger, scope: Scope, end: RoundEnd
+) -> Generator[Recorded, None, None]:
     """Yield the accepted conversations of a round that count for later ones."""
     failed = {*end.failed}
     for scenario, task, _, record in ledger.outcomes(scope).records():
@@ -172,7 +174,7 @@ class ActiveRun:
         self._in_order = in_order
         self._wanted = self._announced = self._plan_of()
         self.counts.planned = self._wanted.asked
-        self._sated = self._known_sated()
+        self._sated = self._find_sated_status()
         if self._sated is not None:
             self.counts.take(self._sated)
         else:
@@ -186,7 +188,7 @@ class ActiveRun:
         """Bind the folder to this plan: note the job, and set aside the files of another form of it."""
         known = self._ledger.plan
         before = known.fingerprint if known is not None else self.session.fingerprint
-        if self.session.fingerprint in (before, self._noted_fingerprint()):
+        if self.session.fingerprint in (before, self._read_noted_fingerprint()):
             self._rundir.end_setting_aside()  # begun by a killed start
         elif (aside := self._rundir.set_aside()) is not None:
             note(
@@ -200,7 +202,7 @@ class ActiveRun:
         for use, prompt in prompts.items():
             paths[use] = f"inputs/{keep_template(texts, prompt.name, prompt.text, prompt.schema)}"
         facts = {
-            **resolved_values(job),
+            **resolve_values(job),
             "space": "inputs/space.yaml",
             "prompt": paths.pop("default", None),
             "prompts": paths,
@@ -218,7 +220,7 @@ class ActiveRun:
         keep_copy(self._ledger, self._rundir)
         self._ledger.set_fact(JOB, msgspec.json.encode(describe_job(job)).decode())
 
-    def _noted_fingerprint(self) -> str | None:
+    def _read_noted_fingerprint(self) -> str | None:
         """Return the fingerprint of the job noted in the folder: this plan's, if a kill came before any
         work."""
         if not self._rundir.job.exists():
@@ -286,7 +288,7 @@ class ActiveRun:
         scope = msgspec.structs.replace(self._announced.scope, end=end)
         await decide_in_order(self._plan, self._ledger, self.counts, scope, self._in_order)
 
-    def _known_sated(self) -> RunStatus | None:
+    def _find_sated_status(self) -> RunStatus | None:
         """Return the status of a top-up that has enough, so that no failure is retried."""
         # Undecided ordered gates make the count unknown.
         if not self._plan.job.top_up or self._plan.gates.ordered:

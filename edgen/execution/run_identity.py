@@ -67,7 +67,7 @@ def _all_arms(runs: Sequence[RunFolder]) -> list[str]:
                 f"({', '.join(longest)}), so the sides of their pairs are others. Merge each arm separately "
                 f"({path / 'arms' / arms[0]} and its like)."
             )
-    begun = {arm for run in runs for arm in begun_arms(run)}
+    begun = {arm for run in runs for arm in list_begun_arms(run)}
     return [*(arm for arm in longest if arm in begun), *sorted(begun - {*longest})]
 
 
@@ -105,6 +105,6 @@ def _shaping_values(job: Job) -> dict[str, str]:
     return found
 
 
-def begun_arms(run: RunFolder) -> list[str]:
+def list_begun_arms(run: RunFolder) -> list[str]:
     """Return the existing named arms, including those no longer in the job."""
     return sorted(path.parent.name for path in run.arms_folder.glob("*/run.db"))

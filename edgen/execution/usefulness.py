@@ -158,7 +158,7 @@ class Usefulness:
             self._usable[role] += 1
             return
         self.is_in_doubt = True
-        self._latest = _Latest(request, forms.sent(request), reply, forms.describe(request))
+        self._latest = _Latest(request, forms.adapt_request(request), reply, forms.describe(request))
         self._reasons[role][refused] += 1
         if retried:
             self._counts.retried_by[refused] += 1

@@ -59,7 +59,7 @@ class Watchdog:
         """Return the seconds that a service may be unreachable."""
         return self._give_up_after if admission.answered else min(START, self._give_up_after)
 
-    def gone_away(self) -> Iterator[str]:
+    def list_unreachable(self) -> Iterator[str]:
         """Yield notes on services that have become unreachable, once each."""
         for role, heard in self._heard.items():
             away = heard.client.admission.away

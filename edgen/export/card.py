@@ -20,12 +20,12 @@ from typing import Any
 import yaml
 
 from edgen.core.text import escape_invisible, escape_markdown
-from edgen.export.caveats import SETTLED, caveats, flatten_facts, outcomes, public_facts, unfinished
+from edgen.export.caveats import SETTLED, caveats, flatten_facts, list_unfinished, outcomes, public_facts
 from edgen.export.chat import DO_THIS, Chat
-from edgen.export.evidence import Evidence, Part, describe_judged, simulated_parts
+from edgen.export.evidence import Evidence, Part, describe_judged, list_simulated_parts
 from edgen.export.files import Patterns
 from edgen.export.format import Format
-from edgen.export.options import ExportOptions, given_flags
+from edgen.export.options import ExportOptions, list_given_flags
 from edgen.export.rows import SPLITS, ColumnType, DataTable, SplitName
 from edgen.space import Space
 from edgen.store.run_reader import RunReader
@@ -72,7 +72,7 @@ def write_card(
     format_: Format, run: RunReader, chat: Chat, contents: Contents, options: ExportOptions
 ) -> str:
     """Return the whole text of the card; of the options it states licence and language."""
-    simulated = simulated_parts(run.simulated, contents.evidence)
+    simulated = list_simulated_parts(run.simulated, contents.evidence)
     facts = run.describe()
     judged = describe_judged(format_.level, contents.evidence)
     lines = [
@@ -86,13 +86,13 @@ def write_card(
         "",
         _licence(options.license),
         "",
-        *_left_out(contents.left_out, format_, facts),
+        *_list_left_out(contents.left_out, format_, facts),
         "",
         *_columns(contents.tables),
         *("", "## Scenarios", "", *describe_space(run.space)),
         *("", "## Use", "", "```", *format_.use.splitlines(), "```", ""),
         *(f"- {note}" for note in (*_notes(format_, chat), *contents.notes)),
-        *_tried(format_),
+        *_list_trials(format_),
         *("", "## How it was made", ""),
         *_facts(facts, simulated, chat, format_),
         *_labels(contents.evidence),
@@ -218,10 +218,10 @@ def _counts(rows: Counts) -> Iterator[str]:
         yield f"| {_cell(name)} | {counts['train']} | {counts['test']} |"
 
 
-def _left_out(left_out: Mapping[str, int], format_: Format, facts: Mapping[str, Any]) -> Iterator[str]:
+def _list_left_out(left_out: Mapping[str, int], format_: Format, facts: Mapping[str, Any]) -> Iterator[str]:
     yield "## Left out"
     yield ""
-    for sentence in unfinished(facts):
+    for sentence in list_unfinished(facts):
         yield f"**{sentence}**"
         yield ""
     if not left_out:
@@ -290,7 +290,7 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
     yield f"Two turns running of one side are one message, joined by a blank line. {end}"
 
 
-def _tried(format_: Format) -> Iterator[str]:
+def _list_trials(format_: Format) -> Iterator[str]:
     """Yield the trials of exports in this format, if any."""
     if not format_.tried:
         return
@@ -336,7 +336,7 @@ def _again(format_: Format, facts: Mapping[str, Any], options: ExportOptions) ->
     yield ""
     pairs = ["edgen pairs AGAIN --signal ..."] if format_.of == "pairs" else []
     labelled = [f"edgen annotate AGAIN --layer {shlex.quote(name)} ..." for name in options.layers]
-    chosen_here = "".join(f" {flag} {value}" for flag, value in given_flags(options.own))
+    chosen_here = "".join(f" {flag} {value}" for flag, value in list_given_flags(options.own))
     chosen_here += "".join(f" --layer {shlex.quote(name)}" for name in options.layers)
     export = f"edgen export AGAIN --to {format_.name}{chosen_here} -o DIR"
     generate = f"edgen generate RUN/job.yaml -o {names[1]}" + (f" --range {part}" if part else "")

@@ -56,9 +56,9 @@ def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
             f"This is a piece of its job: scenarios {first} to {int(end) - 1}, of {job.conversations}. Which side of the "
             "split they are on was chosen among them alone."
         )
-    yield from _lost(facts)
-    yield from unfinished(facts)
-    yield from _spoken(facts, job)
+    yield from _list_losses(facts)
+    yield from list_unfinished(facts)
+    yield from _list_protocol_caveats(facts, job)
     if any(role.name == "Student" for role in space.roles):
         yield (
             "The probability that the student understood is what the model wrote down. Nobody measured whether it is "
@@ -84,7 +84,7 @@ def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
         )
 
 
-def unfinished(facts: Mapping[str, Any]) -> Iterator[str]:
+def list_unfinished(facts: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence on unsettled parts of the plan for each run or arm that has any."""
     for name, pending in facts.get("pending", {}).items():
         if pending:
@@ -94,7 +94,7 @@ def unfinished(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"The run was not at its end: its arm {name} was not begun, and nothing of it is here."
 
 
-def _spoken(facts: Mapping[str, Any], job: Job) -> Iterator[str]:
+def _list_protocol_caveats(facts: Mapping[str, Any], job: Job) -> Iterator[str]:
     """Yield a sentence per protocol on the roles' knowledge, with its arms if there are several."""
     protocols: dict[str, list[str]] = {}
     for name, changes in (job.arms or {job.name: {}}).items():
@@ -107,7 +107,7 @@ def _spoken(facts: Mapping[str, Any], job: Job) -> Iterator[str]:
         yield f"{arms}{said}"
 
 
-def _lost(facts: Mapping[str, Any]) -> Iterator[str]:
+def _list_losses(facts: Mapping[str, Any]) -> Iterator[str]:
     if not all(key in facts for key in SETTLED):
         return
     for name, planned in facts["planned"].items():
@@ -169,8 +169,8 @@ def _inputs(job: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, An
     prompts = (
         resolved.get("prompts") or job.get("prompts") or {"": resolved.get("prompt") or job.get("prompt")}
     )
-    names = sorted({_named(prompt) for prompt in prompts.values() if prompt})
-    shown = {"space": _named(space) or None, "prompts": ", ".join(names) or None}
+    names = sorted({_strip_folder(prompt) for prompt in prompts.values() if prompt})
+    shown = {"space": _strip_folder(space) or None, "prompts": ", ".join(names) or None}
     return shown | {key: resolved.get(key) for key in _OF_RESOLVED} | _templates(resolved)
 
 
@@ -183,9 +183,13 @@ def _templates(resolved: Mapping[str, Any]) -> dict[str, Any]:
 
 def _changes(changes: Mapping[str, Any]) -> str:
     """Return an arm's changes of the job, without settings irrelevant to the data."""
-    prompts = {key: _named(changes[key]) for key in ("prompt", "space") if isinstance(changes.get(key), str)}
+    prompts = {
+        key: _strip_folder(changes[key]) for key in ("prompt", "space") if isinstance(changes.get(key), str)
+    }
     if isinstance(changes.get("prompts"), Mapping):
-        prompts["prompts"] = ", ".join(sorted({_named(str(name)) for name in changes["prompts"].values()}))
+        prompts["prompts"] = ", ".join(
+            sorted({_strip_folder(str(name)) for name in changes["prompts"].values()})
+        )
     own = {key: changes[key] for key in _OF_JOB if key in changes}
     backends = changes.get("backends")
     for role, backend in backends.items() if isinstance(backends, Mapping) else ():
@@ -194,7 +198,7 @@ def _changes(changes: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={value}" for key, value in (prompts | own).items()) or "the job as it is"
 
 
-def _named(file: str | None) -> str:
+def _strip_folder(file: str | None) -> str:
     """Return a template's or space's name without its folder, which is private."""
     return PurePath(file or "").stem
 

@@ -98,7 +98,7 @@ def _load_opening(named: str | Path | None, assistant: Role, space: Space) -> Pr
 
     if named is None:
         named = "export_opening" if has_five_dimensions(space) else "export_opening_roles"
-    shipped = str(named) in resources.shipped("prompts")
+    shipped = str(named) in resources.list_shipped("prompts")
     path = resources.find("prompts", str(named)) if shipped else Path(named)
     if read_front(read_text(path, TemplateError), str(path)).expects != "turn":
         return load_prompt(path, opening_variables(space), expects="opening")
@@ -248,12 +248,12 @@ class Chat:
 
         # Conversations are ordered by scenario, so the last opening is almost always reused.
         if self._last is None or self._last[0] != scenario:
-            variables = {**scenario_variables(scenario), **self._told(scenario)}
+            variables = {**scenario_variables(scenario), **self._describe_roles(scenario)}
             made = self._opening_prompt.messages(variables)
             self._last = (scenario, [{"role": one.role, "content": one.content} for one in made])
         return self._last[1]
 
-    def _told(self, scenario: Scenario) -> dict[str, str]:
+    def _describe_roles(self, scenario: Scenario) -> dict[str, str]:
         """Return the roles and the assistant's knowledge: as stated in the run, if the template asks for
         turns."""
         if self.as_environment:

@@ -118,7 +118,7 @@ def _splits(table: DataTable, contents: Contents) -> dict[str, Any]:
 
 def _records(table: DataTable) -> dict[str, Any]:
     side = {
-        **_named("split", "the side of the split, from the file's name"),
+        **_describe_field("split", "the side of the split, from the file's name"),
         "dataType": "sc:Text",
         "source": {
             "fileSet": {"@id": "files"},
@@ -139,18 +139,18 @@ def _records(table: DataTable) -> dict[str, Any]:
 
 
 def _field(table: DataTable, name: str, kind: ColumnType) -> dict[str, Any]:
-    field = _named(name, table.columns[name])
+    field = _describe_field(name, table.columns[name])
     if kind != "turns":
         repeated = {"repeated": True} if kind in ("labels", "turn_labels") else {}
         return {**field, "dataType": _TYPES[kind], "source": _source(name), **repeated}
     parts = [
-        {**_named(f"{name}/{part}", meaning), "dataType": "sc:Text", "source": _source(name, part)}
+        {**_describe_field(f"{name}/{part}", meaning), "dataType": "sc:Text", "source": _source(name, part)}
         for part, meaning in (("role", "who spoke"), ("text", "what was said"))
     ]
     return {**field, "repeated": True, "subField": parts}
 
 
-def _named(name: str, meaning: str) -> dict[str, Any]:
+def _describe_field(name: str, meaning: str) -> dict[str, Any]:
     return {"@type": "cr:Field", "@id": f"conversations/{name}", "name": name, "description": meaning}
 
 

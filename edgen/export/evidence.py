@@ -50,7 +50,7 @@ def evidence_of(compared: ComparedPair, label: Label | None) -> Evidence:
     by = None if label is None else label.by
     k = None if label is None or label.k is UNSET else label.k
     signal = signal_behind(compared.pair, label) if by in (None, "oracle") or k is not None else None
-    simulated = _simulated(compared, by, signal)
+    simulated = _find_simulated_parts(compared, by, signal)
     if isinstance(signal, RolloutSignal):
         compare: Compare | None = None if signal.judge is None else "conversation"
         return Evidence(by, signal.judge, signal.model, compare, simulated, k)
@@ -74,7 +74,7 @@ def signal_behind(pair: Pair, label: Label | None) -> OracleSignal | RolloutSign
     return next((signal for signal in heard if signal.judge == label.judge), None)
 
 
-def _simulated(
+def _find_simulated_parts(
     compared: ComparedPair, by: Source | None, signal: OracleSignal | RolloutSignal | None
 ) -> frozenset[Part]:
     """Return the simulated parts. A simulated judge counts only if a judge gave the labels: people's are
@@ -89,7 +89,7 @@ def _simulated(
     return frozenset(parts)
 
 
-def simulated_parts(run_simulated: bool, found: Iterable[Evidence]) -> tuple[Part, ...]:
+def list_simulated_parts(run_simulated: bool, found: Iterable[Evidence]) -> tuple[Part, ...]:
     """Return the simulated parts of an export, including the run's own mark."""
     parts: set[Part] = set().union(*(one.simulated for one in found))
     if run_simulated:

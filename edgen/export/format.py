@@ -17,7 +17,7 @@ from edgen.export.evidence import Level
 from edgen.export.files import JsonLines, RowFiles, Staging
 from edgen.export.options import ExportOptions, FormatOptions, read_options
 from edgen.export.rows import DEFAULT, REASONS, SPLITS, DataTable, Item, LeftOut, Row, SplitName
-from edgen.export.tried import Tried, tried
+from edgen.export.tried import Tried, find_trials
 from edgen.space import Space
 from edgen.store.layers import LayerFacts
 from edgen.store.run_parts import AcceptedConversation, ComparedPair
@@ -25,7 +25,7 @@ from edgen.store.run_reader import RunReader
 
 __all__ = [
     "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "ComparedPair", "DataTable", "Format", "FormatOptions", "Item",
-    "LeftOut", "Row", "RunReader", "SplitName", "Tried", "tried",
+    "LeftOut", "Row", "RunReader", "SplitName", "Tried", "find_trials",
 ]  # fmt: skip
 
 Choice = Literal["files", "csv_safe", "masks", "tokenizer", "actions", "alternatives", "agent", "layer"]

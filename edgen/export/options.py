@@ -222,7 +222,7 @@ def flags_of(options: type[FormatOptions]) -> Iterator[Flag]:
     """Yield the options that a struct declares, in order."""
     for field in inspect.type_info(options).fields:  # type: ignore[attr-defined]
         kind, described = _plain(field.type)
-        default = "" if field.default in (None, ()) else f"  [default: {_shown(field.default)}]"
+        default = "" if field.default in (None, ()) else f"  [default: {_format_default(field.default)}]"
         several = isinstance(kind, inspect.VarTupleType)
         metavar = (
             "|".join(map(str, kind.values))
@@ -257,7 +257,7 @@ def read_options(
     return options
 
 
-def given_flags(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def list_given_flags(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the given options in the form of a command line: flag and value, quoted if needed, with paths
     reduced to their last names."""
     for name, value in given.items():
@@ -278,7 +278,7 @@ def _value(name: str, given: Any, kind: Any, described: inspect.Type) -> Any:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError:
         pass
-    raise UsageError(f"{flag_of(name)} {given}: expected {_expected(_plain(described)[0])}.")
+    raise UsageError(f"{flag_of(name)} {given}: expected {_describe_expected(_plain(described)[0])}.")
 
 
 def _texts(given: Any) -> Any:
@@ -300,7 +300,7 @@ def _plain(kind: inspect.Type) -> tuple[Any, str]:
     return kind, described
 
 
-def _expected(kind: Any) -> str:
+def _describe_expected(kind: Any) -> str:
     if isinstance(kind, inspect.LiteralType):
         return f"one of {', '.join(map(str, kind.values))}"
     if isinstance(kind, inspect.IntType | inspect.FloatType):
@@ -313,7 +313,7 @@ def _expected(kind: Any) -> str:
     return "a text" if isinstance(kind, inspect.StrType) else "one or several texts"
 
 
-def _shown(value: Any) -> str:
+def _format_default(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -45,7 +45,7 @@ def require_ranges(format_: Format, options: ExportOptions) -> None:
 def items_of(run: RunReader, format_: Format, chat: Chat) -> Generator[Item, None, None]:
     """Yield the rows and omissions of a run, the rows with the scenario's columns if the format has them."""
     beside = columns_for_trainers(run.space)
-    for item in _given(run, format_, chat):
+    for item in _iterate_items(run, format_, chat):
         if not isinstance(item, Row | LeftOut):
             said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
             refuse_value("format", format_.name, said)
@@ -54,7 +54,7 @@ def items_of(run: RunReader, format_: Format, chat: Chat) -> Generator[Item, Non
         yield item
 
 
-def _given(run: RunReader, format_: Format, chat: Chat) -> Iterator[Any]:
+def _iterate_items(run: RunReader, format_: Format, chat: Chat) -> Iterator[Any]:
     """Yield what the format gives. Raises FaultyPluginError for any error of a plugin's code."""
     try:
         yield from format_.rows(run, chat)

@@ -20,7 +20,7 @@ class Tried:
     what: str
 
 
-def tried(name: str) -> tuple[Tried, ...]:
+def find_trials(name: str) -> tuple[Tried, ...]:
     """Return the trials of exports in the format of that name."""
     return _table()[name]
 

@@ -23,7 +23,7 @@ from edgen.core.pair import Source
 from edgen.core.plugin_faults import blame, refuse_value
 from edgen.core.text import shorten
 from edgen.export.card import Contents, digest_table, write_card
-from edgen.export.caveats import unfinished
+from edgen.export.caveats import list_unfinished
 from edgen.export.chat import Chat, chat_for
 from edgen.export.croissant import describe_files
 from edgen.export.evidence import Evidence, credit_notes, warn_of_credit
@@ -133,7 +133,7 @@ def export(
         trains=chat.assistant if format_.chat else None,
         remarks=(
             *files.remarks,
-            *unfinished(run.describe()),
+            *list_unfinished(run.describe()),
             *warn_of_credit(format_.level, contents.evidence),
         ),
     )

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from edgen.core.yaml_values import nearest, shortened
+from edgen.core.yaml_values import nearest, shorten_word
 from edgen.expressions.terms import (
     CALLED,
     ExpressionError,
@@ -121,15 +121,15 @@ class Compiler:
             case ast.List() | ast.Tuple() | ast.Set():
                 return self._list(node)
             case ast.BoolOp():
-                return self._connected(node, depth)
+                return self._compile_connective(node, depth)
             case ast.UnaryOp():
-                return self._signed(node, depth)
+                return self._compile_unary(node, depth)
             case ast.Compare():
-                return self._compared(node, depth)
+                return self._compile_comparison(node, depth)
             case ast.BinOp():
-                return self._computed(node, depth)
+                return self._compile_arithmetic(node, depth)
             case ast.Call():
-                return self._called(node, depth)
+                return self._compile_call(node, depth)
         raise self.refuse(node, _UNWANTED.get(type(node), "this has no place in an expression"))
 
     # ---- values
@@ -163,7 +163,7 @@ class Compiler:
         found = self._vocabulary.find(path)
         name = ".".join(path)
         if found is None:
-            known = [*self._vocabulary.known()]
+            known = [*self._vocabulary.list_names()]
             known = [one for one in known if one.startswith(f"{path[0]}.")] or known
             raise self.refuse(node, f"there is no {name} here{nearest(name, known)}")
         self.paths[path] = found
@@ -181,7 +181,7 @@ class Compiler:
         if found is not None and found.texts and text.value not in found.texts:
             problem = self.refuse(
                 text,
-                f"no {'.'.join(self._path(named))} is {shortened(text.value)!r}{nearest(text.value, found.texts)}",
+                f"no {'.'.join(self._path(named))} is {shorten_word(text.value)!r}{nearest(text.value, found.texts)}",
             )
             self.notes.append(str(problem))
 
@@ -208,20 +208,20 @@ class Compiler:
         if kind != "any":
             raise self._not_truth(node, kind)
 
-        def checked(about: Any) -> Value:
+        def run_checked(about: Any) -> Value:
             value = run(about)
             if value is not None and not isinstance(value, bool):
                 raise self._not_truth(node, kind_of(value))
             return value
 
-        return checked
+        return run_checked
 
     def _not_truth(self, node: ast.expr, kind: Kind) -> ExpressionError:
         return self.refuse(
             node, f"this is {CALLED[kind]}, where yes or no is wanted; compare it with something"
         )
 
-    def _connected(self, node: ast.BoolOp, depth: int) -> tuple[Kind, Run]:
+    def _compile_connective(self, node: ast.BoolOp, depth: int) -> tuple[Kind, Run]:
         parts = [self._truth(value, depth) for value in node.values]
         deciding = isinstance(node.op, ast.Or)
 
@@ -237,7 +237,7 @@ class Compiler:
 
         return "truth", run
 
-    def _signed(self, node: ast.UnaryOp, depth: int) -> tuple[Kind, Run]:
+    def _compile_unary(self, node: ast.UnaryOp, depth: int) -> tuple[Kind, Run]:
         if isinstance(node.op, ast.Not):
             truth = self._truth(node.operand, depth)
             return "truth", lambda about: None if (value := truth(about)) is None else not value
@@ -247,7 +247,7 @@ class Compiler:
             return "number", self._apply(operator.pos, [node.operand], depth)
         raise self.refuse(node, _UNWANTED[type(node.op)])
 
-    def _computed(self, node: ast.BinOp, depth: int) -> tuple[Kind, Run]:
+    def _compile_arithmetic(self, node: ast.BinOp, depth: int) -> tuple[Kind, Run]:
         function = _SUMS.get(type(node.op))
         if function is None:
             raise self.refuse(node, _UNWANTED.get(type(node.op), "this is computed by + - * / alone"))
@@ -257,7 +257,7 @@ class Compiler:
         """Return the function for a sum over numbers."""
         return self._call(function, operands, [("number",)] * len(operands), depth)
 
-    def _called(self, node: ast.Call, depth: int) -> tuple[Kind, Run]:
+    def _compile_call(self, node: ast.Call, depth: int) -> tuple[Kind, Run]:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         function = FUNCTIONS.get(name)
         if function is None:
@@ -304,7 +304,7 @@ class Compiler:
 
     # ---- comparisons
 
-    def _compared(self, node: ast.Compare, depth: int) -> tuple[Kind, Run]:
+    def _compile_comparison(self, node: ast.Compare, depth: int) -> tuple[Kind, Run]:
         operands = [node.left, *node.comparators]
         if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
             return "truth", self._is_missing(node, depth)

@@ -89,7 +89,7 @@ class Facts:
         self.near_duplicate: bool | None = None
         self._measured: dict[str, Mapping[str, Value]] = {}
 
-    def measured(self, measure: Any, space: Space) -> Mapping[str, Value]:
+    def compute_figures(self, measure: Any, space: Space) -> Mapping[str, Value]:
         """Return the figures of a measure, computed once."""
         if measure.name not in self._measured:
             self._measured[measure.name] = measure.of_facts(self, space)
@@ -147,7 +147,7 @@ class ConversationNames:
         if first == NEAR_DUPLICATE and not rest:
             return Named("truth", lambda facts: facts.near_duplicate)
         if first == LABELS and rest:
-            return self._labelled(rest)
+            return self._find_labels(rest)
         if first == "scenario":
             return self._of_scenario(rest)
         if first == _MEASURED:
@@ -156,7 +156,7 @@ class ConversationNames:
             return None
         return self._of_scenario([*path]) or self._of_measure([*path])
 
-    def known(self) -> Iterator[str]:
+    def list_names(self) -> Iterator[str]:
         """See Vocabulary."""
         groups = (*_UNDER_KEYS, "scenario", LABELS, _MEASURED)
         yield from (name for name in _TAKEN if name not in groups)
@@ -204,7 +204,7 @@ class ConversationNames:
         kind = kind_of(first) if len(fields) == 1 and isinstance(first, bool | int | float | str) else "any"
         return Named(kind, lambda facts: _look_up(facts.scenario.fields.get(name), fields))
 
-    def _labelled(self, rest: list[str]) -> Named | None:
+    def _find_labels(self, rest: list[str]) -> Named | None:
         layer, role = rest[0], self._role(rest[1:])
         if layer not in self._layers or (rest[1:] and role is None):
             return None
@@ -239,7 +239,7 @@ def _own_figure(name: str, figure: str, space: Space, facts: Facts) -> Value:
 
 
 def _figure(measure: Any, figure: str, space: Space, facts: Facts) -> Value:
-    value = facts.measured(measure, space).get(figure)
+    value = facts.compute_figures(measure, space).get(figure)
     return tuple(value) if isinstance(value, list | tuple) else value
 
 

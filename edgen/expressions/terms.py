@@ -51,7 +51,7 @@ class Vocabulary(Protocol):
     def find(self, path: tuple[str, ...]) -> Named | None:
         """Return the name with these parts; None if it is unknown."""
 
-    def known(self) -> Iterable[str]:
+    def list_names(self) -> Iterable[str]:
         """Yield every name that can be listed, for suggestions after a misspelling."""
 
 

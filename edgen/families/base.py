@@ -22,7 +22,7 @@ from edgen.core.lazy_patterns import compile_later
 from edgen.core.plugin_faults import refuse_value
 from edgen.core.values import Event, Scenario, Turn
 from edgen.core.version import DISTRIBUTION
-from edgen.core.yaml_values import shortened
+from edgen.core.yaml_values import shorten_word
 from edgen.families.parts import (
     FiledRecord,
     Provenance,
@@ -59,9 +59,9 @@ __all__ = [
     "Scenes",
     "TurnScene",
     "dimension_groups",
-    "filed_index",
-    "filed_record",
-    "filed_turns",
+    "make_filed_record",
+    "read_filed_index",
+    "read_filed_turns",
     "read_record_id",
     "read_values",
     "record_id",
@@ -146,7 +146,7 @@ def read_values(written: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, d
     return values, fields
 
 
-def filed_turns(record: Any) -> tuple[Turn, ...]:
+def read_filed_turns(record: Any) -> tuple[Turn, ...]:
     """Return the turns of a decoded record with a list of them under `conversation`. Raises ValueError with
     the reason if there are none."""
     turns = record.get("conversation")
@@ -156,10 +156,10 @@ def filed_turns(record: Any) -> tuple[Turn, ...]:
         raise ValueError("a turn without a text")
     if not all(isinstance(turn.get("role"), str) and turn["role"] for turn in turns):
         raise ValueError("a turn without a role")
-    return tuple(_filed_turn(turn) for turn in turns)
+    return tuple(_read_filed_turn(turn) for turn in turns)
 
 
-def _filed_turn(turn: Mapping[str, Any]) -> Turn:
+def _read_filed_turn(turn: Mapping[str, Any]) -> Turn:
     """Return a turn with its known fields; malformed ones besides role and text are dropped."""
     labels, data, others = (turn.get(key) for key in ("labels", "data", "alternatives"))
     return Turn(
@@ -167,7 +167,7 @@ def _filed_turn(turn: Mapping[str, Any]) -> Turn:
         turn["text"],
         tuple(one for one in labels if isinstance(one, str)) if isinstance(labels, list) else (),
         data if isinstance(data, dict) else {},
-        tuple(_filed_turn(one) for one in others if _is_turn(one)) if isinstance(others, list) else (),
+        tuple(_read_filed_turn(one) for one in others if _is_turn(one)) if isinstance(others, list) else (),
     )
 
 
@@ -175,13 +175,13 @@ def _is_turn(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("role", "text"))
 
 
-def filed_index(record: Mapping[str, Any]) -> int:
+def read_filed_index(record: Mapping[str, Any]) -> int:
     """Return a decoded record's scenario number from its provenance; -1 if missing."""
     index = _provenance(record).get("scenario")
     return index if type(index) is int and index >= 0 else -1
 
 
-def filed_record(
+def make_filed_record(
     record: Mapping[str, Any], scenario: Scenario, turns: Sequence[Turn], *, marked: bool
 ) -> FiledRecord:
     """Build the value of a decoded record in which anything but `scenario` and `turns` may be missing or
@@ -245,10 +245,10 @@ def find_change(family: Family, recorded: Recorded, record: bytes) -> str | None
         return f"`read` returned a {type(again).__name__}, not a Recorded"
     # a tuple in `data` or `outcome` is a list in JSON
     before, after = msgspec.to_builtins(recorded), msgspec.to_builtins(again)
-    return None if _sorted(before) == _sorted(after) else _first_change(before, after, "")
+    return None if _encode_sorted(before) == _encode_sorted(after) else _first_change(before, after, "")
 
 
-def _sorted(value: Any) -> bytes:
+def _encode_sorted(value: Any) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
@@ -261,14 +261,14 @@ def _first_change(before: Any, after: Any, path: str) -> str:
                 return f"{place} is lost"
             if key not in before:
                 return f"{place} is added"
-            if _sorted(before[key]) != _sorted(after[key]):
+            if _encode_sorted(before[key]) != _encode_sorted(after[key]):
                 return _first_change(before[key], after[key], place)
     if isinstance(before, list | tuple) and isinstance(after, list | tuple):
         for number, (one, other) in enumerate(zip(before, after, strict=False)):
-            if _sorted(one) != _sorted(other):
+            if _encode_sorted(one) != _encode_sorted(other):
                 return _first_change(one, other, f"{path}[{number}]")
         return f"{path} has {len(after)} entries in place of {len(before)}"
-    return f"{path} is {shortened(repr(after))} in place of {shortened(repr(before))}"
+    return f"{path} is {shorten_word(repr(after))} in place of {shorten_word(repr(before))}"
 
 
 def family_of(space: Space, named: str | None = None) -> Family:

@@ -13,7 +13,7 @@ import msgspec
 
 from edgen.plugin import Scenario, Turn
 from edgen.plugin.families import FiledRecord
-from edgen.plugin.readers import DataSetReader, filed_verbatim
+from edgen.plugin.readers import DataSetReader, make_verbatim_record
 
 _LAYOUTS = (("messages", "role", "content"), ("conversations", "from", "value"))
 _ROLES = {"user": "User", "human": "User", "assistant": "Assistant", "gpt": "Assistant"}
@@ -55,7 +55,7 @@ class ChatReader(DataSetReader):
             (record[name] for name in ("id", "conversation_id", "prompt_id") if name in record), None
         )
         named = str(identifier) if isinstance(identifier, str | int) else None
-        return filed_verbatim(named, Scenario(-1, values), turns)
+        return make_verbatim_record(named, Scenario(-1, values), turns)
 
     def identifier(self, record: Any) -> str | None:
         """Return the id of a record, None if it has none."""

@@ -15,9 +15,9 @@ from edgen.plugin import Event, Family, Provenance, Recorded, Scenario, Space, T
 from edgen.plugin.families import (
     FiledRecord,
     Role,
-    filed_index,
-    filed_record,
-    filed_turns,
+    make_filed_record,
+    read_filed_index,
+    read_filed_turns,
     read_values,
     write_values,
 )
@@ -91,8 +91,8 @@ class Dialogue(Family):
             raise ValueError("no object")
         if not isinstance(record.get("scenario"), dict):
             raise ValueError("no scenario")
-        scenario = Scenario(filed_index(record), *read_values(record["scenario"]))
-        return filed_record(record, scenario, filed_turns(record), marked=False)
+        scenario = Scenario(read_filed_index(record), *read_values(record["scenario"]))
+        return make_filed_record(record, scenario, read_filed_turns(record), marked=False)
 
 
 DIALOGUE = Dialogue()

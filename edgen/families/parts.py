@@ -113,7 +113,7 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def filed_verbatim(
+def make_verbatim_record(
     identifier: str | None,
     scenario: Scenario,
     turns: tuple[Turn, ...],

@@ -165,6 +165,6 @@ def reader_of_text(head: str) -> DataSetReader | None:
     return None
 
 
-def known_titles() -> list[str]:
+def list_known_titles() -> list[str]:
     """Return the titles of all layouts that can be read, each once, in alphabetical order."""
     return sorted({reader.title for reader in (*own_readers(), *other_readers())}, key=str.casefold)

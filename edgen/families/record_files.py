@@ -16,7 +16,7 @@ import msgspec
 from edgen.core.errors import DataError
 from edgen.core.text import join_list
 from edgen.families.parquet import is_parquet, rows_of
-from edgen.families.reader import DataSetReader, known_titles, reader_of_record, reader_of_text
+from edgen.families.reader import DataSetReader, list_known_titles, reader_of_record, reader_of_text
 from edgen.validation.reading import open_data, printable
 from edgen.validation.stream import Piece, lines_of, not_utf8, pieces
 
@@ -71,7 +71,7 @@ def open_records(path: Path) -> RecordFile:
     """Return a file of records with its reader. Raises DataError for one that cannot be read."""
     source = printable(path)
     if is_parquet(path):
-        return _recognized(RecordFile(path, None, is_table=True), rows_of(path, source))
+        return _recognize_file(RecordFile(path, None, is_table=True), rows_of(path, source))
     with open_data(path) as file:
         head = _head(file, source)
         if head.lstrip("\ufeff \t\r\n")[:1] not in ("[", "{"):
@@ -80,22 +80,22 @@ def open_records(path: Path) -> RecordFile:
             reader = reader_of_text(head)
             return RecordFile(path, reader, is_text=True)
     with open_data(path) as file:
-        return _recognized(RecordFile(path, None), pieces(file, source, is_recognized))
+        return _recognize_file(RecordFile(path, None), pieces(file, source, is_recognized))
 
 
-def _recognized(file: RecordFile, records: Iterator[Piece]) -> RecordFile:
+def _recognize_file(file: RecordFile, records: Iterator[Piece]) -> RecordFile:
     """Return a file with the reader of its first record that is recognised."""
     is_empty = True
     for piece in itertools.islice(records, _LOOKED_AT):
         is_empty = False
-        if (found := reader_of_record(_decoded(piece))) is not None:
+        if (found := reader_of_record(_decode_record(piece))) is not None:
             return dataclasses.replace(file, reader=found)
     return dataclasses.replace(file, is_empty=is_empty)
 
 
 def unknown_layout(path: Path) -> DataError:
     """Return the error for a file or folder whose records no reader recognises."""
-    titles = join_list(known_titles())
+    titles = join_list(list_known_titles())
     return DataError(
         printable(path), f"its records have none of the layouts that edgen reads: {titles}. {ADVICE}"
     )
@@ -115,7 +115,7 @@ def _head(file: IO[bytes], source: str) -> str:
     return head if len(data) < _HEAD else head.rpartition("\n")[0] or head
 
 
-def _decoded(piece: Piece) -> Any:
+def _decode_record(piece: Piece) -> Any:
     """Return a record, None for one that cannot be decoded."""
     try:
         return msgspec.json.decode(piece.raw)

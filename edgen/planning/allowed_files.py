@@ -125,7 +125,7 @@ class Reach:
 
     def _why_not(self, kind: Kind, name: str, key: str, path: Path, real: Path) -> str:
         """Explain why the job may not name this file, `real` after following links; empty if it may."""
-        if self.root is None or name in self.typed or name in self._typed_places():
+        if self.root is None or name in self.typed or name in self._resolve_typed_paths():
             return ""
         if kind in ("text", "questionnaires") and real.is_relative_to(_questionnaires()):
             return ""
@@ -149,7 +149,7 @@ class Reach:
             return f"this leads to {real}, and {ends} there, too"
         return ""
 
-    def _typed_places(self) -> set[str]:
+    def _resolve_typed_paths(self) -> set[str]:
         """Return what the user typed as paths from anywhere, as backends name their files."""
         return {str((self.base / one).absolute()) for one in self.typed if "\0" not in one}
 
@@ -178,7 +178,7 @@ class Reach:
                 raise error(name, f"no such {error.what}; did you mean the file ./{own.name}?")
             raise error(
                 name,
-                f"no such {error.what}{nearest(name, resources.shipped(kind))}; "
+                f"no such {error.what}{nearest(name, resources.list_shipped(kind))}; "
                 f"a file of your own is named by its path, as in ./my_{called}{suffixes[0]}.",
             )
         return path
@@ -197,7 +197,7 @@ def _questionnaires() -> str:
     return os.path.realpath(resources.folder("questionnaires"))
 
 
-def unlimited() -> Reach:
+def make_unlimited_reach() -> Reach:
     """Return the reach of a user who types names."""
     return Reach(Path(), None)
 

@@ -57,10 +57,10 @@ def list_templates(paths: Iterable[Path]) -> list[TemplateInfo]:
 
     Raises UsageError for a missing path.
     """
-    shipped = [resources.find("prompts", name) for name in resources.shipped("prompts")]
+    shipped = [resources.find("prompts", name) for name in resources.list_shipped("prompts")]
     seen = {path.resolve() for path in shipped}
     entries = [describe_template(path, path.stem, shipped=True) for path in shipped]
-    for path in (*_in(Path()), *_in(Path("prompts")), *_named(paths)):
+    for path in (*_in(Path()), *_in(Path("prompts")), *_list_named_files(paths)):
         if path.resolve() not in seen:
             seen.add(path.resolve())
             # The path as a job has to write it: a relative one that could be a bare name needs the dot.
@@ -128,7 +128,7 @@ def _in(folder: Path) -> Iterator[Path]:
     yield from sorted(path for path in folder.glob("*.j2") if path.is_file() or path.is_dir())
 
 
-def _named(paths: Iterable[Path]) -> Iterator[Path]:
+def _list_named_files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
             yield from _in(path)

@@ -18,7 +18,7 @@ from edgen.config import ANNOTATOR, Job, LabelsAsked
 from edgen.config.label_set import LabelSet, load_label_set
 from edgen.core.errors import JobError, Problem, UsageError
 from edgen.core.lazy_patterns import compile_later
-from edgen.core.resources import shipped
+from edgen.core.resources import list_shipped
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Role, Turn
 from edgen.expressions.conversation import (
     NEAR_DUPLICATE,
@@ -161,7 +161,7 @@ def read_gates(
     problems: list[Problem] = []
     found: list[Gate] = []
     known = {one.name: LabelledWith(one.asking.labels, one.asking.unit == "conversation") for one in layers}
-    names = ConversationNames(space, known, shipped("label_sets"), measures)
+    names = ConversationNames(space, known, list_shipped("label_sets"), measures)
     for name, text in gates.items():
         try:
             gate = Gate(name, Expression(text, names))
@@ -190,14 +190,14 @@ def asks_for_near_duplicates(jobs: Iterable[Job]) -> bool:
 def with_label_sets(job: Job, reach: Reach) -> Job:
     """Return the job with every layer that its gates name, each with its full label set and unit. Raises
     LabelSetError."""
-    asked = {name: _resolved(name, one, reach) for name, one in job.labels.items()}
-    for name in _named_in(job.gates.values()):
-        if name not in asked and name in shipped("label_sets"):
-            asked[name] = _resolved(name, LabelsAsked(), reach)
+    asked = {name: _resolve_labels(name, one, reach) for name, one in job.labels.items()}
+    for name in _find_named_layers(job.gates.values()):
+        if name not in asked and name in list_shipped("label_sets"):
+            asked[name] = _resolve_labels(name, LabelsAsked(), reach)
     return msgspec.structs.replace(job, labels=asked) if asked else job
 
 
-def _resolved(name: str, asked: LabelsAsked, reach: Reach) -> LabelsAsked:
+def _resolve_labels(name: str, asked: LabelsAsked, reach: Reach) -> LabelsAsked:
     found = asked.set
     if not isinstance(found, LabelSet):
         found = load_label_set(reach.require("label_sets", found or name, f"labels.{name}.set"))
@@ -211,11 +211,11 @@ class _Anything:
     def find(self, path: tuple[str, ...]) -> Named:  # noqa: ARG002
         return Named("any", lambda _: None)
 
-    def known(self) -> Sequence[str]:
+    def list_names(self) -> Sequence[str]:
         return ()
 
 
-def _named_in(gates: Any) -> Iterator[str]:
+def _find_named_layers(gates: Any) -> Iterator[str]:
     """Yield the layers in readable gates; invalid gates are reported where they are used."""
     for text in gates:
         try:

@@ -20,7 +20,7 @@ from edgen.config import (
     backend_of,
     load_job,
     protocol_of,
-    resolved_values,
+    resolve_values,
     templates_of,
     with_speakers,
 )
@@ -214,12 +214,12 @@ def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
     return prompt
 
 
-def held_values(job: Job, reach: Reach) -> dict[str, Any]:
+def inline_files(job: Job, reach: Reach) -> dict[str, Any]:
     """Return a job as plain values, with the contents of files that it and its arms name instead of the
     names, except templates and spaces."""
-    plain = resolved_values(with_files(job, reach))
+    plain = resolve_values(with_files(job, reach))
     for arm, arm_job in arm_jobs(job, job.name).items() if job.arms else ():
-        held = msgspec.json.decode(msgspec.json.encode(resolved_values(with_files(arm_job, reach))))
+        held = msgspec.json.decode(msgspec.json.encode(resolve_values(with_files(arm_job, reach))))
         for key, changes in plain["arms"][arm].items():
             if key in (arm_job.protocol, "labels") and isinstance(changes, dict):
                 changes |= {name: held[key][name] for name in changes}
@@ -229,7 +229,7 @@ def held_values(job: Job, reach: Reach) -> dict[str, Any]:
 def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]:
     """Return a job with arms as its run stores it, with every template and space of it or an arm among the
     run's inputs: (the job's values, the texts of its inputs by file name)."""
-    plain = held_values(job, reach)
+    plain = inline_files(job, reach)
     texts = space_files(space_of(job, reach))
 
     def keep(name: Any) -> Any:
@@ -372,7 +372,7 @@ def _is_shipped(prompt: Prompt) -> bool:
     return Path(prompt.source) == shipped or (shipped.exists() and shipped.read_text("utf-8") == prompt.text)
 
 
-def asked_with(prompt: Prompt, job: Job, name: str) -> Prompt:
+def adapt_template(prompt: Prompt, job: Job, name: str) -> Prompt:
     """Return the template as the job's backend of this name is asked with it. Raises JobError if a schema
     that is required cannot be sent."""
     check_schema(prompt, job.backends[name], f"$.backends.{name}")

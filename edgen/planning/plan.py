@@ -45,7 +45,7 @@ from edgen.families.base import Provenance, Recorded, family_of, find_change, re
 from edgen.planning.gates import Gates, layers_of, read_gates
 from edgen.prompting import Prompt
 from edgen.protocols.base import ConversationProtocol, Conversing, Result, Rules, Template
-from edgen.protocols.gated import Decided, Gated, Passed, gated
+from edgen.protocols.gated import Decided, Gated, Passed, try_until_passed
 from edgen.protocols.labelled_units import JobLayer, Said, encode_said
 from edgen.protocols.labelling import Unit, labelling_variables, labels_form
 from edgen.protocols.task import AnsweringModel, Settled, Spent, Task
@@ -72,7 +72,7 @@ class RequestContent(NamedTuple):
     def of(cls, messages: tuple[Message, ...], prompt: Prompt, form: Form | None) -> RequestContent:
         """Return what is asked with a prompt whose answer has a form."""
         asked = None if form is None else prompt.form(form)
-        return cls(messages, prompt.schema) if asked is None else cls(asked.added_to(messages), asked.schema)
+        return cls(messages, prompt.schema) if asked is None else cls(asked.add_to(messages), asked.schema)
 
 
 class Plan:
@@ -172,7 +172,7 @@ class Plan:
         round has to be prepared."""
         scenario = self.scenario(index)
 
-        def settled(result: Result | Passed, spent: Spent) -> Settled:
+        def settle(result: Result | Passed, spent: Spent) -> Settled:
             result, said = result if isinstance(result, Passed) else (result, {})
             if self._foreign_protocol:
                 _require_result(self.job.protocol, result)
@@ -191,7 +191,7 @@ class Plan:
             return Settled.rejected(result)
 
         group = group_hash(self.job.split.by, self.job.seed, scenario)
-        return Task(self._start(scenario, replicate), group, settled, self.job.protocol)
+        return Task(self._start(scenario, replicate), group, settle, self.job.protocol)
 
     def _record(self, recorded: Recorded) -> bytes:
         try:
@@ -230,7 +230,7 @@ class Plan:
 
             return self.gates.decide(Facts(scenario, made, name), label)
 
-        return gated(partial(self.converse, scenario, replicate), own, decide)
+        return try_until_passed(partial(self.converse, scenario, replicate), own, decide)
 
     def converse(self, scenario: Scenario, replicate: int, rules: Rules) -> Conversing:
         """Start the protocol's work on one conversation. Raises FaultyPluginError if that is no generator."""
@@ -252,7 +252,7 @@ class Plan:
             return found
         return require_type("protocol", self.job.protocol, found, dict, "a dict of messages from `opening`")  # type: ignore[no-any-return]
 
-    def asked(self, scenario: Scenario) -> dict[str, RequestContent]:
+    def list_first_requests(self, scenario: Scenario) -> dict[str, RequestContent]:
         """Return the first request of each prompt, by use. Prompts of roles that no backend plays, such as
         one played by chance, are left out."""
         forms = self.protocol.forms(scenario, self.prompts, self.rules)

@@ -14,7 +14,7 @@ from typing import Any
 from edgen.config import parse_job
 from edgen.core.values import Scenario
 from edgen.core.yaml_text import as_key, as_text
-from edgen.planning.allowed_files import unlimited
+from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import plan_of
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
@@ -38,12 +38,12 @@ def plan_for_space(name: str, protocol: str, space: Path) -> Plan:
         "protocol": protocol,
         "backends": {"default": {"type": "simulator"}},
     }
-    return plan_of(parse_job(values, f"of --protocol {protocol}"), unlimited())
+    return plan_of(parse_job(values, f"of --protocol {protocol}"), make_unlimited_reach())
 
 
 def write_templates(plan: Plan) -> dict[str, str]:
     """Return the text of each template of a plan by the name of its file."""
-    return {_file_of(use): _written(plan, use, template) for use, template in plan.templates.items()}
+    return {_file_of(use): _render_template(plan, use, template) for use, template in plan.templates.items()}
 
 
 def write_job(plan: Plan, head: str) -> str:
@@ -62,7 +62,7 @@ def _file_of(use: str) -> str:
     return "prompt.j2" if use == "default" else f"{use}.j2"
 
 
-def _written(plan: Plan, use: str, template: Template) -> str:
+def _render_template(plan: Plan, use: str, template: Template) -> str:
     prompt = plan.prompts[use]
     if not prompt.variables_used.intersection(template.wholes):
         return prompt.text
@@ -79,14 +79,14 @@ def _written(plan: Plan, use: str, template: Template) -> str:
 
 def _stand_ins(space: Space, role: SpaceRole | None) -> Mapping[str, Any]:
     """Return the variables of the template, with the names of variables in place of values."""
-    scenario = Scenario(0, {one.name: _named(one) for one in space.dimensions})
+    scenario = Scenario(0, {one.name: _write_placeholder(one) for one in space.dimensions})
     labels = labels_of(space)
     if role is not None:
         return turn_variables(scenario, space.roles, role, labels)
     return conversation_variables(scenario, space.roles, labels, space.description or "")
 
 
-def _named(dimension: Dimension) -> str:
+def _write_placeholder(dimension: Dimension) -> str:
     """Return how a template writes a value of a dimension and the fields of the value."""
     said = ""
     for field in dimension.fields:

@@ -91,7 +91,7 @@ def _explain_unanswered(plan: Plan, request: Request) -> str | None:
         return None
     reason = say_why_not("\n".join(message.content for message in request.messages), request.speakers)
     (prompt,) = plan.prompts.values()
-    names = _listed([role for role, *_ in request.speakers])
+    names = _join_names([role for role, *_ in request.speakers])
     return (
         f"the simulator cannot answer {Path(prompt.source).name}. {reason} Name the roles of the space ({names}) in the "
         "template, or say under `role_words` what it calls them"
@@ -123,7 +123,7 @@ def describe_reply(text: str, request: Request) -> str:
     return _sentence(names, request.speakers) if names else ""
 
 
-def explained(rejection: Rejection, text: str, request: Request) -> Rejection:
+def explain_rejection(rejection: Rejection, text: str, request: Request) -> Rejection:
     """Return the rejection of a reply; its detail names who speaks in place of the roles."""
     if rejection.reason not in _WHO_MAY_SPEAK or not (said := describe_reply(text, request)):
         return rejection
@@ -133,10 +133,10 @@ def explained(rejection: Rejection, text: str, request: Request) -> Rejection:
 def _sentence(names: Sequence[str], speakers: Sequence[tuple[str, ...]]) -> str:
     shown = [*names[:_MOST], "others"] if len(names) > _MOST else names
     speak = "speaks" if len(shown) == 1 else "speak"
-    return f"{_listed(shown)} {speak}; this space has {_listed([role for role, *_ in speakers])}"
+    return f"{_join_names(shown)} {speak}; this space has {_join_names([role for role, *_ in speakers])}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 

@@ -28,7 +28,7 @@ def find_unused(plan: Plan) -> list[UnusedVariable]:
         UnusedVariable(name, use, plan.prompts[use].source)
         for use, template in plan.templates.items()
         if not plan.prompts[use].variables_used.intersection(template.wholes)
-        for name in plan.prompts[use].unused(template.reports)
+        for name in plan.prompts[use].list_unused_variables(template.reports)
         if name not in absent
     ]
     seen = {name for template in plan.templates.values() for name in template.variables}

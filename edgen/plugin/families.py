@@ -19,9 +19,9 @@ from edgen.families.base import Scenes as Scenes
 from edgen.families.base import TurnScene as TurnScene
 from edgen.families.base import dimension_groups as dimension_groups
 from edgen.families.base import family_of as family_of
-from edgen.families.base import filed_index as filed_index
-from edgen.families.base import filed_record as filed_record
-from edgen.families.base import filed_turns as filed_turns
+from edgen.families.base import make_filed_record as make_filed_record
+from edgen.families.base import read_filed_index as read_filed_index
+from edgen.families.base import read_filed_turns as read_filed_turns
 from edgen.families.base import read_values as read_values
 from edgen.families.base import with_marker as with_marker
 from edgen.families.base import without_marker as without_marker

@@ -34,7 +34,7 @@ from edgen.core.yaml_values import convert as convert
 from edgen.core.yaml_values import nearest as nearest
 from edgen.core.yaml_values import read_text as read_text
 from edgen.core.yaml_values import read_yaml as read_yaml
-from edgen.core.yaml_values import shortened as shortened
+from edgen.core.yaml_values import shorten_word as shorten_word
 from edgen.validation.reading import cut as cut
 from edgen.validation.reading import lines_of as lines_of
 from edgen.validation.reading import read_data as read_data

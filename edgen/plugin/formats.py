@@ -82,7 +82,7 @@ from edgen.export.options import flag_of as flag_of
 from edgen.export.tokens import MOST as MOST
 from edgen.export.tokens import PAD as PAD
 from edgen.export.tokens import ChatTokenizer as ChatTokenizer
-from edgen.export.tried import tried as tried
+from edgen.export.tried import find_trials as find_trials
 from edgen.store.layers import LayerFacts as LayerFacts
 from edgen.store.run_folder import RunFolder as RunFolder
 from edgen.store.run_parts import ComparedPair as ComparedPair

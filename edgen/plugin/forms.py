@@ -17,7 +17,7 @@ from __future__ import annotations
 from edgen.core.forms import Form as Form
 from edgen.core.forms import form as form
 from edgen.core.forms import form_of as form_of
-from edgen.core.forms import listed as listed
+from edgen.core.forms import list_of as list_of
 from edgen.core.forms import one_of as one_of
 from edgen.core.forms import probability as probability
 from edgen.core.forms import text as text

@@ -46,7 +46,7 @@ from edgen.protocols.base import FindFile as FindFile
 from edgen.protocols.base import Protocol as Protocol
 from edgen.protocols.base import Rounds as Rounds
 from edgen.protocols.base import Starter as Starter
-from edgen.protocols.base import ended as ended
+from edgen.protocols.base import describe_ending as describe_ending
 from edgen.protocols.base import transcript_of as transcript_of
 from edgen.protocols.base import unread as unread
 from edgen.protocols.fence import CONTINUED as CONTINUED
@@ -75,7 +75,7 @@ from edgen.protocols.stage import append_message as append_message
 from edgen.protocols.stage import in_one_message as in_one_message
 from edgen.protocols.stage import play as play
 from edgen.protocols.stage import too_little as too_little
-from edgen.protocols.views import said_in as said_in
+from edgen.protocols.views import list_utterances as list_utterances
 from edgen.protocols.views import words_without_marks as words_without_marks
 from edgen.reading.answers.values import LONGEST as LONGEST
 from edgen.reading.answers.values import read_values as read_values

@@ -10,6 +10,6 @@ value of a record whose texts stay as they are. Piece: a record as it is cut fro
 
 from __future__ import annotations
 
-from edgen.families.parts import filed_verbatim as filed_verbatim
+from edgen.families.parts import make_verbatim_record as make_verbatim_record
 from edgen.families.reader import DataSetReader as DataSetReader
 from edgen.validation.stream import Piece as Piece

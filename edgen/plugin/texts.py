@@ -24,13 +24,13 @@ from edgen.core.text import NONE as NONE
 from edgen.core.text import columns as columns
 from edgen.core.text import describe_counts as describe_counts
 from edgen.core.text import escape_invisible as escape_invisible
+from edgen.core.text import format_signed as format_signed
 from edgen.core.text import number as number
 from edgen.core.text import percent as percent
 from edgen.core.text import quantity as quantity
 from edgen.core.text import readable_name as readable_name
 from edgen.core.text import replace_surrogates as replace_surrogates
 from edgen.core.text import shorten as shorten
-from edgen.core.text import signed_number as signed_number
 from edgen.reading.detect import loops as loops
 from edgen.reading.detect import spoken as spoken
 from edgen.reading.detect import words as words

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from edgen.core.pair import Compare, OracleSignal, Pair
 from edgen.core.values import Turn
-from edgen.preferences.labels import favoured
+from edgen.preferences.labels import find_preference
 from edgen.preferences.logprob_report import LogprobCount
 from edgen.preferences.policies import PolicyCounts
 from edgen.stats.agreement import agreement
@@ -59,7 +59,7 @@ class _JudgeSignals:
         words_a, words_b = words.get(signal.compare, (None, None))
         said = pair.signals.probability.p  # that a is better by the conversations' own word
         known = (signal.wins_ab, signal.wins_ba, words_a, words_b, said)
-        sides = (_sign(favoured(signal)), _directed_side(pair))
+        sides = (_sign(find_preference(signal)), _find_directed_side(pair))
         self.rows.extend((pair.scenario, *sides, *(math.nan if one is None else one for one in known)))
         self.ties += signal.tie
         self.abstentions += signal.abstain
@@ -112,10 +112,10 @@ class _PairSignals:
     def add(self, pair: Pair, words: Words) -> None:
         signals = pair.signals
         self.policies.add(pair)
-        self._rate("probability", favoured(signals.probability))
-        self._rate("human", None if signals.human is None else favoured(signals.human))
+        self._rate("probability", find_preference(signals.probability))
+        self._rate("human", None if signals.human is None else find_preference(signals.human))
         for signal in signals.oracle:
-            if self._rate(f"oracle {signal.judge}", favoured(signal)):
+            if self._rate(f"oracle {signal.judge}", find_preference(signal)):
                 self.judges.setdefault(signal.judge, _JudgeSignals(signal)).add(pair, signal, words)
         if signals.judge_directed is not UNSET:
             said = (signals.judge_directed.a, signals.judge_directed.b)
@@ -191,7 +191,7 @@ def _count_words(compared: ComparedPair) -> Words:
     return {"conversation": (words(a), words(b)), "response": (words(a[part]), words(b[part]))}
 
 
-def _directed_side(pair: Pair) -> int:
+def _find_directed_side(pair: Pair) -> int:
     """Return the side that alone addresses a judge: 1 side a, -1 side b, 0 neither or both."""
     directed = pair.signals.judge_directed
     return 0 if directed is UNSET else (directed.a is not None) - (directed.b is not None)

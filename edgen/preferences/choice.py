@@ -12,7 +12,7 @@ from edgen.core.errors import UsageError
 from edgen.core.pair import Candidate, turns_left
 from edgen.core.values import Turn
 from edgen.preferences.tournament import matches
-from edgen.protocols.oracle import shared_prefix
+from edgen.protocols.oracle import count_shared_turns
 from edgen.store.run_reader import RunReader
 from edgen.store.several_runs import SeveralRuns, between
 
@@ -26,7 +26,7 @@ class Parting(NamedTuple):
 
     @classmethod
     def of(cls, a: Candidate, b: Candidate) -> Parting:
-        return cls(a, b, shared_prefix(a, b))
+        return cls(a, b, count_shared_turns(a, b))
 
     @property
     def responses(self) -> tuple[Turn, Turn] | None:
@@ -78,7 +78,7 @@ class PairChoice:
             if not parting.near_end(self.wanted.min_turns_left):
                 yield a, b, parting
 
-    def judged(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
+    def list_pairs_to_judge(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
         """Return the names of the pairs without those near their end. Without that setting no turn is
         read."""
         if self.wanted.min_turns_left is None:

@@ -46,7 +46,7 @@ class JudgedComparison(msgspec.Struct, frozen=True, kw_only=True):
     texts: str
 
 
-def published_before(rundir: RunFolder, compare: Compare) -> str | None:
+def find_published_template(rundir: RunFolder, compare: Compare) -> str | None:
     """Return the name of the published template if this run was judged with it, by this kind of comparison,
     and never with the guarded one.
 

@@ -24,7 +24,7 @@ Credit = Literal["whole", "response", "rollouts"]
 ROLLOUTS = 4  # of each response, where nobody says how many
 
 
-def credited(
+def apply_credit(
     pairs: PairSettings, by: Source, credit: Credit | None, rollouts: int | None, *, usual: Compare
 ) -> PairSettings:
     """Return the settings of pairs with the requested credit of one turn, `compare` and all. `usual`: what a

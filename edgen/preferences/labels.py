@@ -95,7 +95,7 @@ def _unlabel(pair: Pair, rules: LabelRules) -> Pair:
     return msgspec.structs.replace(pair, label=None, left_out="judge_directed" if apart else None)
 
 
-def favoured(signal: Signal) -> float | None:
+def find_preference(signal: Signal) -> float | None:
     """Return the signal's p if it favours a side; None if it abstains or is a tie."""
     return None if signal.tie else signal.p
 
@@ -158,7 +158,7 @@ def _make_label(pair: Pair, signal: Signal | None, rules: LabelRules) -> Label |
         return "not_judged"
     if not isinstance(signal, HumanSignal) and (signal.abstain or signal.p is None):
         return "abstained"
-    p = favoured(signal)
+    p = find_preference(signal)
     if p is None or abs(p - 0.5) <= _NOISE:
         return "tie"
     margin = _margin(pair, p)

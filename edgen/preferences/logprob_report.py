@@ -27,7 +27,7 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from edgen.core.pair import OracleSignal, Pair, Verdict
-from edgen.preferences.labels import favoured
+from edgen.preferences.labels import find_preference
 from edgen.stats.calibration import calibration
 from edgen.stats.intervals import Estimate, share
 from edgen.stats.logistic import slope
@@ -89,7 +89,7 @@ class LogprobCount:
         scenario, logprobs, verdicts, came = np.array(self._votes).reshape(-1, 4).T
         if len(came):
             forecasts = {"logprobs": logprobs, "verdicts": verdicts}
-            yield _held_against("votes", forecasts, came, scenario)
+            yield _compare_forecasts("votes", forecasts, came, scenario)
 
 
 def _number(value: float | None) -> float:
@@ -107,7 +107,7 @@ def _strength(pair: Pair, signal: OracleSignal) -> float | None:
 def _truths(pair: Pair) -> Iterator[float | None]:
     """Yield the side that each other source favours: 1 for a, 0 for b, None for neither."""
     for signal in (pair.signals.probability, pair.signals.human):
-        p = None if signal is None else favoured(signal)
+        p = None if signal is None else find_preference(signal)
         yield None if p is None or p == 0.5 else float(p > 0.5)
 
 
@@ -150,10 +150,10 @@ def _against(seen: Mapping[str, Floats]) -> Iterator[dict[str, Any]]:
         there = strong if strong.any() else there
         if there.any():
             forecasts = {name: seen[name][there] for name in names}
-            yield _held_against(truth, forecasts, seen[truth][there], seen["scenario"][there])
+            yield _compare_forecasts(truth, forecasts, seen[truth][there], seen["scenario"][there])
 
 
-def _held_against(
+def _compare_forecasts(
     truth: str, forecasts: Mapping[str, Floats], came: Floats, scenario: Floats
 ) -> dict[str, Any]:
     found = {name: calibration(values, came, scenario) for name, values in forecasts.items()}

@@ -45,7 +45,7 @@ class SetComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare_pair_sets(reader: RunReader, names: tuple[str, str]) -> SetComparison:
     """Compare two sets of a run. Raises UsageError for an unknown set, RunError for an unreadable one."""
-    first, second = (_labelled(reader.rundir, name) for name in names)
+    first, second = (_read_labelled_pairs(reader.rundir, name) for name in names)
     places = dict.fromkeys((*first, *second))
     ratings = {
         f"{number}: {name}": [_sign(found.get(place)) for place in places]
@@ -65,7 +65,7 @@ def compare_pair_sets(reader: RunReader, names: tuple[str, str]) -> SetCompariso
 Place = tuple[str, str, str]
 
 
-def _labelled(run: RunFolder, name: str) -> dict[Place, Pair]:
+def _read_labelled_pairs(run: RunFolder, name: str) -> dict[Place, Pair]:
     """Return the labelled pairs of a set, by their conversations and texts."""
     require_pair_set(run, name)
     return {(pair.a.id, pair.b.id, pair.texts): pair for pair in read_pairs(run) if pair.label is not None}

@@ -149,7 +149,7 @@ class _Known(NamedTuple):
         directed = {name: first_directed(turn.text for turn in one.turns) for name, one in candidates.items()}
         judged = {read_comparison(task) for said in outcomes.values() for task in said}
         # Of many conversations few pairs are asked about, so what is not asked about is not looked at.
-        for a, b in _in_order({*chosen, *judged, *self._voted(candidates)}, names):
+        for a, b in _in_order({*chosen, *judged, *self._list_voted_pairs(candidates)}, names):
             human = human_signal(votes_that_hold(self.votes, candidates[a], candidates[b]))
             self.held["votes"] += 0 if human is None else len(human.votes)
             known = human or (a, b) in judged
@@ -166,7 +166,7 @@ class _Known(NamedTuple):
                 pair = msgspec.structs.replace(pair, left_out="turns_left")
             yield pair
 
-    def _voted(self, candidates: Mapping[str, Candidate]) -> Iterator[tuple[str, str]]:
+    def _list_voted_pairs(self, candidates: Mapping[str, Candidate]) -> Iterator[tuple[str, str]]:
         """Yield the pairs of one scenario that people voted on, by names."""
         names = {one.id: name for name, one in candidates.items()}
         for identifier, name in names.items():
@@ -186,7 +186,9 @@ class _Known(NamedTuple):
         address a judge, by name."""
         a, b, prefix = parting
         said = (outcome.get(name_comparison(*names)) for outcome in outcomes.values())
-        speaks = [self._directed(index, PartingTurn(name, prefix + 1), directed[name]) for name in names]
+        speaks = [
+            self._find_directed_part(index, PartingTurn(name, prefix + 1), directed[name]) for name in names
+        ]
         return Signals(
             probability=probability_signal(a.probability, b.probability),
             oracle=tuple(_judgements(said, texts_digest(a, b))),
@@ -203,7 +205,7 @@ class _Known(NamedTuple):
         judged = None if self.judge is None else outcomes.get(self.judge)
         return tuple(rollout_signals(self.played, index, names, parting, judged))
 
-    def _directed(self, index: int, response: PartingTurn, own: str | None) -> str | None:
+    def _find_directed_part(self, index: int, response: PartingTurn, own: str | None) -> str | None:
         """Return the part of a side that addresses a judge: in its own conversation (`own`), else in a
         rollout of its response."""
         if own is not None or self.played is None:

@@ -52,7 +52,7 @@ def _lines(report: Report) -> Iterator[str]:
                 " with one scenario there are none."
             )
     if report["pairs"]:
-        yield from _directed(report["judge_directed"])
+        yield from _list_directed_texts(report["judge_directed"])
     yield from policy_lines(report.get("policies", ()))
     for judge in report["judges"]:
         yield ""
@@ -64,7 +64,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _agreement(report["agreement"])
 
 
-def _directed(directed: Report) -> Iterator[str]:
+def _list_directed_texts(directed: Report) -> Iterator[str]:
     share = _estimate(directed["share"], _PERCENT, counted=False)
     yield f"judge_directed: {directed['n']:,} = {share} of the pairs have a text that speaks to a judge"
     for found in directed["found"]:
@@ -188,10 +188,10 @@ def _logprobs(told: Report) -> Iterator[str]:
         if right is not None:
             yield f"      {_estimate(right, _PERCENT)} of the verdicts' ties go to {TRUTHS[truth]}"
     for held in told["against"]:
-        yield from _held_against(held)
+        yield from _list_forecasts(held)
 
 
-def _held_against(held: Report) -> Iterator[str]:
+def _list_forecasts(held: Report) -> Iterator[str]:
     yield f"    As a forecast of {TRUTHS[held['truth']]}, {quantity(held['n'], 'case')}"
     for name, words in FORECASTS.items():
         if (found := held.get(name)) is not None:

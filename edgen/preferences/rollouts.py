@@ -58,7 +58,7 @@ class PlayedOn(msgspec.Struct, frozen=True, kw_only=True):
 _decode = msgspec.json.Decoder(PlayedOn).decode
 
 
-def parted_responses(
+def list_parted_responses(
     choice: PairChoice, index: int, names: Sequence[str]
 ) -> Iterator[tuple[PartingTurn, PartingTurn]]:
     """Yield both responses of every pair of a scenario that parts in two responses of the same role."""
@@ -67,9 +67,9 @@ def parted_responses(
             yield PartingTurn(a, parting.prefix + 1), PartingTurn(b, parting.prefix + 1)
 
 
-def planned_comparisons(choice: PairChoice, index: int, names: Sequence[str]) -> Iterator[str]:
+def list_planned_comparisons(choice: PairChoice, index: int, names: Sequence[str]) -> Iterator[str]:
     """Yield the comparisons of a scenario's rollouts, if all of them succeed."""
-    for a, b in parted_responses(choice, index, names):
+    for a, b in list_parted_responses(choice, index, names):
         for number in range(choice.wanted.rollouts or 0):
             yield name_comparison(a.rollout(number), b.rollout(number))
 
@@ -104,7 +104,7 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
         known = self._of_scenario(index)
         return [known.get(response.rollout(number)) for number in range(self.k)]
 
-    def named(self, index: int, task: str) -> Candidate:
+    def find_rollout(self, index: int, task: str) -> Candidate:
         """Return one rollout, which must exist."""
         return self._of_scenario(index)[task]
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from edgen.core.errors import DataError, refuse_lines
 from edgen.core.pair import HumanVote
 from edgen.core.sheets import cut_cell, read_sheet, sheet_head, sheet_line, write_sheet
-from edgen.core.yaml_values import read_text, shortened
+from edgen.core.yaml_values import read_text, shorten_word
 from edgen.preferences.vote_units import VotePair, first_side, texts_of, vote_pairs
 from edgen.protocols.base import transcript_of
 from edgen.store.run_reader import RunReader
@@ -84,9 +84,9 @@ def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
             continue
         key, rater = row.get("pair", "").strip(), row.get("rater", "").strip() or path.stem
         if not _KEY.fullmatch(key):
-            problems.append((number, f"pair: {shortened(repr(key))} is no pair of a sheet"))
+            problems.append((number, f"pair: {shorten_word(repr(key))} is no pair of a sheet"))
         elif said not in ("1", "2", "tie"):
-            problems.append((number, f"choice: expected 1, 2 or tie, got {shortened(repr(said))}"))
+            problems.append((number, f"choice: expected 1, 2 or tie, got {shorten_word(repr(said))}"))
         elif (first := seen.setdefault((key, rater), number)) != number:
             problems.append((number, f"this pair and rater stand in line {first} already"))
         elif key not in known:

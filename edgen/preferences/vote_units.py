@@ -60,14 +60,14 @@ def key_of(unit: str) -> str:
     return f"u-{hashlib.blake2b(unit.encode(), digest_size=10).hexdigest()}"
 
 
-def drawn(*parts: str) -> int:
+def draw_number(*parts: str) -> int:
     """Return a number that is drawn by these texts, the same every time."""
     return int.from_bytes(hashlib.blake2b("\0".join(parts).encode(), digest_size=8).digest())
 
 
 def first_side(unit: str, person: str) -> SideName:
     """Return the side of a pair that a person sees first."""
-    return "a" if drawn("side", unit, person) % 2 == 0 else "b"
+    return "a" if draw_number("side", unit, person) % 2 == 0 else "b"
 
 
 def vote_pairs(reader: RunReader, most: int | None = None) -> Iterator[VotePair]:
@@ -84,7 +84,7 @@ def vote_pairs(reader: RunReader, most: int | None = None) -> Iterator[VotePair]
 
 def _all_pairs(reader: RunReader, most: int | None) -> Iterator[VotePair]:
     if not reader.rundir.pairs.exists():
-        chosen = _chosen(reader)
+        chosen = _list_chosen_pairs(reader)
         first = next(chosen, None)
         yield from _of_responses(reader, most) if first is None else itertools.chain((first,), chosen)
         return
@@ -95,7 +95,7 @@ def _all_pairs(reader: RunReader, most: int | None) -> Iterator[VotePair]:
             yield VotePair(pair.a.id, pair.b.id, pair.texts, pair.scenario, responses)
 
 
-def _chosen(reader: RunReader) -> Iterator[VotePair]:
+def _list_chosen_pairs(reader: RunReader) -> Iterator[VotePair]:
     if reader.origin == "replicates" and reader.job.replicates == 1:
         return  # known without reading
     choice = PairChoice(reader, reader.job.pairs)

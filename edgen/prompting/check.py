@@ -19,7 +19,7 @@ from jinja2 import TemplateSyntaxError, meta, nodes
 
 from edgen.core.errors import Problem, TemplateError
 from edgen.core.lazy_patterns import compile_later
-from edgen.core.yaml_values import nearest, shortened
+from edgen.core.yaml_values import nearest, shorten_word
 from edgen.prompting.sandbox import FILTERS, TESTS, TEXT_METHODS, Sandbox, count_work
 
 Block = Literal["system", "user"]
@@ -79,7 +79,7 @@ def check_template(
 
 
 def _constructs(template: nodes.Template) -> Iterator[tuple[int, str]]:
-    for node, depth in _nested(template):
+    for node, depth in _iterate_nodes(template):
         if depth > MAX_NESTED:
             yield (
                 node.lineno,
@@ -94,14 +94,14 @@ def _constructs(template: nodes.Template) -> Iterator[tuple[int, str]]:
         elif isinstance(node, nodes.Name) and node.ctx == "load" and node.name in _RESERVED:
             yield node.lineno, f"'{node.name}' is refused in a prompt"
         elif isinstance(node, nodes.Filter) and node.name not in FILTERS:
-            yield node.lineno, f"there is no filter '{shortened(node.name)}'{_near(node.name, FILTERS)}"
+            yield node.lineno, f"there is no filter '{shorten_word(node.name)}'{_near(node.name, FILTERS)}"
         elif isinstance(node, nodes.Test) and node.name not in TESTS:
-            yield node.lineno, f"there is no test '{shortened(node.name)}'{_near(node.name, TESTS)}"
+            yield node.lineno, f"there is no test '{shorten_word(node.name)}'{_near(node.name, TESTS)}"
         elif isinstance(node, nodes.Compare) and len(node.ops) > MAX_OPERANDS:
             yield node.lineno, f"a comparison of more than {MAX_OPERANDS} parts; join shorter ones with `and`"
 
 
-def _nested(template: nodes.Template) -> Iterator[tuple[nodes.Node, int]]:
+def _iterate_nodes(template: nodes.Template) -> Iterator[tuple[nodes.Node, int]]:
     """Yield every node, with the number of tags around it."""
     waiting: list[tuple[nodes.Node, int]] = [(node, 0) for node in template.iter_child_nodes()]
     while waiting:
@@ -118,7 +118,7 @@ def _blocks(template: nodes.Template) -> Iterator[tuple[int, str]]:
     outside = {id(node) for node in template.body}
     for block in blocks:
         if block.name not in BLOCKS:
-            yield block.lineno, f"there is no block '{shortened(block.name)}' (known: {', '.join(BLOCKS)})"
+            yield block.lineno, f"there is no block '{shorten_word(block.name)}' (known: {', '.join(BLOCKS)})"
         elif id(block) not in outside:
             yield block.lineno, f"the block '{block.name}' is nested; move it to the top level"
     if not any(block.name == "user" for block in blocks):
@@ -160,7 +160,7 @@ def _unknown_names(
     return [
         (
             line,
-            f"there is no variable '{shortened(name)}'"
+            f"there is no variable '{shorten_word(name)}'"
             + (_near(name, known) if i < _MOST_SUGGESTIONS else ""),
         )
         for i, (name, line) in enumerate(sorted(lines.items(), key=lambda item: (item[1], item[0])))
@@ -180,7 +180,7 @@ def _unknown_fields(
         if known is None or not isinstance(field, str) or field in known or field in TEXT_METHODS:
             continue
         near = _near(field, sorted(known)) if known else f"; {name} says nothing besides its values"
-        yield node.lineno, f"no value of {name} has a '{shortened(field)}'{near}"
+        yield node.lineno, f"no value of {name} has a '{shorten_word(field)}'{near}"
 
 
 def _near(name: str, known: Collection[str]) -> str:
@@ -215,7 +215,7 @@ def compile_text(
     Raises TemplateError as `load_prompt` does.
     """
     known = frozenset((name, frozenset(each)) for name, each in (fields or {}).items())
-    code, used = _compiled(text, source, frozenset(sandbox.globals), frozenset(available), known)
+    code, used = _compile_cached(text, source, frozenset(sandbox.globals), frozenset(available), known)
     return jinja2.Template.from_code(sandbox, code, sandbox.globals), used
 
 
@@ -223,7 +223,7 @@ _SANDBOX = Sandbox()  # never renders: texts compile to the same code in every s
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(
+def _compile_cached(
     text: str,
     source: str,
     given: frozenset[str],

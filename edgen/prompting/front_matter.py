@@ -31,7 +31,7 @@ from edgen.core.digest import sha256
 from edgen.core.errors import Problem, TemplateError
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.registry import answer_kinds
-from edgen.core.yaml_values import convert, nearest, read_yaml, shortened
+from edgen.core.yaml_values import convert, nearest, read_yaml, shorten_word
 
 _MOST = 20_000  # characters of front matter: far more than needed, few enough for the YAML reader
 _FIRST_COMMENT = compile_later(r"\s*\{#(.*?)#\}", re.DOTALL)
@@ -69,20 +69,20 @@ def read_front(text: str, source: str, known: str | None = None) -> FrontMatter:
 
     Raises TemplateError, with the line, for incomplete or invalid front matter.
     """
-    front = _stated(text, source)
+    front = _parse_front(text, source)
     if front.expects not in (None, known) and front.expects not in (kinds := answer_kinds()):
-        found = f"unknown value {shortened(repr(front.expects))}{nearest(front.expects, kinds)}"
+        found = f"unknown value {shorten_word(repr(front.expects))}{nearest(front.expects, kinds)}"
         raise _one(source, _line_of("expects", text, 1), f"expects: {found}")
     return _honest(front, text)
 
 
-def edited_from(text: str) -> str | None:
+def find_original_template(text: str) -> str | None:
     """Return the name of the shipped template that a template's text was edited from, by its front matter;
     None if it has none or is unmodified. Raises TemplateError as `read_front` does."""
-    front = _stated(text, "template")
+    front = _parse_front(text, "template")
     if front.source is None:
         return None
-    own, bodies = _body(text), _shipped_bodies()
+    own, bodies = _body(text), _read_shipped_bodies()
     same = [name for name, body in bodies.items() if body == own]
     if any(_claims(front, name) for name in same):
         return None
@@ -93,7 +93,7 @@ def edited_from(text: str) -> str | None:
 
 def _claims(front: FrontMatter, name: str) -> bool:
     """Return whether front matter names the source of the shipped template `name`."""
-    shipped = _shipped_front(name)
+    shipped = _read_shipped_front(name)
     return shipped.source == front.source and (front.source != _OURS or shipped.name == front.name)
 
 
@@ -108,28 +108,28 @@ def _body(text: str) -> str:
 
 
 @cache
-def _shipped_bodies() -> dict[str, str]:
-    files = resources.shipped_files("prompts")
+def _read_shipped_bodies() -> dict[str, str]:
+    files = resources.find_shipped_files("prompts")
     return {name: _body(files[name].read_text(encoding="utf-8")) for name in sorted(files)}
 
 
 @cache
-def _shipped_front(name: str) -> FrontMatter:
-    return _stated(resources.find("prompts", name).read_text(encoding="utf-8"), name)
+def _read_shipped_front(name: str) -> FrontMatter:
+    return _parse_front(resources.find("prompts", name).read_text(encoding="utf-8"), name)
 
 
 def _honest(front: FrontMatter, text: str) -> FrontMatter:
     """Return the front matter without claims that are false for an edited text."""
     if front.source is None:
         return front
-    origin = edited_from(text)
+    origin = find_original_template(text)
     if origin is None and front.sha256 in (None, body_sha256(text)):
         return front
     claimed = f"Edited from {origin or 'another text'}; its source: {front.source}"
     return msgspec.structs.replace(front, source=claimed, version=None, notes=None)
 
 
-def _stated(text: str, source: str) -> FrontMatter:
+def _parse_front(text: str, source: str) -> FrontMatter:
     """Return the front matter as written."""
     comment = _FIRST_COMMENT.match(text)
     if comment is None or (opened := _OPENS.match(text, comment.start(1), comment.end(1))) is None:
@@ -147,7 +147,7 @@ def _stated(text: str, source: str) -> FrontMatter:
         raise _one(source, line - 1, f"the front matter is longer than {_MOST:,} characters")
     # Prepend empty lines, so that YAML's line numbers match the file.
     values = read_yaml("\n" * (line - 1) + body, source, TemplateError)
-    return _built({} if values is None else values, body, line, source)
+    return _make_front({} if values is None else values, body, line, source)
 
 
 def find_stray(text: str) -> int | None:
@@ -159,7 +159,7 @@ def find_stray(text: str) -> int | None:
     )
 
 
-def _built(values: Any, body: str, first: int, source: str) -> FrontMatter:
+def _make_front(values: Any, body: str, first: int, source: str) -> FrontMatter:
     if not isinstance(values, dict):
         raise _one(source, first, "front matter is a list of keys with values, as in 'version: \"1.0\"'")
     if not isinstance(values.get("version", ""), str):

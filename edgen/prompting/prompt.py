@@ -32,7 +32,7 @@ from edgen.core.forms import Form
 from edgen.core.pictures import pictures_in
 from edgen.core.registry import answer_kinds
 from edgen.core.values import Message, Scenario
-from edgen.core.yaml_values import read_text, shortened
+from edgen.core.yaml_values import read_text, shorten_word
 from edgen.prompting.check import BLOCKS, RENDERING, Block, compile_text, word_error
 from edgen.prompting.front_matter import FrontMatter, read_front
 from edgen.prompting.sandbox import MAX_TEXT, Sandbox, ValueWithFields
@@ -84,7 +84,7 @@ def read_answer_schema(template: Path) -> bytes | None:
             raise
         said = (str(problem).splitlines() or ["it cannot be read"])[0]
         raise AnswerSchemaError(
-            source, f"it is not a JSON Schema (draft 2020-12): {shortened(said)}."
+            source, f"it is not a JSON Schema (draft 2020-12): {shorten_word(said)}."
         ) from None
     return made
 
@@ -109,7 +109,7 @@ def fits_schema(text: str, schema: bytes) -> bool:
 
 def _check_reach(schema: Any, source: str) -> None:
     """Raise for a schema that is too deep, or that refers to something outside of it."""
-    for value, depth in _nested(schema):
+    for value, depth in _iterate_nested(schema):
         if depth > DEEPEST:
             raise AnswerSchemaError(
                 source, f"it is nested more than {DEEPEST} deep; that is more than an answer needs."
@@ -118,12 +118,12 @@ def _check_reach(schema: Any, source: str) -> None:
             if isinstance(target := value.get(key), str) and not target.startswith("#"):
                 raise AnswerSchemaError(
                     source,
-                    f"{key} {shortened(target)!r} leads out of it; put what it means under $defs, and refer to that: "
+                    f"{key} {shorten_word(target)!r} leads out of it; put what it means under $defs, and refer to that: "
                     '{"$ref": "#/$defs/NAME"}.',
                 )
 
 
-def _nested(schema: Any) -> Iterator[tuple[Any, int]]:
+def _iterate_nested(schema: Any) -> Iterator[tuple[Any, int]]:
     """Yield every object and list, with its nesting depth."""
     waiting = [(schema, 0)]
     while waiting:
@@ -234,7 +234,7 @@ class Prompt:
         except RENDERING as error:
             raise word_error(error, self._template, self.source) from None
 
-    def unused(self, available: Collection[str]) -> list[str]:
+    def list_unused_variables(self, available: Collection[str]) -> list[str]:
         """Return the available variables that this template never reads, in order."""
         return [name for name in available if name not in self.variables_used]
 

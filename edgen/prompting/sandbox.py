@@ -66,16 +66,16 @@ class Sandbox(ImmutableSandboxedEnvironment):
             optimized=False,
             trim_blocks=True,
             lstrip_blocks=True,
-            finalize=_printed,
+            finalize=_finalize_value,
         )
         self.work = 0
         self.globals = {"range": self._range}
         self.tests = {name: self.tests[name] for name in TESTS}
-        self.filters = {name: self._counted(self.filters[name]) for name in _JINJA_FILTERS}
+        self.filters = {name: self._meter_filter(self.filters[name]) for name in _JINJA_FILTERS}
         self.filters |= {
-            "first": self._counted(lambda value: value[0]),
-            "last": self._counted(lambda value: value[-1]),
-            "trim": self._counted(lambda value: self.text(value).strip()),
+            "first": self._meter_filter(lambda value: value[0]),
+            "last": self._meter_filter(lambda value: value[-1]),
+            "trim": self._meter_filter(lambda value: self.text(value).strip()),
             "list": lambda value: list(self._each(value, 1)),
             "join": self._join,
             "replace": self._replace,
@@ -158,7 +158,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     # Filters and globals.
 
-    def _counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _meter_filter(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def run(value: Any, *args: Any, **kwargs: Any) -> Any:
             self.spend(1 + _weight(value))
             return function(value, *args, **kwargs)
@@ -176,12 +176,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return steps
 
     def _join(self, value: Any, separator: str = "") -> str:
-        return self._glued([self.text(item) for item in self._each(value, 1)], self.text(separator))
+        return self._glue_texts([self.text(item) for item in self._each(value, 1)], self.text(separator))
 
     def _concat(self, values: list[Any]) -> str:
-        return self._glued([self.text(value) for value in values], "")
+        return self._glue_texts([self.text(value) for value in values], "")
 
-    def _glued(self, texts: list[str], separator: str) -> str:
+    def _glue_texts(self, texts: list[str], separator: str) -> str:
         self._room(sum(map(len, texts)) + len(separator) * len(texts))
         return separator.join(texts)
 
@@ -215,7 +215,7 @@ _GROWING = (str, list, tuple)
 
 
 @pass_context
-def _printed(context: Context, value: Any) -> str:
+def _finalize_value(context: Context, value: Any) -> str:
     sandbox = context.environment
     assert isinstance(sandbox, Sandbox)
     return sandbox.text(value)

@@ -72,7 +72,7 @@ MAYBE_CHARGED = frozenset(
 )
 
 
-def floored(usage: Usage, reply: Reply, prompt: int = 0) -> Usage:
+def apply_token_floor(usage: Usage, reply: Reply, prompt: int = 0) -> Usage:
     """Return the usage of a reply, at least the minimum for the bytes of its texts and for a prompt of that
     many tokens."""
     said = text_token_floor(reply.text)

@@ -48,7 +48,7 @@ from edgen.protocols.parts import (
     Simulation,
     Starter,
     Template,
-    ended,
+    describe_ending,
     role_words,
 )
 from edgen.reading.hollow import find_hollow, find_hollow_turn
@@ -173,7 +173,7 @@ class SelfDescription:
 
 __all__ = [
     "ConversationProtocol", "Conversing", "ExpectedCall", "FindFile", "NoSettings", "Prompting", "Protocol", "Question",
-    "Result", "Rounds", "Rules", "Simulation", "Starter", "Template", "ask", "call_seed", "ended", "role_words",
+    "Result", "Rounds", "Rules", "Simulation", "Starter", "Template", "ask", "call_seed", "describe_ending", "role_words",
     "transcript_of", "unread",
 ]  # fmt: skip
 
@@ -278,7 +278,7 @@ class Question(NamedTuple):
         messages, schema = self.messages, self.schema
         prose: tuple[Message, ...] = ()
         if self.form is not None:
-            messages, schema = self.form.added_to(messages), self.form.schema
+            messages, schema = self.form.add_to(messages), self.form.schema
             prose = () if self.form.required else self.messages
         return Request(
             address,

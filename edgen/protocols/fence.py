@@ -28,13 +28,13 @@ def fence_texts(
 ) -> dict[str, str]:
     """Return the variables of a template that shows several texts, and `fence`, their common mark. `shown`:
     by variable, words for a text, and its turns or entries."""
-    guarded = {name: guarded_lines(turns) for name, (_, turns) in shown.items()}
+    guarded = {name: guard_lines(turns) for name, (_, turns) in shown.items()}
     fence = make_mark(seed, scenario, task, [*guarded.values()])
     texts = {name: fence_text(shown[name][0], lines, fence) for name, lines in guarded.items()}
     return {**texts, "fence": fence}
 
 
-def guarded_lines(turns: Iterable[Turn]) -> str:
+def guard_lines(turns: Iterable[Turn]) -> str:
     """Return a conversation of which every line begins with a role or with CONTINUED. Roles of records from
     elsewhere are any texts, too."""
     return "\n".join([_mark_lines(f"{turn.role}: {turn.text}") for turn in turns])

@@ -38,7 +38,7 @@ class _Tried(NamedTuple):
     refused: bool = False  # by a gate
 
 
-def gated(start: Callable[[Rules], Conversing], rules: Rules, decide: Decide) -> Gated:
+def try_until_passed(start: Callable[[Rules], Conversing], rules: Rules, decide: Decide) -> Gated:
     """Return the first conversation that passes; the last one's rejection if none does.
 
     If replicates leave the first one (`branch`), others depend on a conversation, and it is tried once.
@@ -47,7 +47,7 @@ def gated(start: Callable[[Rules], Conversing], rules: Rules, decide: Decide) ->
     while True:
         left = msgspec.structs.replace(rules, asks=rules.asks - used)
         roles: set[str] = set()
-        tried, more = yield from _shifted(_try(start(left), left, decide), used, rules.seed, roles)
+        tried, more = yield from _shift_attempts(_try(start(left), left, decide), used, rules.seed, roles)
         used += more
         if tried.refused and _repeats(roles, rules):
             return tried.result
@@ -65,7 +65,7 @@ def _try(work: Conversing, rules: Rules, decide: Decide) -> Generator[Request, R
     return _Tried(Passed(made, decided))
 
 
-def _shifted(
+def _shift_attempts(
     work: Generator[Request, Reply, _Tried], by: int, seed: int, roles: set[str]
 ) -> Generator[Request, Reply, tuple[_Tried, int]]:
     """Do the work with every attempt counted from `by` on; return also the highest number of attempts of a

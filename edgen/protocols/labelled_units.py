@@ -58,7 +58,7 @@ class LabellingTask(msgspec.Struct, frozen=True, kw_only=True):
         units = self.units(turns)
         return [units] if units and (self.unit == "conversation" or self.together) else [[u] for u in units]
 
-    def shown(self, turns: Sequence[Turn], units: Sequence[int | None]) -> list[Turn | Unit]:
+    def select_content(self, turns: Sequence[Turn], units: Sequence[int | None]) -> list[Turn | Unit]:
         """Return the content shown to an annotator of these units in one request: a turn with those before
         it, several with all."""
         if units == [None]:
@@ -100,14 +100,14 @@ class JobLayer(NamedTuple):
         for number, name in enumerate(self.names):
             found: list[LabelledUnit] = []
             for units in self.asking.requests(turns):
-                shown = self.asking.shown(turns, units)
+                shown = self.asking.select_content(turns, units)
                 where = msgspec.structs.replace(address, step=self._step(number, units))
                 labels = yield from label_units(shown, where, prompt, rules, ANNOTATOR)
                 if isinstance(labels, Rejection):
                     last = labels
                     continue
                 pairs = zip(units, labels, strict=True)
-                found += [LabelledUnit(unit, said_digest(turns, unit), given) for unit, given in pairs]
+                found += [LabelledUnit(unit, digest_said(turns, unit), given) for unit, given in pairs]
             if found:
                 said[name] = tuple(found)
         if not said and last is not None:
@@ -132,7 +132,7 @@ class JobLayer(NamedTuple):
         ]
 
 
-def said_digest(turns: Sequence[Turn], place: int | None) -> str:
+def digest_said(turns: Sequence[Turn], place: int | None) -> str:
     """Return the sha256 of the conversation up to a turn, and of the turn: a label holds for no other."""
     return sha256(transcript_of(turns if place is None else turns[: place + 1]).encode())
 

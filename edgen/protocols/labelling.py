@@ -29,8 +29,8 @@ from edgen.plugin import (
     Turn,
     ask,
 )
-from edgen.plugin.forms import Form, form_of, listed, one_of
-from edgen.plugin.protocols import Offer, Protocol, View, ended, fence_turns, said_in
+from edgen.plugin.forms import Form, form_of, list_of, one_of
+from edgen.plugin.protocols import Offer, Protocol, View, describe_ending, fence_turns, list_utterances
 from edgen.reading.answers.unit_labels import LabelChoices, Labels, read_unit_labels
 
 TEMPLATE = "label_turns"
@@ -93,7 +93,7 @@ def label_units(
     choices = [LabelChoices(unit.labels.names, unit.labels.several) for unit in units]
 
     def read(reply: Reply) -> tuple[Labels, ...] | Rejection:
-        return read_unit_labels(reply.text, choices, **ended(reply))
+        return read_unit_labels(reply.text, choices, **describe_ending(reply))
 
     messages = prompt.messages(labelling_variables(shown, address, rules.seed))
     view = _view(shown) if rules.by_people(role) else None
@@ -113,10 +113,10 @@ def _view(shown: Sequence[Turn | Unit]) -> View:
         ]
         asked = f"({number}) {unit.turn.role}" if unit.turn is not None else "The whole conversation"
         questions.append((str(number), asked))
-    return View(turns=said_in(_numbered(shown)), offers=tuple(offers), questions=tuple(questions))
+    return View(turns=list_utterances(_number_units(shown)), offers=tuple(offers), questions=tuple(questions))
 
 
-def _numbered(shown: Sequence[Turn | Unit]) -> list[Turn]:
+def _number_units(shown: Sequence[Turn | Unit]) -> list[Turn]:
     """Return the turns that are shown, with the number of each unit before its speaker."""
     lines, number = [], 0
     for one in shown:
@@ -136,7 +136,7 @@ def labels_form(choices: Sequence[LabelChoices]) -> Form:
     parts = {}
     for number, choice in enumerate(choices, start=1):
         label = one_of(choice.labels)
-        parts[str(number)] = listed(label, 1, len(choice.labels)) if choice.several else label
+        parts[str(number)] = list_of(label, 1, len(choice.labels)) if choice.several else label
     return form_of(parts)
 
 
@@ -149,7 +149,7 @@ def labelling_variables(shown: Sequence[Turn | Unit], address: Address, seed: in
     alternatives = [str(number) for number, unit in enumerate(units, start=1) if unit.alternative]
     form = {str(number): ["…"] if unit.labels.several else "…" for number, unit in enumerate(units, start=1)}
     return {
-        **fence_turns(seed, address.scenario, f"{address.task}/{address.step}", _numbered(shown)),
+        **fence_turns(seed, address.scenario, f"{address.task}/{address.step}", _number_units(shown)),
         "sets": [
             _set_shown(labels, numbers, whole=whole) for (_, whole), (labels, numbers) in by_set.items()
         ],

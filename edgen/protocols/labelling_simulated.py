@@ -39,7 +39,7 @@ def answer(request: Simulation) -> str | None:
         return None
     if request.fault == "garbage":
         return request.say("garbage")
-    units = shown_units(text)
+    units = read_shown_units(text)
     found: dict[str, list[str] | str] = {}
     for one in sets:
         names = _names(text[one.end() :])
@@ -92,7 +92,7 @@ def _mistake(
     return label
 
 
-def shown_units(text: str) -> dict[str, tuple[str, str]]:
+def read_shown_units(text: str) -> dict[str, tuple[str, str]]:
     """Return the role and the text of every number, and of the unit without one under a separate name."""
     found: dict[str, tuple[str, str]] = {}
     body = re.search(r"(?ms)^\[([0-9a-f]{16})\] Conversation begins\n(.*)\n\[\1\] Conversation ends$", text)

@@ -53,7 +53,7 @@ from edgen.plugin.protocols import (
     describe_space,
     fence_texts,
     has_five_dimensions,
-    said_in,
+    list_utterances,
     transcript_of,
     unread,
     words_without_marks,
@@ -139,7 +139,7 @@ class CandidatePair(msgspec.Struct, frozen=True):
     b: Candidate
 
 
-def shared_prefix(a: Candidate, b: Candidate) -> int:
+def count_shared_turns(a: Candidate, b: Candidate) -> int:
     """Return the number of turns that two candidates share from the start."""
     count = 0
     for one, other in zip(a.turns, b.turns, strict=False):
@@ -248,7 +248,7 @@ def _select_turns(comparison: CandidatePair, compare: Compare) -> _ShownTurns | 
     a, b = comparison.a, comparison.b
     if compare == "conversation":
         return (), a.turns, b.turns
-    prefix = shared_prefix(a, b)
+    prefix = count_shared_turns(a, b)
     if min(len(a.turns), len(b.turns)) <= prefix or a.turns[prefix].role != b.turns[prefix].role:
         return Rejection(
             RejectionReason.NO_RESPONSES, "one of them ends where they part: there is no response to judge"
@@ -261,7 +261,7 @@ def _select_turns(comparison: CandidatePair, compare: Compare) -> _ShownTurns | 
     return a.turns[:prefix], a.turns[prefix : prefix + 1], b.turns[prefix : prefix + 1]
 
 
-def _known(comparison: CandidatePair, shown: _ShownTurns, compare: Compare) -> dict[str, Any]:
+def _list_common_variables(comparison: CandidatePair, shown: _ShownTurns, compare: Compare) -> dict[str, Any]:
     """Return the variables of the judge's template that are the same in each order."""
     return {
         **describe_space(comparison.space, comparison.scenario),
@@ -271,7 +271,7 @@ def _known(comparison: CandidatePair, shown: _ShownTurns, compare: Compare) -> d
     }
 
 
-def _fenced(
+def _fence_candidates(
     comparison: CandidatePair, shown: _ShownTurns, compare: Compare, rules: Rules, first: int, second: int
 ) -> dict[str, str]:
     """Return the guarded texts of the judge's template, and their mark, which is the same in each order."""
@@ -288,7 +288,7 @@ def _messages(
     comparison: CandidatePair, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
 ) -> dict[Order, tuple[Message, ...]]:
     """Return the judge's messages in each order: the texts plain, by the names of PLAIN, and guarded."""
-    known = _known(comparison, shown, compare)
+    known = _list_common_variables(comparison, shown, compare)
     messages: dict[Order, tuple[Message, ...]] = {}
     for order in ORDERS:
         first, second = (1, 2) if order == "ab" else (2, 1)
@@ -303,7 +303,7 @@ def _messages(
             {
                 **known,
                 **{name: plain[name] for name in PLAIN[compare]},
-                **_fenced(comparison, shown, compare, rules, first, second),
+                **_fence_candidates(comparison, shown, compare, rules, first, second),
             }
         )
     return messages
@@ -314,11 +314,13 @@ def _views(
 ) -> dict[Order, View]:
     """Return what a person sees who judges, in each order: the texts side by side, and the template's words
     about what is better, without those about its marks."""
-    known = _known(comparison, shown, compare) | _fenced(comparison, shown, compare, rules, 1, 2)
+    known = _list_common_variables(comparison, shown, compare) | _fence_candidates(
+        comparison, shown, compare, rules, 1, 2
+    )
     without = {name: "" for name in (*PLAIN[compare], *GUARDED) if name not in ("compare", "fence")}
-    both = said_in(shown[1]), said_in(shown[2])
+    both = list_utterances(shown[1]), list_utterances(shown[2])
     view = View(
-        turns=said_in(shown[0]),
+        turns=list_utterances(shown[0]),
         text=words_without_marks(prompt.messages({**known, **without}), known["fence"]),
         offers=(Offer("better", 1, "The first"), Offer("better", 2, "The second")),
         questions=(("better", "Which is better?"),),

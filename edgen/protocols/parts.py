@@ -92,7 +92,7 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     def reading(self, reply: Reply) -> dict[str, Any]:
         """Return how a reply of any role is read, in the arguments of the readers of turns and
         conversations."""
-        return {**ended(reply), "words": self.words, "roles": self.role_words}
+        return {**describe_ending(reply), "words": self.words, "roles": self.role_words}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +220,7 @@ class Simulation(Face):
     def values(self) -> str | None: ...
 
 
-def ended(reply: Reply) -> dict[str, Any]:
+def describe_ending(reply: Reply) -> dict[str, Any]:
     """Return how a reply ended, in the arguments of all readers."""
     return {"finish_reason": reply.finish_reason, "refusal": reply.refusal}
 
@@ -255,7 +255,7 @@ def describe_values(scenario: Scenario, names: Collection[str], labels: Labels) 
 
 def _fields(scenario: Scenario, name: str) -> str:
     said = [
-        f"{field.replace('_', ' ')}: {_worded(value)}"
+        f"{field.replace('_', ' ')}: {_join_value(value)}"
         for field, value in scenario.fields.get(name, {}).items()
         if is_worded(value) and value is not None
     ]
@@ -270,7 +270,7 @@ def is_worded(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
-def _worded(value: Any) -> str:
+def _join_value(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

@@ -49,7 +49,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
         """The meaning of the scale's ends, in brackets; empty for a free answer."""
         if self.scale is None:
             return ""
-        return _asked(self)
+        return _describe_scale(self)
 
 
 class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,10 +83,10 @@ class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
 
     def lines(self) -> list[str]:
         """Return an item a line, as it is asked."""
-        return [f"{item.name}: {item.text}{_asked(item)}" for item in self.items]
+        return [f"{item.name}: {item.text}{_describe_scale(item)}" for item in self.items]
 
 
-def _asked(item: Item) -> str:
+def _describe_scale(item: Item) -> str:
     if item.scale is None:
         return " (in your own words)"
     low, high = item.scale

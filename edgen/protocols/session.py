@@ -169,7 +169,7 @@ def _read_kept(question: Question, reply: Reply, read: Read[S]) -> S | None:
         return None
     said, kept = (
         read(reply if question.form is None else question.form.content(reply))
-        for reply in (_ended(reply, text) for text in whole)
+        for reply in (_finish_reply(reply, text) for text in whole)
     )
     if isinstance(said, Rejection) or isinstance(kept, Rejection) or not said.text.startswith(kept.text):
         return None
@@ -180,5 +180,5 @@ def _read_kept(question: Question, reply: Reply, read: Read[S]) -> S | None:
     return flagged
 
 
-def _ended(reply: Reply, text: str) -> Reply:
+def _finish_reply(reply: Reply, text: str) -> Reply:
     return msgspec.structs.replace(reply, text=text, finish_reason="stop")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Sequence
 import msgspec
 
 from edgen.plugin import Address, AnswerKind, Prompting, Question, Reply, Request, Simulation, Space
-from edgen.plugin.forms import form, listed, text
+from edgen.plugin.forms import form, list_of, text
 from edgen.plugin.protocols import (
     LISTS,
     LONGEST,
@@ -34,7 +34,7 @@ BARREN = 3  # answers in a row without anything new that end it
 VARIABLES = ("dimension", "name", "description", "count", "values")
 
 
-VALUES = form(values=listed(text(LONGEST), 1, BATCH))
+VALUES = form(values=list_of(text(LONGEST), 1, BATCH))
 
 
 class SpaceGrowth(Protocol):

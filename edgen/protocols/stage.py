@@ -38,7 +38,7 @@ from edgen.protocols.parts import turn_variables
 from edgen.protocols.selfplay_settings import CLOSING, CLOSING_STEP, MOST_TURNS, Selfplay
 from edgen.protocols.session import ask_turn
 from edgen.protocols.views import CLOSING as CLOSING_MARK
-from edgen.protocols.views import facts_of, said_in
+from edgen.protocols.views import facts_of, list_utterances
 from edgen.reading.answers.probability import read_probability
 from edgen.reading.detect import find_leak, loops
 from edgen.reading.one_turn.reader import TurnReply, read_turn
@@ -164,7 +164,7 @@ class Stage:
     def view(self, role: Role, entries: Sequence[PlayedTurn]) -> View:
         """Return what a person sees who plays a role."""
         facts = facts_of(self.scenario, self._sees[role], self.rules.prepared or {})
-        return View(role, facts, said_in(entry.turn for entry in entries), closing=CLOSING_MARK)
+        return View(role, facts, list_utterances(entry.turn for entry in entries), closing=CLOSING_MARK)
 
     def hear(self, role: Role, entries: Sequence[PlayedTurn], said: TurnReply) -> PlayedTurn | Rejection:
         """Return a turn in its final form, with the detectors' findings; or a rejection."""
@@ -265,9 +265,9 @@ def play(stage: Stage, replicate: int) -> Conversing:
     start: list[PlayedTurn] = []
     branch = None
     if replicate > 0 and stage.rules.branch is not None:
-        turn = _chosen_turn(stage.rules.branch, stage)
+        turn = _choose_branch_turn(stage.rules.branch, stage)
         base = yield from stage.play(0, [], until=turn)
-        branch = _drawn_turn(stage, base) if turn is None else _reached_turn(turn, base, stage)
+        branch = _draw_branch_turn(stage, base) if turn is None else _check_branch_turn(turn, base, stage)
         if branch is None:
             if base.rejection is not None:
                 return base.rejection
@@ -303,7 +303,7 @@ def too_little(turns: Sequence[Turn]) -> Rejection | None:
     return None
 
 
-def _chosen_turn(branch: Branch, stage: Stage) -> int | None:
+def _choose_branch_turn(branch: Branch, stage: Stage) -> int | None:
     """Return the turn, from 0, at which the job leaves replicate 0; None if it is drawn."""
     if branch.at == "sampled":
         return None
@@ -311,13 +311,13 @@ def _chosen_turn(branch: Branch, stage: Stage) -> int | None:
     return next(islice(turns, branch.at - 1, None), MOST_TURNS)
 
 
-def _reached_turn(turn: int, base: Played, stage: Stage) -> int | None:
+def _check_branch_turn(turn: int, base: Played, stage: Stage) -> int | None:
     """Return the turn, if replicate 0 reached it."""
     goes_on = base.ended_by is None and base.rejection is None
     return turn if goes_on and turn == len(base.entries) < stage.settings.max_turns else None
 
 
-def _drawn_turn(stage: Stage, base: Played) -> int | None:
+def _draw_branch_turn(stage: Stage, base: Played) -> int | None:
     """Return one of the turns of replicate 0, None if it has none of that role: the same for all replicates
     of a scenario, so that each can be compared with each."""
     turns = [i for i, entry in enumerate(base.entries) if entry.turn.role.lower() == stage.branch_role]

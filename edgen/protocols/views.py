@@ -49,7 +49,7 @@ def words_without_marks(messages: Iterable[Message], fence: str) -> str:
     return "\n".join(line for line in lines if line and fence not in line)
 
 
-def said_in(turns: Iterable[Turn]) -> tuple[tuple[str, str], ...]:
+def list_utterances(turns: Iterable[Turn]) -> tuple[tuple[str, str], ...]:
     """Return speaker and text of turns."""
     return tuple((turn.role, turn.text) for turn in turns)
 

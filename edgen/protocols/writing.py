@@ -31,9 +31,16 @@ from edgen.plugin import (
     Turn,
     ask,
 )
-from edgen.plugin.forms import form, listed
+from edgen.plugin.forms import form, list_of
 from edgen.plugin.forms import text as text_of
-from edgen.plugin.protocols import Protocol, View, ended, fence_turns, said_in, words_without_marks
+from edgen.plugin.protocols import (
+    Protocol,
+    View,
+    describe_ending,
+    fence_turns,
+    list_utterances,
+    words_without_marks,
+)
 from edgen.plugin.texts import are_alike
 from edgen.reading.answers.texts import read_texts
 
@@ -96,7 +103,7 @@ def write_texts(
     said = turns[-1]
 
     def read(reply: Reply) -> Written | Rejection:
-        found = read_texts(reply.text, count, said.role, **ended(reply))
+        found = read_texts(reply.text, count, said.role, **describe_ending(reply))
         if isinstance(found, Rejection):
             return found
         written = choose_texts(found, said, kind)
@@ -109,7 +116,7 @@ def write_texts(
 
     messages = writing_messages(turns, count, address, prompt, rules)
     view = _view(turns, count, address, prompt, rules) if rules.by_people(role) else None
-    asked = form(texts=listed(text_of(), count, count))
+    asked = form(texts=list_of(text_of(), count, count))
     question = Question(
         address, messages, WRITING.name, role, prompt.schema, form=prompt.form(asked), view=view
     )
@@ -124,11 +131,13 @@ def writing_messages(
 
 
 def _variables(turns: Sequence[Turn], count: int, address: Address, rules: Rules) -> dict[str, Any]:
-    fenced = fence_turns(rules.seed, address.scenario, f"{address.task}/{address.step}", _numbered(turns))
+    fenced = fence_turns(
+        rules.seed, address.scenario, f"{address.task}/{address.step}", _number_last_turn(turns)
+    )
     return {**fenced, "role": turns[-1].role, "count": count}
 
 
-def _numbered(turns: Sequence[Turn]) -> list[Turn]:
+def _number_last_turn(turns: Sequence[Turn]) -> list[Turn]:
     *before, said = turns
     return [*before, Turn(f"(1) {said.role}", said.text)]
 
@@ -137,7 +146,7 @@ def _view(turns: Sequence[Turn], count: int, address: Address, prompt: Prompting
     """Return what a person sees who writes: the conversation up to the turn, and the template's words."""
     known = _variables(turns, count, address, rules)
     text = words_without_marks(prompt.messages({**known, "guarded": ""}), known["fence"])
-    return View(turns=said_in(_numbered(turns)), text=text)
+    return View(turns=list_utterances(_number_last_turn(turns)), text=text)
 
 
 def choose_texts(texts: Sequence[str], said: Turn, kind: Kind) -> Written:

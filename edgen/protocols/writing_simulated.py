@@ -10,7 +10,7 @@ import msgspec
 
 from edgen.core.lazy_patterns import compile_later
 from edgen.protocols.base import Simulation
-from edgen.protocols.labelling_simulated import shown_units
+from edgen.protocols.labelling_simulated import read_shown_units
 
 _ASKED = compile_later(r"(?m)^Write (\d{1,3}) (paraphrases|wrong replies) ")
 _MOST = 100
@@ -28,7 +28,7 @@ def answer(request: Simulation) -> str | None:
     if " paraphrases " not in request.text and " wrong replies " not in request.text:  # most prompts
         return None
     asked = _ASKED.search(request.text)
-    said = shown_units(request.text).get("1")
+    said = read_shown_units(request.text).get("1")
     if asked is None or said is None:
         return None
     if request.fault == "garbage":

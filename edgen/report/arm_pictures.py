@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from edgen.core.text import NONE, dollars, join_list, number, percent, points, quantity, signed_number
+from edgen.core.text import NONE, dollars, format_signed, join_list, number, percent, points, quantity
 from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
 from edgen.evaluation.figures import Axis, Interval, Intervals, Picture, Table, describe_rows, label_with_arm
 from edgen.stats.ratios import RatioEstimate
@@ -59,9 +59,9 @@ def _interval(metric: Metric, difference: Difference, factor: float) -> Interval
     value, low, high = (
         None if v is None else v * factor for v in (difference.value, difference.low, difference.high)
     )
-    said = signed_number(value, 1)
+    said = format_signed(value, 1)
     if low is not None and high is not None:
-        said += f" ({signed_number(low, 1)} to {signed_number(high, 1)})"
+        said += f" ({format_signed(low, 1)} to {format_signed(high, 1)})"
     return Interval(metric.title, value, low, high, said, "vermillion" if sure else "blue", hollow=not sure)
 
 
@@ -76,7 +76,7 @@ def _forest(
     return Picture(
         name=name,
         title=title,
-        chart=Intervals(intervals, Axis(unit, signed_number), 0.0),
+        chart=Intervals(intervals, Axis(unit, format_signed), 0.0),
         caption=f"{'Paired differences' if arm.paired else 'Differences of two samples, not paired,'} with 95% intervals; "
         "dashed: no difference. Filled: remains when all metrics are tested together (Holm, 5%). "
         + (f"Look at {', '.join(sure[:6])}." if sure else "None is filled here.")
@@ -202,6 +202,6 @@ def _difference(kind: str, found: Difference | None) -> str:
         return NONE
     if not found.changed:
         return "none differs"
-    form = {"share": points, "usd": dollars}.get(kind, signed_number)
+    form = {"share": points, "usd": dollars}.get(kind, format_signed)
     ends = "" if found.low is None else f" ({form(found.low)} to {form(found.high)})"
     return f"{form(found.value)}{ends}{' *' if _sure(found) else ''}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from edgen.core.text import NONE, number, percent, quantity, readable_name, signed_number
+from edgen.core.text import NONE, format_signed, number, percent, quantity, readable_name
 from edgen.evaluation.figures import (
     Axis,
     Block,
@@ -211,8 +211,8 @@ def _share(estimate: Values) -> str:
 def _logits(estimate: Values | None) -> str:
     if estimate is None:
         return NONE
-    ends = [signed_number(estimate[end]) for end in ("low", "high") if estimate[end] is not None]
-    return signed_number(estimate["value"]) + (f" ({' to '.join(ends)})" if len(ends) == 2 else "")
+    ends = [format_signed(estimate[end]) for end in ("low", "high") if estimate[end] is not None]
+    return format_signed(estimate["value"]) + (f" ({' to '.join(ends)})" if len(ends) == 2 else "")
 
 
 def _plain(estimate: Values | None) -> str:

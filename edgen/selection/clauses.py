@@ -83,5 +83,5 @@ def _find(option: str, name: str, names: ConversationNames, more: tuple[Kind, ..
     named = names.find(tuple(name.split(".")))
     if named is None or named.kind not in ("text", "truth", "number", "any", *more) or name == NEAR_DUPLICATE:
         message = f"{option} {name}: there is no such dimension, or it has no single values"
-        raise UsageError(f"{message}{nearest(name, [*names.known()])}.")
+        raise UsageError(f"{message}{nearest(name, [*names.list_names()])}.")
     return named

@@ -23,7 +23,7 @@ from edgen.core.errors import RunError, ShortError, UsageError
 from edgen.core.text import quantity, replace_surrogates
 from edgen.execution.finish import JOB, RunSummary, write_files
 from edgen.execution.merge_extras import copy_rest
-from edgen.execution.new_run import copy_job, described_job, making, refuse_open, refuse_target
+from edgen.execution.new_run import copy_job, describe_original_job, making, refuse_open, refuse_target
 from edgen.expressions.conversation import ConversationNames, LabelledWith, layers_named
 from edgen.selection.choose import ConversationChoice
 from edgen.selection.options import SelectOptions
@@ -129,7 +129,7 @@ def _no_split(choice: ConversationChoice, rule: SplitRule) -> ShortError:
 
 def _labelled_with(run: RunFolder, layer: str) -> LabelledWith | None:
     """Return the note of a layer about itself; None without one, since a person may have made the layer."""
-    if not is_name(layer) or (noted := LayerFolder(run, layer).asked()) is None:
+    if not is_name(layer) or (noted := LayerFolder(run, layer).read_note()) is None:
         return None
     return LabelledWith(noted.labels, noted.unit == "conversation")
 
@@ -178,7 +178,7 @@ class _Selector:
             asked=selection.kept,
             planned=status.planned - status.pending if status.pending else status.plan.planned,
         )
-        described = described_job(job, [source])
+        described = describe_original_job(job, [source])
         facts = {
             JOB: msgspec.json.encode(described).decode(),
             SELECTION: msgspec.json.encode(selection).decode(),

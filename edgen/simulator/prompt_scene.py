@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edgen.core.errors import EdgenError
-from edgen.core.resources import shipped_files
+from edgen.core.resources import find_shipped_files
 from edgen.core.values import Message, Scenario
 from edgen.space import load_space
 from edgen.space.scene import Scene, SpaceBook
@@ -70,7 +70,7 @@ class SceneFinder:
 
 
 def _shipped() -> Iterator[SpaceBook]:
-    for file in sorted(shipped_files("preference_space").values()):
+    for file in sorted(find_shipped_files("preference_space").values()):
         try:
             yield SpaceBook(load_space(file))
         except EdgenError:  # of a domain that is not installed

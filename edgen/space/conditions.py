@@ -9,7 +9,7 @@ from itertools import islice
 import msgspec
 
 from edgen.core.errors import Problem
-from edgen.core.yaml_values import nearest, shortened
+from edgen.core.yaml_values import nearest, shorten_word
 from edgen.space.cells import AllowedCells
 from edgen.space.model import Combination, Dimension, Space
 
@@ -68,17 +68,15 @@ def _unknown_in(
     combination: Combination, values: Mapping[str, frozenset[str]], own: str | None, path: str
 ) -> Iterator[Problem]:
     for name, wanted in combination.items():
-        where = f"{path}.{shortened(name)}"
+        where = f"{path}.{shorten_word(name)}"
         if name == own:
             yield Problem(where, "a condition is on other dimensions, not on its own")
         elif name not in values:
-            yield Problem(where, f"there is no dimension {shortened(name)}{nearest(name, values)}")
+            yield Problem(where, f"there is no dimension {shorten_word(name)}{nearest(name, values)}")
         else:
             for value in wanted:
                 if value not in values[name]:
-                    message = (
-                        f"{name} has no value {shortened(repr(value))}{nearest(value, sorted(values[name]))}"
-                    )
+                    message = f"{name} has no value {shorten_word(repr(value))}{nearest(value, sorted(values[name]))}"
                     yield Problem(where, message)
 
 
@@ -141,6 +139,6 @@ def _never(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
     for one, (dimension, classes) in enumerate(zip(space.dimensions, cells.classes, strict=True)):
         for places in classes:
             for place in () if cells.is_possible({one: places[0]}) else places:
-                value = shortened(repr(dimension.entries[place].value))
+                value = shorten_word(repr(dimension.entries[place].value))
                 message = f"{value} can never occur: conditions and exclusions rule it out everywhere"
                 yield Problem(f"{paths[dimension.name]}[{place}]", message)

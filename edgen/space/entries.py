@@ -15,7 +15,7 @@ from typing import Any
 
 from edgen.core.errors import Problem
 from edgen.core.lazy_patterns import compile_later
-from edgen.core.yaml_values import convert, nearest, shortened
+from edgen.core.yaml_values import convert, nearest, shorten_word
 from edgen.space.model import Combination, Entry
 
 _BIDI_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -175,7 +175,7 @@ def read_combination(value: Any, path: str, problems: list[Problem]) -> Combinat
     for name, values in value.items():
         listed = values if isinstance(values, list) else [values]
         if not listed or not all(isinstance(one, str) for one in listed):
-            where = f"{path}.{shortened(str(name))}"
+            where = f"{path}.{shorten_word(str(name))}"
             problems.append(
                 Problem(where, "expected a value of that dimension, or a list of them, all texts")
             )
@@ -209,7 +209,7 @@ def _read_mapping(
     when: Combination = {}
     fields: dict[str, Any] = {}
     for key, said in value.items():
-        where = f"{path}.{shortened(str(key))}"
+        where = f"{path}.{shorten_word(str(key))}"
         if key in ("value", "weight"):
             continue
         if key == "when" and allowed is None:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from edgen.core.errors import Problem, SpaceError
-from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, shortened
+from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, shorten_word
 from edgen.space.conditions import condition_problems
 from edgen.space.entries import (
     dimension_problem,
@@ -213,7 +213,7 @@ def _read_dimensions(value: dict[str, Any], problems: list[Problem], keep: bool)
 
 
 def _read_dimension(name: Any, value: Any, problems: list[Problem], keep: bool) -> Dimension:
-    path = f"$.dimensions.{shortened(str(name))}"
+    path = f"$.dimensions.{shorten_word(str(name))}"
     wrong = dimension_problem(name) if isinstance(name, str) else "a name is a text; put it in quotes"
     if wrong is not None:
         problems.append(Problem(path, wrong))
@@ -221,7 +221,9 @@ def _read_dimension(name: Any, value: Any, problems: list[Problem], keep: bool) 
         return Dimension(str(name), read_entries(value, path, problems, keep=keep))
     known = ("values", "label")
     unknown = [str(key) for key in value if key not in known]
-    problems += [Problem(f"{path}.{shortened(key)}", f"unknown key{nearest(key, known)}") for key in unknown]
+    problems += [
+        Problem(f"{path}.{shorten_word(key)}", f"unknown key{nearest(key, known)}") for key in unknown
+    ]
     label = value.get("label")
     if label is not None and (label := convert(label, str, f"{path}.label", problems)) is not None:
         problems += [Problem(f"{path}.label", one.message) for one in remark_problems("name", label)]
@@ -247,12 +249,12 @@ def _read_roles(value: Any, names: list[str], problems: list[Problem]) -> tuple[
     for name in map(str, value):
         if first.setdefault(name.lower(), name) != name:
             message = f"this role is spelled like {first[name.lower()]}; give it a name of its own"
-            problems.append(Problem(f"$.roles.{shortened(name)}", message))
+            problems.append(Problem(f"$.roles.{shorten_word(name)}", message))
     return tuple(_read_role(name, one, names, problems) for name, one in value.items())
 
 
 def _read_role(name: Any, value: Any, names: list[str], problems: list[Problem]) -> SpaceRole:
-    path = f"$.roles.{shortened(str(name))}"
+    path = f"$.roles.{shorten_word(str(name))}"
     wrong = role_problem(name) if isinstance(name, str) else "a name is a text; put it in quotes"
     if wrong is not None:
         problems.append(Problem(path, wrong))
@@ -262,7 +264,7 @@ def _read_role(name: Any, value: Any, names: list[str], problems: list[Problem])
         return SpaceRole(str(name), ())
     for i, seen in enumerate(sees):
         if seen not in names:
-            message = f"there is no dimension {shortened(str(seen))}{nearest(str(seen), names)}"
+            message = f"there is no dimension {shorten_word(str(seen))}{nearest(str(seen), names)}"
             problems.append(Problem(f"{path}.sees[{i}]", message))
     return SpaceRole(str(name), tuple(dict.fromkeys(map(str, sees))))
 

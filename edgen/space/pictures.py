@@ -21,7 +21,7 @@ from edgen.core.extras import require_extra
 from edgen.core.files import read_regular
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.pictures import MOST_BYTES, PromptPicture, read_picture
-from edgen.core.yaml_values import read_text, shortened
+from edgen.core.yaml_values import read_text, shorten_word
 from edgen.space.model import PICTURE, Dimension, Entry, Space, sections_of
 
 MOST_TOTAL = 6_000_000  # bytes of all pictures of a space
@@ -91,7 +91,7 @@ def _load(names: Iterable[tuple[str, str]], space: Path, problems: list[Problem]
             found[name] = read_picture(kept[name] if name in kept else _read_file(name, space))
         except (OSError, ValueError) as problem:
             said = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
-            problems.append(Problem(path, f"the picture {shortened(name)} cannot be used: {said}"))
+            problems.append(Problem(path, f"the picture {shorten_word(name)} cannot be used: {said}"))
         if len(problems) >= _MOST_SHOWN:
             break
     return found

@@ -60,9 +60,9 @@ def _digest(file: Path, text: bytes) -> str:
 
 def _origin(template: bytes | None) -> str | None:
     """Return the shipped template that a template's text was modified from; None if unmodified or unknown."""
-    from edgen.prompting.front_matter import edited_from
+    from edgen.prompting.front_matter import find_original_template
 
     try:
-        return None if template is None else edited_from(template.decode("utf-8-sig"))
+        return None if template is None else find_original_template(template.decode("utf-8-sig"))
     except (UnicodeDecodeError, TemplateError):
         return None

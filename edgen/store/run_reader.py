@@ -18,7 +18,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET
 
-from edgen.config import Job, load_kept_job, resolved_values
+from edgen.config import Job, load_kept_job, resolve_values
 from edgen.core.digest import fingerprint
 from edgen.core.errors import RunError
 from edgen.core.kept_files import has_digest
@@ -341,7 +341,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     def noted_job(self) -> dict[str, Any]:
         """Return the job as plain values, with the facts noted when it was resolved, as in `describe`."""
-        return {**resolved_values(self.job), "resolved": noted_of(self.rundir, self.job)}
+        return {**resolve_values(self.job), "resolved": noted_of(self.rundir, self.job)}
 
     def describe(self) -> dict[str, Any]:
         """Return the facts on the run for a card: resolved job, facts noted for each arm, counts, whether it

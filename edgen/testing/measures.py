@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import load_job, resolved_values
+from edgen.config import load_job, resolve_values
 from edgen.core import registry
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measure import ArmResult, Measure, Shared
@@ -51,7 +51,7 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
 def _job_of(folder: Path) -> Mapping[str, Any]:
     """Return the job of a run's folder, as in a report; an empty mapping for files."""
     job = RunFolder(folder).job
-    return resolved_values(load_job(job)) if job.exists() else {}
+    return resolve_values(load_job(job)) if job.exists() else {}
 
 
 def _all(method: Callable[[Any], Iterable[Any]], given: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from aiohttp import web
 
-from edgen.api.sent_requests import sent_requests
+from edgen.api.sent_requests import read_sent_requests
 from edgen.core.errors import UsageError
 from edgen.core.pair import Pair
 from edgen.core.text import value_in_words
@@ -86,7 +86,9 @@ async def requests(request: web.Request) -> web.Response:
     run = await asyncio.to_thread(run_of, request)
     found, *_ = await asyncio.to_thread(find_conversations, RunFolder(run.path), request.match_info["id"])
     one = found[0]
-    sent, note = await asyncio.to_thread(sent_requests, run.path, one.arm, one.scenario.index, one.replicate)
+    sent, note = await asyncio.to_thread(
+        read_sent_requests, run.path, one.arm, one.scenario.index, one.replicate
+    )
     return html_page(render("requests.html.j2", run=run, root="/", one=one, sent=sent, note=note))
 
 

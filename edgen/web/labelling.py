@@ -14,7 +14,7 @@ from edgen.annotation.pages import LabelUnit, label_units, task_of
 from edgen.config.label_set import LabelSet
 from edgen.core.errors import RunError, UsageError
 from edgen.core.values import Turn
-from edgen.protocols.labelled_units import LabellingTask, said_digest
+from edgen.protocols.labelled_units import LabellingTask, digest_said
 from edgen.store.run_reader import RunReader
 from edgen.web.answering import TaskKind
 from edgen.web.faces import Face
@@ -53,7 +53,7 @@ def _loaded(reader: RunReader, unit: LabelUnit) -> tuple[Turn, ...] | None:
         turns = reader.named(unit.id).turns
     except RunError:
         return None
-    if said_digest(turns, unit.turn) != unit.said:
+    if digest_said(turns, unit.turn) != unit.said:
         return None
     return turns if unit.turn is None else turns[: unit.turn + 1]
 

@@ -95,7 +95,7 @@ class RunStarter:
         """Return the job files that can be started, by name: the project's own, and those that come with
         edgen."""
         own = sorted((self._folder / "jobs").glob("*.y*ml"))
-        shipped = sorted(resources.shipped_files("jobs").values())
+        shipped = sorted(resources.find_shipped_files("jobs").values())
         found = {path.stem: path for path in (*shipped, *own)}
         return dict(sorted(found.items()))
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.preferences.vote_units import drawn, key_of
+from edgen.preferences.vote_units import draw_number, key_of
 from edgen.store.people import People, UnitAnswer
 from edgen.store.run_reader import RunReader
 from edgen.store.several_runs import open_together, pairs_place
@@ -128,7 +128,7 @@ class RunUnits(Generic[U, C]):
             if self._reader is not None:
                 self._reader.__exit__()
             self._reader, self._units, self._stamp = reader, units, stamp
-            self._order = tuple(sorted(units, key=lambda name: drawn("order", name)))
+            self._order = tuple(sorted(units, key=lambda name: draw_number("order", name)))
             self._content = {}
         took = time.monotonic() - now
         self._next_look = now + took + max(_LOOK_AGAIN, 20 * took)
@@ -206,7 +206,7 @@ class Queue:
                 if unit not in own.latest and self._units.content(base_of(unit)) is not None
             ]
             if free:
-                unit = min(free, key=lambda one: drawn("check", one, person))
+                unit = min(free, key=lambda one: draw_number("check", one, person))
                 self._people.assign(self.task, unit, person, 1 << 30, now)
                 return unit
         return None
@@ -234,7 +234,7 @@ class Queue:
 
 def _blocks(order: tuple[str, ...], person: str) -> Iterator[str]:
     for start in range(0, len(order), _BLOCK):
-        yield from sorted(order[start : start + _BLOCK], key=lambda unit: drawn("block", unit, person))
+        yield from sorted(order[start : start + _BLOCK], key=lambda unit: draw_number("block", unit, person))
 
 
 def skip_of(reason: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgen.core import resources
-from edgen.prompting.front_matter import body_sha256, edited_from, read_front
+from edgen.prompting.front_matter import body_sha256, find_original_template, read_front
 from tests.cli.command import Command
 
 
@@ -18,19 +18,19 @@ class TestEdited:
     def edited(name: str, old: str = "", new: str = "") -> str:
         return resources.find("prompts", name).read_text().replace(old, new)
 
-    @pytest.mark.parametrize("name", resources.shipped("prompts"))
+    @pytest.mark.parametrize("name", resources.list_shipped("prompts"))
     def test_a_copy_is_what_it_says_and_an_edited_one_says_what_it_was_made_from(self, name: str) -> None:
         text = self.edited(name)
-        assert edited_from(text) is None
+        assert find_original_template(text) is None
         assert "Edited" not in (read_front(text, "x").source or "")
         for copy in (
             text.replace("\n", "\r\n"),
             text + "\n",
             text.replace("\n---\n#}", "\nnotes: mine\n---\n#}"),
         ):
-            assert edited_from(copy) is None
+            assert find_original_template(copy) is None
         changed = f"{text.rstrip()} Be brief."
-        assert edited_from(changed) == name
+        assert find_original_template(changed) == name
         front = read_front(changed, "x")
         assert front.source is not None
         assert front.source.startswith(f"Edited from {name}; its source: ")
@@ -38,14 +38,17 @@ class TestEdited:
 
     def test_neither_another_name_nor_a_text_all_ones_own_makes_the_claim_true(self) -> None:
         text = self.edited("education_dialogue", "name: Education Dialogue", "name: My own")
-        assert edited_from(text) is None
-        assert edited_from(text.replace("roughly 10-15 turns", "5 turns")) == "education_dialogue"
+        assert find_original_template(text) is None
+        assert find_original_template(text.replace("roughly 10-15 turns", "5 turns")) == "education_dialogue"
         head = text[: text.index("#}") + 2]
-        assert edited_from(f"{head}\nTeach {{{{ topic }}}}.") == "education_dialogue"
+        assert find_original_template(f"{head}\nTeach {{{{ topic }}}}.") == "education_dialogue"
 
     def test_a_text_of_ones_own_claims_nothing_of_ours(self) -> None:
-        assert edited_from("{#\n---\nname: Mine\nsource: Written for this project\n---\n#}\nTeach!") is None
-        assert edited_from("Teach!") is None
+        assert (
+            find_original_template("{#\n---\nname: Mine\nsource: Written for this project\n---\n#}\nTeach!")
+            is None
+        )
+        assert find_original_template("Teach!") is None
 
     def test_a_text_may_state_its_own_digest(self) -> None:
         body = "Teach {{ topic }}."

@@ -52,7 +52,7 @@ def test_what_it_makes_is_ready_to_generate(command: Command, tmp_path: Path, pr
     assert all(f"./{path.name}" in job for path in folder.glob("*.j2"))
 
 
-@pytest.mark.parametrize("job", resources.shipped("jobs"))
+@pytest.mark.parametrize("job", resources.list_shipped("jobs"))
 def test_any_shipped_job_is_copied_with_the_files_that_it_names(
     command: Command, tmp_path: Path, job: str
 ) -> None:

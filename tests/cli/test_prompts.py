@@ -31,7 +31,7 @@ def entries(command: Command, *arguments: str) -> dict[str, dict[str, Any]]:
 
 def test_every_shipped_template_is_listed_with_what_it_expects(command: Command, here: Path) -> None:
     found = entries(command)
-    assert list(found) == resources.shipped("prompts")
+    assert list(found) == resources.list_shipped("prompts")
     assert all(entry["shipped"] and entry["error"] is None for entry in found.values())
     published = found["education_dialogue"]
     assert published["expects"] == "conversation"
@@ -72,7 +72,7 @@ def test_one_that_is_named_twice_is_listed_once(command: Command, here: Path) ->
     (here / "other" / "one.j2").write_text(MINE)
     ended = command("prompts", "other", "other/one.j2", "other", resources.folder("prompts"), "--json")
     names = [entry["name"] for entry in json.loads(ended.out)["templates"]]
-    assert names == [*resources.shipped("prompts"), "./other/one.j2"]
+    assert names == [*resources.list_shipped("prompts"), "./other/one.j2"]
 
 
 def test_front_matter_that_is_not_at_the_top_is_pointed_out(command: Command, here: Path) -> None:

@@ -80,7 +80,7 @@ def test_per_cell(command: Command) -> None:
     assert facts["balanced"][0]["needed"][0]["in_each"] == 3 * facts["cells"]
 
 
-@pytest.mark.parametrize("name", resources.shipped("preference_space"))
+@pytest.mark.parametrize("name", resources.list_shipped("preference_space"))
 def test_it_reads_well_in_eighty_columns(command: Command, name: str) -> None:
     ended = command("space", "show", name, "--per-cell", "2")
     assert ended.code == 0

@@ -14,7 +14,7 @@ from edgen.config import (
     load_job,
     own_words,
     parse_job,
-    resolved_values,
+    resolve_values,
     shaping_values,
     with_speakers,
 )
@@ -216,7 +216,7 @@ def test_the_resolved_job_reads_back_as_itself(tmp_path: Path) -> None:
         job_file(tmp_path, GOOD),
         ["backends.default={type: openai, model: m, stop: [a], extra_body: {k: [1]}}"],
     )
-    assert parse_job(yaml.safe_load(yaml.safe_dump(resolved_values(job))), "again") == job
+    assert parse_job(yaml.safe_load(yaml.safe_dump(resolve_values(job))), "again") == job
 
 
 def test_every_key_of_a_job_is_a_knob_or_shapes(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ TWO = "labels:\n  - {name: Asks, definition: asks}\n  - {name: Tells, definition
 
 
 def test_the_shipped_sets_can_be_used_and_are_called_what_their_files_are() -> None:
-    names = resources.shipped("label_sets")
+    names = resources.list_shipped("label_sets")
     assert {
         "msdialog_intents",
         "quality",

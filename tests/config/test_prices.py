@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from edgen.config import Job, Price, arm_jobs, load_job, parse_job, resolved_values, shaping_values
+from edgen.config import Job, Price, arm_jobs, load_job, parse_job, resolve_values, shaping_values
 from edgen.core.errors import JobError
 from edgen.core.registry import find
 from edgen.providers import gemini, openai
@@ -81,7 +81,7 @@ def test_regional_hosts_cost_more_for_the_models_that_do() -> None:
 
 
 def test_a_job_shows_the_list_price_with_its_date_and_source() -> None:
-    price = resolved_values(job(OPENAI))["backends"]["default"]["price"]
+    price = resolve_values(job(OPENAI))["backends"]["default"]["price"]
     assert (price["prompt"], price["completion"], price["batch"]) == (0.15, 0.6, 0.5)
     assert price["date"] == "2025-07-04"
     assert "openai.com" in price["source"]

@@ -11,7 +11,7 @@ import pytest
 from edgen.core.forms import (
     Form,
     form,
-    listed,
+    list_of,
     one_of,
     probability,
     turn_form,
@@ -53,7 +53,7 @@ CASES: dict[str, tuple[Form, Callable[[str], Any]]] = {
     "choice": (choice_form(3), lambda text: read_choice(text, OFFERED, "Wizard", free=False)),
     "free choice": (choice_form(3, free=True), lambda text: read_choice(text, OFFERED, "Wizard")),
     "sheet": (SHEET, read_sheet),
-    "texts": (form(texts=listed(text_of(), 3, 3)), lambda text: read_texts(text, 3)),
+    "texts": (form(texts=list_of(text_of(), 3, 3)), lambda text: read_texts(text, 3)),
     "values": (VALUES, read_values),
 }
 
@@ -75,7 +75,7 @@ def test_its_words_name_each_property_and_show_nothing_to_copy(name: str) -> Non
 
 def test_the_words_end_the_last_message() -> None:
     before = (Message("system", "Be brief."), Message("user", "Which is better?"))
-    system, user = VERDICT.added_to(before)
+    system, user = VERDICT.add_to(before)
     assert system == before[0]
     assert user == Message("user", f"Which is better?\n\n{VERDICT.words}")
     assert VERDICT.words == 'Answer with one JSON object and nothing else. It has "better" (1 or 2).'
@@ -84,10 +84,10 @@ def test_the_words_end_the_last_message() -> None:
 def test_the_words_leave_a_partner_s_turn_as_it_was_said() -> None:
     before = (Message("system", "You are a tutor."), Message("user", "What is 2 + 2?"))
     for turn in (turn_form(), acted_form(("Guess", "Question"))):
-        system, user = turn.added_to(before)
+        system, user = turn.add_to(before)
         assert system == Message("system", f"You are a tutor.\n\n{turn.words}")
         assert user == before[1]
-        assert turn.added_to(before[1:]) == (Message("user", f"What is 2 + 2?\n\n{turn.words}"),)
+        assert turn.add_to(before[1:]) == (Message("user", f"What is 2 + 2?\n\n{turn.words}"),)
 
 
 @pytest.mark.parametrize(

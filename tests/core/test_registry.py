@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edgen import __version__
-from edgen.core.registry import PluginError, find, names, plugins, problem, skipped_plugins
+from edgen.core.registry import PluginError, find, find_skipped_plugins, names, plugins, problem
 from edgen.core.version import DISTRIBUTION
 
 pytestmark = pytest.mark.unit
@@ -121,7 +121,7 @@ def test_the_current_folder_brings_no_plugin(tmp_path: Path, monkeypatch: pytest
     for entry in ("", ".", str(tmp_path)):
         monkeypatch.setattr(sys, "path", [entry, *sys.path[1:]])
         assert "evil" not in names("provider")
-        (skipped,) = skipped_plugins()
+        (skipped,) = find_skipped_plugins()
         assert (skipped[0].name, skipped[1]) == ("evil", tmp_path.resolve())
         with pytest.raises(PluginError, match="no provider 'evil'"):
             find("provider", "evil")
@@ -144,4 +144,4 @@ def test_an_editable_install_brings_its_plugins(
     monkeypatch.setattr(sys, "path", [str(project), str(packages)])
     monkeypatch.chdir(project)
     assert "mine" in names("provider")
-    assert skipped_plugins() == []
+    assert find_skipped_plugins() == []

@@ -65,7 +65,7 @@ def test_where_the_vocabulary_is_not_known_what_can_be_done_is_said() -> None:
 def test_the_guess_is_within_what_it_states() -> None:
     """Each way what `how` says was measured, and `error` more than that."""
     exact = counter(_backend("openai", "gpt-4o"))[0]
-    texts = [resources.find("prompts", name).read_text() for name in resources.shipped("prompts")]
+    texts = [resources.find("prompts", name).read_text() for name in resources.list_shipped("prompts")]
     prompt = (resources.folder("prompts") / "education_dialogue.j2").read_text()
     texts += [respond((Message("user", prompt),), seed=seed).text for seed in range(20)]
     offs = {}

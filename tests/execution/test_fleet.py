@@ -308,13 +308,13 @@ def test_half_of_a_prompt_counts_as_seen_and_old_marks_are_forgotten() -> None:
 
     prefixes: Prefixes[str] = Prefixes(kept=20)
     prefixes.note(said("a" * 2000), "first")
-    assert prefixes.seen_by(said("a" * 2000 + "b" * 1500)) == {"first"}
-    assert prefixes.seen_by(said("a" * 900 + "b" * 3000)) == set()
-    assert prefixes.seen_by(said("b" + "a" * 2000)) == set()
+    assert prefixes.find_servers(said("a" * 2000 + "b" * 1500)) == {"first"}
+    assert prefixes.find_servers(said("a" * 900 + "b" * 3000)) == set()
+    assert prefixes.find_servers(said("b" + "a" * 2000)) == set()
     prefixes.note(said("a" * 2000), "second")
-    assert prefixes.seen_by(said("a" * 2000)) == {"first", "second"}
+    assert prefixes.find_servers(said("a" * 2000)) == {"first", "second"}
     prefixes.note(said("c" * 6000), "second")
-    assert prefixes.seen_by(said("a" * 2000)) == set()
+    assert prefixes.find_servers(said("a" * 2000)) == set()
     assert said("short") == []
 
 

@@ -167,7 +167,7 @@ def test_the_forms_of_a_job_are_part_of_its_estimate(tmp_path: Path) -> None:
     counts = {}
     for forms in ("prose", "auto"):
         plan = load_plan(job_file(tmp_path, "http://127.0.0.1:9/v1", forms=forms))
-        (asked,) = plan.asked(plan.scenario(0)).values()
+        (asked,) = plan.list_first_requests(plan.scenario(0)).values()
         counts[forms] = len(asked.messages[-1].content) + len(asked.schema or b"")
     assert counts["auto"] > counts["prose"] + 300
 
@@ -184,7 +184,7 @@ def test_simulators_and_functions_are_asked_in_prose(tmp_path: Path) -> None:
     )
     assert load_plan(required).prompts["default"].forms == "schema"
     assert msgspec.json.decode(
-        load_plan(required).asked(load_plan(required).scenario(0))["default"].schema or b""
+        load_plan(required).list_first_requests(load_plan(required).scenario(0))["default"].schema or b""
     )
 
 

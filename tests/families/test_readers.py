@@ -15,8 +15,8 @@ from edgen.core.errors import DataError
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.families import reader
-from edgen.families.parts import FiledRecord, filed_verbatim
-from edgen.families.reader import DataSetReader, known_titles, own_readers, reader_of_record
+from edgen.families.parts import FiledRecord, make_verbatim_record
+from edgen.families.reader import DataSetReader, list_known_titles, own_readers, reader_of_record
 from edgen.families.record_files import open_records
 
 
@@ -36,7 +36,7 @@ class Letters(DataSetReader):
         """Return the letter as a turn."""
         if not isinstance(record["letter"], str):
             raise ValueError("a letter without a text")
-        return filed_verbatim(None, Scenario(-1, {}), (Turn("Writer", record["letter"]),))
+        return make_verbatim_record(None, Scenario(-1, {}), (Turn("Writer", record["letter"]),))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_layout_is_one_class(tmp_path: Path) -> None:
     (data,) = open_data_sets([path])
     assert [(sample.id, sample.turns[0].text) for sample in data.samples()] == [("1", "Dear all")]
     assert data.unread == {"a letter without a text": 1}
-    assert "Letters" in known_titles()
+    assert "Letters" in list_known_titles()
 
 
 def test_without_its_entry_point_it_is_unknown(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_without_its_entry_point_it_is_unknown(tmp_path: Path) -> None:
             read()
         said = str(caught.value)
         assert len(said.splitlines()) == 1
-        assert all(title in said for title in known_titles())
+        assert all(title in said for title in list_known_titles())
 
 
 def test_each_layout_has_a_title_and_none_recognises_what_is_nothing() -> None:

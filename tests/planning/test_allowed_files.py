@@ -9,7 +9,7 @@ import pytest
 
 from edgen.config import parse_job
 from edgen.core.errors import FileError, JobError, SpaceError, TemplateError
-from edgen.planning.allowed_files import MAX_TOKENIZER, Kind, Reach, find_project, unlimited
+from edgen.planning.allowed_files import MAX_TOKENIZER, Kind, Reach, find_project, make_unlimited_reach
 from edgen.planning.load import load_plan, load_plans
 
 JOB = {
@@ -114,7 +114,7 @@ def test_a_pipe_is_never_opened(here: Path, more: dict[str, object]) -> None:
     with pytest.raises(TemplateError, match="a pipe or a device"):
         file(here, "pipe.j2", **more)
     with pytest.raises(TemplateError, match="a pipe or a device"):
-        unlimited().file("prompts", "/dev/zero", "prompt")
+        make_unlimited_reach().file("prompts", "/dev/zero", "prompt")
 
 
 def test_links_in_a_circle_and_names_that_are_none_are_sentences(here: Path) -> None:

@@ -55,7 +55,7 @@ def test_one_prompt_says_everything_and_who_knows_it(tmp_path: Path) -> None:
     assert "the probability that the Learner understood the material" in text
 
 
-@pytest.mark.parametrize("space", resources.shipped("preference_space"))
+@pytest.mark.parametrize("space", resources.list_shipped("preference_space"))
 def test_a_probability_is_asked_for_only_where_somebody_is_taught(space: str, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(
         f"name: any\nconversations: 2\nspace: {space}\nbackends: {{default: {{type: simulator}}}}\n"

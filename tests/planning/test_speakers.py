@@ -9,7 +9,7 @@ import pytest
 from edgen.core.values import Address, Rejection, RejectionReason, Request
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
-from edgen.planning.speakers import describe_reply, describe_templates, explained
+from edgen.planning.speakers import describe_reply, describe_templates, explain_rejection
 from edgen.simulator.prompt_roles import find_strangers
 from tests import ROOT
 
@@ -62,9 +62,11 @@ def test_strangers_in_a_reply(reply: str, speakers: Speakers, said: str) -> None
     asked = Request(Address(0, 0), (), seed=1, speakers=speakers)
     assert describe_reply(reply, asked) == said
     short = Rejection(RejectionReason.TOO_SHORT, "one turn only")
-    assert explained(short, reply, asked).detail == (f"{said} (one turn only)" if said else "one turn only")
+    assert explain_rejection(short, reply, asked).detail == (
+        f"{said} (one turn only)" if said else "one turn only"
+    )
     refused = Rejection(RejectionReason.REFUSED, "the model declined")
-    assert explained(refused, reply, asked) == refused
+    assert explain_rejection(refused, reply, asked) == refused
 
 
 @pytest.mark.parametrize("job", sorted(path.name for path in (ROOT / "jobs").glob("*.yaml")))

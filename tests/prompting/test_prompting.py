@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from edgen.core.errors import TemplateError
 from edgen.core.registry import answer_kinds
-from edgen.core.resources import find, shipped
+from edgen.core.resources import find, list_shipped
 from edgen.core.values import Message
 from edgen.planning import catalogue
 from edgen.prompting import FrontMatter, Prompt, load_prompt, scenario_variables
@@ -81,7 +81,7 @@ class TestShippedTemplates:
     @pytest.mark.parametrize("name", ["education_dialogue", "education_dialogue_json"])
     def test_every_oneshot_template_uses_the_whole_scenario(self, name: str) -> None:
         template = load_prompt(find("prompts", name), DEFAULT_VARIABLES)
-        assert set(template.unused(DEFAULT_VARIABLES)) <= {"index", "subject", "level"}
+        assert set(template.list_unused_variables(DEFAULT_VARIABLES)) <= {"index", "subject", "level"}
         (message,) = template.messages(scenario_variables(SCENARIO))
         for value in ("photosynthesis", "hands-on work", "loses focus", "lecturing", "keeps to the plan"):
             assert message.content.count(value) >= 1
@@ -153,7 +153,7 @@ class TestRendering:
         assert template.sha256 == hashlib.sha256(text.encode()).hexdigest()
         assert (template.name, template.text) == ("mine", text)
         assert template.variables_used == {"topic", "index"}
-        assert template.unused(DEFAULT_VARIABLES) == [
+        assert template.list_unused_variables(DEFAULT_VARIABLES) == [
             n for n in DEFAULT_VARIABLES if n not in ("topic", "index")
         ]
 
@@ -479,7 +479,7 @@ class TestFrontMatter:
         assert "would be read as `verdict` here (1 or 2" in str(caught.value)
 
     def test_every_shipped_template_says_what_it_is(self) -> None:
-        for name in shipped("prompts"):
+        for name in list_shipped("prompts"):
             front = catalogue.load(find("prompts", name)).front
             assert front.name, name
             assert front.version, name

@@ -21,7 +21,7 @@ from edgen.core.values import (
     Turn,
 )
 from edgen.protocols.base import Question, Rules, ask
-from edgen.protocols.gated import gated
+from edgen.protocols.gated import try_until_passed
 from edgen.providers.function import FunctionConfig
 from edgen.providers.llamacpp.config import LlamaCppConfig
 from edgen.providers.openai.config import OpenAIConfig
@@ -127,7 +127,7 @@ def test_a_conversation_that_fails_a_gate_is_not_made_again_at_temperature_0() -
         yield
 
     for backend, requests in ((openai(temperature=0), 1), (openai(), 4)):
-        found, asked = answered(gated(start, rules(backend), decide))
+        found, asked = answered(try_until_passed(start, rules(backend), decide))
         assert len(asked) == requests
         assert found.reason == "gate"
 

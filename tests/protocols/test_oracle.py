@@ -21,7 +21,7 @@ from edgen.preferences.signals import logprob_signal
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.fence import make_mark
-from edgen.protocols.oracle import COMPARED, CandidatePair, oracle, shared_prefix
+from edgen.protocols.oracle import COMPARED, CandidatePair, count_shared_turns, oracle
 from edgen.space import load_space
 from edgen.space.model import DEFAULT_VARIABLES
 from tests.dose import dose
@@ -161,9 +161,9 @@ def test_what_cannot_be_compared_is_not_asked(
 
 
 def test_the_shared_prefix_is_counted_in_turns() -> None:
-    assert shared_prefix(A, B) == 2
-    assert shared_prefix(A, A) == 4
-    assert shared_prefix(A, candidate(2, "Hi.")) == 0
+    assert count_shared_turns(A, B) == 2
+    assert count_shared_turns(A, A) == 4
+    assert count_shared_turns(A, candidate(2, "Hi.")) == 0
 
 
 class TestGuarded:

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from edgen.core.text import (
     dollars,
     escape_invisible,
+    format_signed,
     join_list,
     number,
     percent,
     points,
     seconds,
     shorten,
-    signed_number,
 )
 from edgen.evaluation.figures import (
     SHARES,
@@ -75,7 +75,7 @@ def test_numbers() -> None:
     assert number(-0.00001) == "0.0000"
     assert percent(0.96249) == "96.2%"
     assert [points(v) for v in (0.041, -0.041, 0.0, -0.0001)] == ["+4.1", "−4.1", "0.0", "0.0"]
-    assert [signed_number(v) for v in (2, -2, 0)] == ["+2", "−2", "0"]
+    assert [format_signed(v) for v in (2, -2, 0)] == ["+2", "−2", "0"]
     assert [dollars(v) for v in (1.267, 0.0123, 0, -2.5, None)] == [
         "$1.27",
         "$0.0123",

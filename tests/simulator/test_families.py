@@ -68,7 +68,8 @@ TEACHING: dict[str, tuple[str, ...]] = {
 def shipped(side: str) -> set[str]:
     """The parts of all preferences of one side, over all shipped spaces."""
     spaces = [
-        load_space(resources.find("preference_space", name)) for name in resources.shipped("preference_space")
+        load_space(resources.find("preference_space", name))
+        for name in resources.list_shipped("preference_space")
     ]
     name = f"{side}_preference"
     entries = [entry for space in spaces if name in space.names for entry in space[name].entries]

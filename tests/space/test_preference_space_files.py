@@ -22,7 +22,7 @@ def shipped(name: str) -> Space:
     return load_space(resources.find("preference_space", name))
 
 
-@pytest.mark.parametrize("name", resources.shipped("preference_space"))
+@pytest.mark.parametrize("name", resources.list_shipped("preference_space"))
 def test_every_shipped_space_is_valid_and_named_after_its_file(name: str) -> None:
     space = shipped(name)
     assert space.name == name
@@ -33,7 +33,7 @@ def test_every_shipped_space_is_valid_and_named_after_its_file(name: str) -> Non
 
 def test_the_documentation_names_every_shipped_space() -> None:
     pages = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
-    names = resources.shipped("preference_space")
+    names = resources.list_shipped("preference_space")
     assert {"broad", "education_dialogue", "education_dialogue_faithful", "math_misconceptions"} <= {*names}
     assert [name for name in names if not re.search(rf"\b{name}\b", pages)] == []
 

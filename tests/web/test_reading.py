@@ -20,7 +20,7 @@ import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
 
 import edgen
-from edgen.api.sent_requests import sent_requests
+from edgen.api.sent_requests import read_sent_requests
 from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.core.values import Request
 from edgen.families.record_files import open_records
@@ -108,7 +108,7 @@ def test_requests_are_shown_as_they_were_sent(name: str, tmp_path: Path) -> None
     with sqlite3.connect(tmp_path / name / "run.db") as book:
         rows = book.execute("SELECT scenario, task, step, attempt, text FROM replies").fetchall()
     assert rows
-    found, note = sent_requests(tmp_path / name, "", 0, 0)
+    found, note = read_sent_requests(tmp_path / name, "", 0, 0)
     assert note is None
     stored = {
         (step, attempt): text for scenario, task, step, attempt, text in rows if (scenario, task) == (0, 0)
@@ -138,7 +138,7 @@ def test_requests_equal_those_that_a_backend_got(tmp_path: Path) -> None:
     }
     edgen.generate(job, backends={"default": answer}, output=tmp_path / "own", progress=False)
     for scenario in (0, 1):
-        found, note = sent_requests(tmp_path / "own", "", scenario, 0)
+        found, note = read_sent_requests(tmp_path / "own", "", scenario, 0)
         mine = sorted(
             (one for one in got if one.address.scenario == scenario), key=lambda one: one.address.attempt
         )

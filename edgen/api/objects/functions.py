@@ -103,12 +103,12 @@ def _takes(read: Callable[P, _Call]) -> Callable[[Callable[[_Call], T]], Callabl
 
     def decorate(make: Callable[[_Call], T]) -> Callable[P, T]:
         @functools.wraps(make)
-        def called(*arguments: P.args, **named: P.kwargs) -> T:
+        def make_from_arguments(*arguments: P.args, **named: P.kwargs) -> T:
             return make(read(*arguments, **named))
 
         returns = inspect.signature(make).return_annotation
-        called.__signature__ = inspect.signature(read).replace(return_annotation=returns)  # type: ignore[attr-defined]
-        return called
+        make_from_arguments.__signature__ = inspect.signature(read).replace(return_annotation=returns)  # type: ignore[attr-defined]
+        return make_from_arguments
 
     return decorate
 

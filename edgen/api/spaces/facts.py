@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgen.core.errors import UsageError
-from edgen.planning.allowed_files import unlimited
+from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.sizes import conversations_needed, count_values, strata
 from edgen.space import Dimension, Entry, Space, content_sha256, load_space
 from edgen.space.cells import AllowedCells
@@ -36,7 +36,7 @@ def describe_space(
 
     Raises SpaceError.
     """
-    path = unlimited().require("preference_space", name, "space")
+    path = make_unlimited_reach().require("preference_space", name, "space")
     space = load_space(path)
     cells, each = AllowedCells(space), _PER_CELL if per_cell is None else (per_cell,)
     counts = zip(space.names, cells.counts_by_entry(), strict=True) if cells.linked and cells.count else None
@@ -54,7 +54,7 @@ def describe_space(
         "product": space.product,
         "cells": cells.count,
         "balanced": [
-            {"by": list(names), "cells": many, "needed": _needed(many, cells.count, each)}
+            {"by": list(names), "cells": many, "needed": _count_needed(many, cells.count, each)}
             for names, many in ([(space.names, cells.count)] if cells.linked else strata(space))
             if many is not None and cells.count is not None
         ],
@@ -75,7 +75,7 @@ def describe_space(
 def draw_examples(name: str, folder: Path, examples: int) -> tuple[int, Path]:
     """Draw so many examples of what a space's sections make into a new folder. Return the number of pictures,
     and the page that shows them. Raises SpaceError, UsageError."""
-    space = load_space(unlimited().require("preference_space", name, "space"))
+    space = load_space(make_unlimited_reach().require("preference_space", name, "space"))
     for one, _ in sections_of(space):
         if one.drawn:
             return one.draw(space, folder, examples)
@@ -112,7 +112,7 @@ def _describe(dimension: Dimension) -> dict[str, Any]:
     }
 
 
-def _needed(strata: int, cells: int, per_cell: tuple[int, ...]) -> list[dict[str, int]]:
+def _count_needed(strata: int, cells: int, per_cell: tuple[int, ...]) -> list[dict[str, int]]:
     return [
         {"per_cell": k, "on_average": k * strata, "in_each": conversations_needed(strata, cells, k)}
         for k in per_cell

@@ -15,8 +15,8 @@ from edgen.asking.start import ask_for_file
 from edgen.core.errors import ShortError, SpaceError, UsageError
 from edgen.core.files import remove_leftovers, write_new
 from edgen.core.yaml_values import nearest
-from edgen.planning.allowed_files import unlimited
-from edgen.planning.load import asked_with
+from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.load import adapt_template
 from edgen.protocols.space_growth import BARREN, BATCH
 from edgen.runtime.control import Control
 from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
@@ -139,7 +139,7 @@ def _plan(
 ) -> tuple[GrowthAsker, Path, Path]:
     """Return the asker, the file of the space, and the new file. Raises UsageError and the errors of reading
     files."""
-    path = unlimited().require("preference_space", space, "space")
+    path = make_unlimited_reach().require("preference_space", space, "space")
     known = load_space(path)
     # Also what ED's files call the list.
     named = {**{LISTS.get(name, name): name for name in known.names}, **{name: name for name in known.names}}
@@ -151,7 +151,7 @@ def _plan(
     out = output if output is not None else Path(f"{path.stem}-expanded.yaml")
     _require_free(out)
     asked = load_asked_job(job, overrides, control, work="space-expand", made_up="its values are made up")
-    template = asked_with(load_growth_prompt(prompt), asked, "default")
+    template = adapt_template(load_growth_prompt(prompt), asked, "default")
     return GrowthAsker(asked, known, grown.name, count, template, out), path, out
 
 

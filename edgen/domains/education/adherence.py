@@ -14,8 +14,8 @@ from edgen.domains.education.adherence_asker import AdherenceAsker
 from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES
 from edgen.domains.education.adherence_sheets import count_sheets
 from edgen.domains.education.keywords import AdherenceShares
-from edgen.evaluation.measuring import judged_measure, measures_of_other_families
-from edgen.planning.allowed_files import unlimited
+from edgen.evaluation.measuring import find_judged_measure, measures_of_other_families
+from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.plugin import Backend, Job, RunReader
 from edgen.plugin.errors import RunError, TemplateError, UsageError
 from edgen.plugin.formats import RunFolder
@@ -78,7 +78,7 @@ class _Rating(Start[AdherenceAsker]):
 
     def prompt(self) -> Prompt:
         """Read the template."""
-        path = unlimited().require("prompts", self._template, "--prompt")
+        path = make_unlimited_reach().require("prompts", self._template, "--prompt")
         prompt = load_prompt(path, VARIABLES, expects="sheet")
         if not {"conversation", "guarded"} & {*prompt.variables_used}:
             raise TemplateError(
@@ -97,7 +97,7 @@ def _require_ratable(reader: RunReader) -> None:
     run = reader.rundir.path
     if not reader.accepted:
         raise RunError(f"{run}: no conversation was accepted in this run, so a judge has nothing to rate.")
-    if (needed := measures_of_other_families(reader.family).get(judged_measure().name)) is not None:
+    if (needed := measures_of_other_families(reader.family).get(find_judged_measure().name)) is not None:
         raise UsageError(
             f"--adherence rates conversations of the {needed} family, and {run} has those of the {reader.family.name} family. "
             "Leave --adherence out."

@@ -35,7 +35,7 @@ from edgen.plugin.protocols import (
     TaskId,
     View,
     fence_turns,
-    said_in,
+    list_utterances,
     transcript_of,
     words_without_marks,
 )
@@ -93,7 +93,7 @@ def adherence(
     view = None
     if rules.by_people("judge"):
         plain = prompt.messages({**variables, "guarded": "", "conversation": ""})
-        view = View(turns=said_in(turns), text=words_without_marks(plain, shown["fence"]))
+        view = View(turns=list_utterances(turns), text=words_without_marks(plain, shown["fence"]))
     question = Question(
         address, messages, ADHERENCE.name, "judge", prompt.schema, form=prompt.form(SHEET), view=view
     )

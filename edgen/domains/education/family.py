@@ -19,9 +19,9 @@ from edgen.plugin import Conversation, Family, Provenance, Recorded, Scenario, S
 from edgen.plugin.families import (
     FiledRecord,
     Role,
-    filed_index,
-    filed_record,
-    filed_turns,
+    make_filed_record,
+    read_filed_index,
+    read_filed_turns,
     read_values,
     with_marker,
     without_marker,
@@ -128,12 +128,12 @@ class Education(Family):
             raise ValueError("no background_info")
         if not all(isinstance(background.get(key), str) for key in _KEYS):
             raise ValueError("background_info without its five texts")
-        turns = filed_turns(record)
+        turns = read_filed_turns(record)
         if not {turn.role for turn in turns} <= {role.name for role in ROLES}:
             raise ValueError("a role that is neither Teacher nor Student")
         said = {name: what for name, what in more.items() if what} if isinstance(more, dict) else {}
-        scenario = _scenario(filed_index(record), background, said)
-        return filed_record(record, scenario, turns, marked=True)
+        scenario = _scenario(read_filed_index(record), background, said)
+        return make_filed_record(record, scenario, turns, marked=True)
 
     def groups(self, dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return topics, personas (all but the topic, as in `split: {by: persona}`), and both together."""

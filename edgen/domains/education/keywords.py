@@ -210,7 +210,7 @@ _four_texts = operator.itemgetter(
 )
 
 
-def stated(scenario: Scenario) -> Stated:
+def read_statements(scenario: Scenario) -> Stated:
     """Return the preferences and reactions that a scenario states, as keywords read them."""
     return _read_stated(*[value[: ways.MOST] for value in _four_texts(scenario.values)])
 
@@ -230,7 +230,7 @@ def _read_stated(learning: str, teaching: str, student: str, teacher: str) -> St
 def verdicts(scenario: Scenario, turns: Sequence[Turn], said: Sequence[str]) -> Verdicts:
     """Return the keywords' answers on one conversation. `said` are its turns as from
     `reading.detect.spoken`."""
-    facts = stated(scenario)
+    facts = read_statements(scenario)
     student = [text for turn, text in zip(turns, said, strict=True) if turn.role == "Student"]
     teacher = [(turn.text, text) for turn, text in zip(turns, said, strict=True) if turn.role == "Teacher"]
     asks = _asks(student, facts.learning)

@@ -27,7 +27,7 @@ from edgen.plugin.answers import (
     replace_surrogates,
     unfenced,
 )
-from edgen.plugin.forms import Form, form, form_of, listed, one_of
+from edgen.plugin.forms import Form, form, form_of, list_of, one_of
 from edgen.plugin.forms import text as text_of
 from edgen.plugin.texts import excerpt, shorten
 
@@ -61,7 +61,7 @@ def post_form(others: Sequence[int], *, titled: bool = False, may_accept: bool =
         return form(title=text_of(MAX_TITLE), text=text_of())
     parts = {"text": text_of(least=0)}
     if others:
-        parts["votes"] = listed(one_of(others), 0, len(others))
+        parts["votes"] = list_of(one_of(others), 0, len(others))
     if others and may_accept:
         parts["accept"] = one_of((0, *others))
     return form_of(parts)

@@ -34,7 +34,7 @@ from edgen.plugin import (
 )
 from edgen.plugin.answers import Chosen, choice_form, read_choice
 from edgen.plugin.forms import Form
-from edgen.plugin.protocols import append_message, ask_turn, ended, fence_turns
+from edgen.plugin.protocols import append_message, ask_turn, describe_ending, fence_turns
 from edgen.plugin.texts import loops
 
 # Why a thread ends.
@@ -125,7 +125,7 @@ class Thread(ThreadViews, Session):
         names, shown = [[*(getattr(seat, how) for seat in seats), NOBODY] for how in ("name", "shown")]
 
         def read(reply: Reply) -> Chosen | Rejection:
-            how = ended(reply)
+            how = describe_ending(reply)
             chosen = read_choice(reply.text, names, MODERATOR, free=False, **how)
             if isinstance(chosen, Rejection):  # it may say whose name it is, as it was shown
                 return read_choice(reply.text, shown, MODERATOR, free=False, **how)
@@ -203,7 +203,7 @@ class Thread(ThreadViews, Session):
         """Return the messages that ask a member: its brief, its own posts as assistant, the others' as
         user."""
         if seat.use not in self._briefs:
-            self._briefs[seat.use] = self._prompts[seat.use].messages(self._known(seat))
+            self._briefs[seat.use] = self._prompts[seat.use].messages(self._list_known_variables(seat))
         messages = list(self._briefs[seat.use])
         for number, post in enumerate(self.posts, 1):
             own = post.seat is seat
@@ -220,7 +220,7 @@ class Thread(ThreadViews, Session):
         title = f"Title: {self.title}\n" if number == 1 else ""
         return f"#{number} {post.seat.shown}:\n{title}{post.text}"
 
-    def _known(self, seat: ForumSeat) -> dict[str, Any]:
+    def _list_known_variables(self, seat: ForumSeat) -> dict[str, Any]:
         """Return the template variables of a member who knows what its role sees."""
         return {
             **self._seen(seat.role),

@@ -128,7 +128,7 @@ def _follow_up(
     posts = _posts(read)
     answers = [int(post[1]) for post in read if post[3] == "Agent"]
     good = [number for number in answers if _is_good(request.scene, posts.get(number, ""))]
-    drawn, answered = request.random(), _answered(request.messages)
+    drawn, answered = request.random(), _has_answer(request.messages)
     ready = 0.35 if request.scene is None or not request.scene.book.phrases.right else 0.6
     # Who has just asked back waits for the answer.
     if answered and ((good and drawn < ready + 0.1 * len(good)) or (answers and drawn < 0.02)):
@@ -221,7 +221,7 @@ def _is_good(scene: Scene | None, text: str) -> bool:
     return any(values[name] in text for name in right if name in values)
 
 
-def _answered(messages: Sequence[Message]) -> bool:
+def _has_answer(messages: Sequence[Message]) -> bool:
     """Return whether somebody has answered since the last own post."""
     for message in reversed(messages):
         if message.role == "assistant":

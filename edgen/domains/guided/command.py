@@ -121,7 +121,7 @@ def learn(
     from edgen.domains.guided.machines.functions import learn_from
 
     learned = learn_from(run, output, machine, smoothing)
-    print_value(_learned_as_json(learned, output), _render_learned(learned, output), json=json)
+    print_value(_describe_learned(learned, output), _render_learned(learned, output), json=json)
 
 
 def _render_checked(found: CheckedMachine) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _render_checked(found: CheckedMachine) -> Iterator[str]:
         yield "findings   none"
 
 
-def _learned_as_json(learned: Learned, output: Path | None) -> dict[str, object]:
+def _describe_learned(learned: Learned, output: Path | None) -> dict[str, object]:
     return {
         "machine": learned.machine.name,
         "folder": None if output is None else str(output),

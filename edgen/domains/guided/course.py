@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from edgen.domains.guided.machines.model import Effect, End, Lock, Machine, State, Value, holds
 from edgen.domains.guided.machines.slots import fill, slots_in
-from edgen.domains.guided.machines.world import changes, first_world, opens, seen_by
+from edgen.domains.guided.machines.world import changes, first_world, opens, select_visible_variables
 from edgen.plugin import Event, Turn
 
 # Why a conversation ends where the machine does not say so.
@@ -107,20 +107,20 @@ class Course:
 
     def sees(self, role: str) -> dict[str, Value]:
         """Return the variables of the world that a role may know, with their current values."""
-        return seen_by(self.machine, role, self.world)
+        return select_visible_variables(self.machine, role, self.world)
 
     # ---- what may be said
 
     def offer(self) -> GuidedOffer:
         """Return what may be said now. Each turn of the guided role logs it in `events`."""
         if self._offer is None:
-            source, names = self._offered_names()
+            source, names = self._find_offered_names()
             weights = self.machine.states[source].weights(names)
             options = tuple(Option(name, self._utterance(name), weights[name]) for name in names)
-            self._offer = GuidedOffer(options, self.machine.replies, self._hinted(options))
+            self._offer = GuidedOffer(options, self.machine.replies, self._choose_hint(options))
         return self._offer
 
-    def _offered_names(self) -> tuple[str, list[str]]:
+    def _find_offered_names(self) -> tuple[str, list[str]]:
         """Return the states that may be said, and the one whose probabilities count."""
         if self.lock is not None:
             return self.state, self._open(self.state, self.lock.otherwise) if self._refused else []
@@ -134,7 +134,7 @@ class Course:
 
     def _open(self, state: str, names: Sequence[str] | None = None) -> list[str]:
         """Return the states that may follow a state and can be said: their slots have values."""
-        offered = self.machine.offered(state, self.world, self.subtask, names)
+        offered = self.machine.find_offered_states(state, self.world, self.subtask, names)
         return [name for name in offered if self._sayable(self.machine.states[name])]
 
     def _sayable(self, state: State) -> list[str]:
@@ -163,7 +163,7 @@ class Course:
         """Return the values that the utterance of an offered state was filled with."""
         return tuple(fill(f"{{{slot}}}", self._values) for slot in slots_in(self._ways[name]))
 
-    def _hinted(self, options: Sequence[Option]) -> str | None:
+    def _choose_hint(self, options: Sequence[Option]) -> str | None:
         if not self._hints or not options:
             return None
         if all(option.state != self._hint for option in options):

@@ -15,7 +15,7 @@ import msgspec
 
 from edgen.domains.guided.events import text
 from edgen.plugin import Event, Scenario, Turn
-from edgen.plugin.families import FiledRecord, filed_record
+from edgen.plugin.families import FiledRecord, make_filed_record
 
 SCHEMA = "crwiz_log"
 _BOTS = 2  # users up to this number
@@ -37,12 +37,12 @@ def read(record: Mapping[str, Any]) -> FiledRecord:
         room.read(one)
     if not room.turns:
         raise ValueError("a log in which nobody says anything")
-    found = filed_record({}, Scenario(-1, {}), room.turns, marked=False)
+    found = make_filed_record({}, Scenario(-1, {}), room.turns, marked=False)
     name, end = record.get("name"), room.end
     return msgspec.structs.replace(
         found,
         id=name if isinstance(name, str) else None,
-        events=tuple(room.told()),
+        events=tuple(room.list_events()),
         outcome={"reason": end["reason"], "success": end["success"]} if end else None,
     )
 
@@ -127,7 +127,7 @@ class _Room:
         elif kind == "post_task_analysis" and isinstance(data.get("mission_successful"), bool):
             self._success = data["mission_successful"]
 
-    def told(self) -> list[Event]:
+    def list_events(self) -> list[Event]:
         """Return the events. If the end states no success, the analysis does."""
         if self.end is not None and not self._told_success:
             self.end["success"] = self._success

@@ -41,7 +41,7 @@ def read_ratings(
     is missing or out of its scale."""
     if (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused
-    given = _given(body_of(text), items)
+    given = _read_answers(body_of(text), items)
     found: dict[str, int | str] = {}
     for name, scale in items.items():
         value = given.get(fold_key(name))
@@ -58,7 +58,7 @@ def read_ratings(
     return found
 
 
-def _given(text: str, items: Mapping[str, Scale | None]) -> dict[str, Any]:
+def _read_answers(text: str, items: Mapping[str, Scale | None]) -> dict[str, Any]:
     """Return the answer to each item, by its folded name; the first answer counts."""
     wanted = {fold_key(name) for name in items}
     start = text.find("{")

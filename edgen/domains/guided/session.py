@@ -46,7 +46,7 @@ from edgen.plugin.protocols import (
     SpaceRole,
     append_message,
     ask_turn,
-    ended,
+    describe_ending,
     fence_turns,
     in_one_message,
     too_little,
@@ -140,7 +140,7 @@ class GuidedSession(GuidedViews, Session):
         self._seconds, offer = None, self.course.offer()
         free, role = self._may_write, self._prepared.wizard.name
         if self._settings.chooser != "model":
-            return (yield from self._chosen_by_chance(offer))
+            return (yield from self._choose_by_chance(offer))
         if not offer.options and not offer.fixed and not free:
             return False
         utterances = [*(option.utterance for option in offer.options), *offer.fixed.values()]
@@ -150,7 +150,7 @@ class GuidedSession(GuidedViews, Session):
 
         form = choice_form(len(utterances), free=free)
         question = self._question("wizard", self.choice(), role.lower(), form, role)
-        chosen = yield from ask_turn(question, self._rules, self._timed(read))
+        chosen = yield from ask_turn(question, self._rules, self._note_seconds(read))
         if isinstance(chosen, Rejection):
             return chosen
         self._note(chosen.repairs, chosen.flags)
@@ -170,7 +170,7 @@ class GuidedSession(GuidedViews, Session):
         settings = self._settings
         return settings.chooser == "model" and self._free + 1 <= settings.free_text * (self._said + 1)
 
-    def _chosen_by_chance(self, offer: GuidedOffer) -> Generator[Request, Reply, bool | Rejection]:
+    def _choose_by_chance(self, offer: GuidedOffer) -> Generator[Request, Reply, bool | Rejection]:
         """Yield a turn that is drawn, or the most probable one; a fixed reply where nothing else is
         offered."""
         by_chance = self._settings.chooser == "chance"
@@ -187,7 +187,7 @@ class GuidedSession(GuidedViews, Session):
         cut off and the rules reject that."""
         words, seconds = None, self._seconds
         if self._settings.paraphrase:
-            said = yield from self._reworded(state)
+            said = yield from self._reword(state)
             if not isinstance(said, Rejection):
                 words = said.text
                 self._flags |= dict.fromkeys(said.flags)
@@ -198,7 +198,7 @@ class GuidedSession(GuidedViews, Session):
         self.course.say_state(state, words, seconds)
         return None
 
-    def _reworded(self, state: str) -> Generator[Request, Reply, ActedTurn | Rejection]:
+    def _reword(self, state: str) -> Generator[Request, Reply, ActedTurn | Rejection]:
         """Yield a state's utterance in other words that keep the values of its slots."""
         role, keep = self._prepared.wizard.name, self.course.slot_values(state)
 
@@ -213,7 +213,7 @@ class GuidedSession(GuidedViews, Session):
             return Rejection(RejectionReason.UNREAD, f"it does not say {lost or 'anything'}")
 
         question = self._question("paraphrase", self.rewording(state), PARAPHRASER, turn_form())
-        return (yield from ask_turn(question, self._rules, self._timed(read)))
+        return (yield from ask_turn(question, self._rules, self._note_seconds(read)))
 
     def rewording(self, state: str) -> tuple[Message, ...]:
         """Return the messages that ask for an offered state in other words."""
@@ -221,7 +221,7 @@ class GuidedSession(GuidedViews, Session):
             {
                 "index": self._scenario.index,
                 "role": self._prepared.wizard.name,
-                **self._shown("paraphrase"),
+                **self._show_conversation("paraphrase"),
                 "utterance": self._utterance(state),
                 "keep": list(self.course.slot_values(state)),
             }
@@ -238,8 +238,8 @@ class GuidedSession(GuidedViews, Session):
         left = None if limit is None else max(0, round(limit - self.course.now))
         return self._prompts["wizard"].messages(
             {
-                **self._known(self._prepared.wizard),
-                **self._shown("wizard"),
+                **self._list_known_variables(self._prepared.wizard),
+                **self._show_conversation("wizard"),
                 "options": options,
                 "replies": [*offer.fixed.values()],
                 "hint": states.index(offer.hint) + 1 if offer.hint is not None else None,
@@ -265,7 +265,7 @@ class GuidedSession(GuidedViews, Session):
 
         form = acted_form(self._prepared.labels)
         question = self._question("partner", self.partners_messages(), role.lower(), form, role)
-        said = yield from ask_turn(question, self._rules, self._timed(read))
+        said = yield from ask_turn(question, self._rules, self._note_seconds(read))
         if isinstance(said, Rejection):
             return said
         self._note(said.repairs, said.flags)
@@ -280,7 +280,7 @@ class GuidedSession(GuidedViews, Session):
         """Return the messages that ask the partner: its current brief, its own turns as assistant, the others
         as user."""
         role = self._prepared.partner
-        variables = {**self._known(role), "labels": list(self._prepared.labels)}
+        variables = {**self._list_known_variables(role), "labels": list(self._prepared.labels)}
         messages = list(in_one_message(self._prompts["partner"].messages(variables)))
         for turn in self.course.turns:
             append_message(messages, Message("assistant" if turn.role == role.name else "user", turn.text))
@@ -300,11 +300,11 @@ class GuidedSession(GuidedViews, Session):
             scales = prepared.questionnaire.scales
 
             def read(reply: Reply, scales: Any = scales) -> dict[str, int | str] | Rejection:
-                return read_ratings(reply.text, scales, **ended(reply))
+                return read_ratings(reply.text, scales, **describe_ending(reply))
 
             messages, form = self.questions(role), prepared.questionnaire.answer_form
             question = self._question("questionnaire", messages, role.name.lower(), form)
-            answers = yield from ask(question, self._rules, self._timed(read))
+            answers = yield from ask(question, self._rules, self._note_seconds(read))
             if isinstance(answers, Rejection):
                 self._flags.setdefault(UNANSWERED)
                 self.course.tell("unanswered", role=role.name, token=self._token)
@@ -319,8 +319,8 @@ class GuidedSession(GuidedViews, Session):
         assert asked is not None
         return self._prompts["questionnaire"].messages(
             {
-                **self._known(role),
-                **self._shown(f"questionnaire/{role.name}"),
+                **self._list_known_variables(role),
+                **self._show_conversation(f"questionnaire/{role.name}"),
                 "items": asked.lines(),
                 "form": asked.form,
                 "reason": None if end is None else end.reason,
@@ -334,7 +334,7 @@ class GuidedSession(GuidedViews, Session):
     def _token(self) -> str:
         return token_of(self._rules.seed, self._scenario.index, self._replicate)
 
-    def _shown(self, use: str) -> dict[str, str]:
+    def _show_conversation(self, use: str) -> dict[str, str]:
         """Return the conversation so far as templates may show it: as it is, and fenced; both empty before
         the first turn."""
         turns = self.course.turns
@@ -344,7 +344,7 @@ class GuidedSession(GuidedViews, Session):
             **fence_turns(self._rules.seed, self._scenario.index, task, turns),
         }
 
-    def _known(self, role: SpaceRole) -> dict[str, Any]:
+    def _list_known_variables(self, role: SpaceRole) -> dict[str, Any]:
         """Return the template variables that a role may know: the scenario's values, with a line for each,
         and a line for each variable of the world."""
         prepared = self._prepared
@@ -364,7 +364,7 @@ class GuidedSession(GuidedViews, Session):
         self._repairs |= dict.fromkeys(repairs)
         self._flags |= dict.fromkeys(flags)
 
-    def _timed(self, read: Callable[[Reply], T | Rejection]) -> Callable[[Reply], T | Rejection]:
+    def _note_seconds(self, read: Callable[[Reply], T | Rejection]) -> Callable[[Reply], T | Rejection]:
         """Return the reader that also notes the seconds which an answer names."""
 
         def read_timed(reply: Reply) -> T | Rejection:

@@ -170,7 +170,7 @@ def _choose(request: Simulation, asked: str, brief: str) -> str:
     # What changes something stands first; who says a short reply has a reason: an open question, most of all.
     alone, last = _spoke_last(brief, asked), _last_said(asked)
     asks = last.endswith("?") and not _WANTS.search(last) and not _GOES_ON.search(last)
-    named = _named_option(asked, lists[0] if lists else [])
+    named = _find_named_option(asked, lists[0] if lists else [])
     chosen = named is not None and not _WANTS.search(last)  # one of two, which is done at once
     small = not (alone or chosen or "You speak first." in asked or _REFUSES.match(last))
     short = request.random() < (0.5 if asks else 0.05) and small
@@ -214,7 +214,7 @@ def _spoke_last(brief: str, asked: str) -> bool:
     return role is not None and bool(said) and said[-1][1] == role[1]
 
 
-def _named_option(asked: str, numbers: Sequence[str]) -> str | None:
+def _find_named_option(asked: str, numbers: Sequence[str]) -> str | None:
     """Return the number of the only option that holds a name from the partner's short last answer, or a word
     of its last request; None if no option, or more than one, does."""
     said = [one[1] for one in _SAID.finditer(asked)][-1:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.plugin.protocols import Offer, View, said_in
+from edgen.plugin.protocols import Offer, View, list_utterances
 
 
 class GuidedViews:
@@ -19,7 +19,7 @@ class GuidedViews:
             return None
         known = session._known(seat)
         facts = [tuple(line.split(": ", 1)) for line in (*known["about"], *known["world"])]
-        view = View(seat.name, tuple((label, value) for label, value in facts), said_in(course.turns))
+        view = View(seat.name, tuple((label, value) for label, value in facts), list_utterances(course.turns))
         if use == "questionnaire" and prepared.questionnaire is not None:
             asked = tuple((item.name, item.text + item.ends) for item in prepared.questionnaire.items)
             return view.with_(text="The conversation is over. Some questions about it:", questions=asked)

@@ -44,12 +44,12 @@ def finding(kind: str, where: str, problem: str) -> ExampleFinding:
     return ExampleFinding(kind=kind, severity=KINDS[kind][0], where=where, problem=problem)
 
 
-def quoted(value: object) -> str:
+def quote(value: object) -> str:
     """Return a short piece of what somebody wrote."""
     return shorten(str(value) if isinstance(value, str | int | float) else type(value).__name__, 40)
 
 
-def listed(values: list[str], most: int = 3) -> str:
+def join_first(values: list[str], most: int = 3) -> str:
     """Return the first values, and how many more there are."""
     more = f" and {len(values) - most} more" if len(values) > most else ""
-    return ", ".join(map(quoted, values[:most])) + more
+    return ", ".join(map(quote, values[:most])) + more

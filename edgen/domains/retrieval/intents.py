@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgen.domains.retrieval.findings import ExampleFinding, finding, quoted
+from edgen.domains.retrieval.findings import ExampleFinding, finding, quote
 from edgen.domains.retrieval.submission import as_id, holds_json, plain
 from edgen.plugin import Problem
 from edgen.plugin.errors import DataError
@@ -49,7 +49,7 @@ def read_labels(path: Path) -> Labels:
             continue
         key, labelled = found
         if key in turns:
-            findings.append(finding("doubled_turn", named(key), f"again at {where}"))
+            findings.append(finding("doubled_turn", name_turn(key), f"again at {where}"))
         turns[key] = labelled
     if not turns:
         first = f" ({findings[0].where}: {findings[0].problem})" if findings else ""
@@ -70,9 +70,9 @@ def read_true_labels(path: Path) -> Mapping[Key, LabelledUtterance]:
     return found.turns
 
 
-def named(key: Key) -> str:
+def name_turn(key: Key) -> str:
     """Return a turn as a person finds it."""
-    return f"dialog {quoted(key[0])}, turn {quoted(key[1])}"
+    return f"dialog {quote(key[0])}, turn {quote(key[1])}"
 
 
 # Where it stands, and what it is or what is wrong with it.

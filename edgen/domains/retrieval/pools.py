@@ -10,7 +10,7 @@ from bisect import bisect_left
 from pathlib import Path
 
 from edgen.domains.retrieval.entries import Entries
-from edgen.domains.retrieval.findings import ExampleFinding, finding, listed
+from edgen.domains.retrieval.findings import ExampleFinding, finding, join_first
 from edgen.domains.retrieval.submission import SubmittedRanking, as_id, plain
 from edgen.domains.retrieval.truth import NONE
 from edgen.plugin import Problem
@@ -50,7 +50,7 @@ class Pools:
         else:
             return finding("other_candidate", ranking.example, "the file of examples does not have this one")
         return (
-            finding("other_candidate", ranking.example, listed([str(one) for one in others]))
+            finding("other_candidate", ranking.example, join_first([str(one) for one in others]))
             if others
             else None
         )

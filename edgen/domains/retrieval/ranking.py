@@ -22,7 +22,7 @@ from edgen.domains.retrieval.ranking_asker import (
     write_ranking,
 )
 from edgen.domains.retrieval.ranking_protocol import TEMPLATE
-from edgen.planning.load import asked_with
+from edgen.planning.load import adapt_template
 from edgen.plugin.errors import DataError, UsageError
 from edgen.plugin.files import nearest, write_lines
 from edgen.runtime.control import Control
@@ -114,7 +114,7 @@ def _plan(
     """Return what a model is to rank. Raises UsageError and what reading files raises."""
     made_up = "it orders by shared words"
     job = load_asked_job(options.backend, options.overrides, control, work="baseline", made_up=made_up)
-    prompt = asked_with(load_ranking_prompt(options.prompt or TEMPLATE), job, "default")
+    prompt = adapt_template(load_ranking_prompt(options.prompt or TEMPLATE), job, "default")
     asker = RankingAsker(job, entries, source, prompt, output, seed=seed, none=options.none)
     if not output.parent.is_dir():
         raise UsageError(f"-o {output}: there is no folder {output.parent}; make it first.")

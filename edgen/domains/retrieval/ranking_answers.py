@@ -36,7 +36,7 @@ def read_order(reply: Reply, count: int) -> Order | Rejection:
     if reply.refusal is not None:
         return Rejection(RejectionReason.REFUSED, excerpt(reply.refusal))
     text = body_of(reply.text)
-    named = _named(text)
+    named = _find_ranked_numbers(text)
     known = [number for number in named if 1 <= number <= count]
     order = tuple(dict.fromkeys(known))
     if reply.finish_reason == "length" and len(order) < count:
@@ -51,7 +51,7 @@ def read_order(reply: Reply, count: int) -> Order | Rejection:
     return Order(places, len(named) - len(known), len(known) - len(order), len(rest))
 
 
-def _named(text: str) -> list[int]:
+def _find_ranked_numbers(text: str) -> list[int]:
     """Return the numbers that a reply ranks, as it has them."""
     if bracketed := _BRACKETED.findall(text):
         return [int(number) for number in bracketed]

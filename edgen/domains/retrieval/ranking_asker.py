@@ -28,7 +28,7 @@ from edgen.domains.retrieval.ranking_protocol import (
     windows,
 )
 from edgen.domains.retrieval.truth import NONE
-from edgen.planning.allowed_files import unlimited
+from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.plugin import Address, Job, Rejection, Reply, Request, Turn
 from edgen.plugin.answers import replace_surrogates
 from edgen.plugin.errors import ShortError, TemplateError
@@ -246,7 +246,7 @@ def as_list(entries: Iterable[bytes]) -> Iterator[bytes]:
 def load_ranking_prompt(name: str) -> Prompt:
     """Return the template that asks for a ranking, shipped or a file. Raises TemplateError, also for a
     template that does not show the conversation or the candidates."""
-    path = unlimited().require("prompts", name, "--prompt")
+    path = make_unlimited_reach().require("prompts", name, "--prompt")
     prompt = load_prompt(path, VARIABLES, expects="ranking")
     if missing := [one for one in SHOWN if one not in prompt.variables_used]:
         raise TemplateError(

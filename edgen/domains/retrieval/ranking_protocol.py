@@ -29,7 +29,7 @@ from edgen.plugin import (
     Turn,
     ask,
 )
-from edgen.plugin.forms import form, listed, whole_number
+from edgen.plugin.forms import form, list_of, whole_number
 from edgen.plugin.protocols import Protocol, fence_texts
 from edgen.plugin.texts import words
 
@@ -106,7 +106,7 @@ def rank_by_windows(
         messages = prompt.messages(
             _variables(said, [candidates[place] for place in window], here, rules.seed)
         )
-        asked = form(order=listed(whole_number(1, len(window)), len(window), len(window)))
+        asked = form(order=list_of(whole_number(1, len(window)), len(window), len(window)))
         question = Question(here, messages, RANKING.name, ROLE, prompt.schema, form=prompt.form(asked))
         found = yield from ask(question, rules, partial(read_order, count=len(window)))
         if isinstance(found, Order):

@@ -15,7 +15,7 @@ from typing import Any
 from edgen.domains.retrieval.truth import NONE
 from edgen.plugin import Scenario, Turn
 from edgen.plugin.families import FiledRecord
-from edgen.plugin.readers import DataSetReader, filed_verbatim
+from edgen.plugin.readers import DataSetReader, make_verbatim_record
 
 _RIGHT, _OPTIONS, _MESSAGES = "options-for-correct-answers", "options-for-next", "messages-so-far"
 _ADVISING = {"student", "advisor"}
@@ -53,7 +53,7 @@ class Dstc7(DataSetReader):
             role = "advisor" if {turn.role for turn in turns} & _ADVISING else "participant_2"
             others = tuple(Turn(role, text) for text in answers[1:])
             turns.append(Turn(role, answers[0], alternatives=others))
-        return filed_verbatim(
+        return make_verbatim_record(
             self.identifier(record),
             Scenario(-1, _values(record)),
             tuple(turns),

@@ -7,7 +7,7 @@ from typing import Any
 
 from edgen.plugin import Scenario, Turn
 from edgen.plugin.families import FiledRecord
-from edgen.plugin.readers import DataSetReader, filed_verbatim
+from edgen.plugin.readers import DataSetReader, make_verbatim_record
 
 
 class Dstc7Dialogs(DataSetReader):
@@ -36,7 +36,7 @@ class Dstc7Dialogs(DataSetReader):
         if not isinstance(listed, list) or not listed:
             raise ValueError("no list of messages")
         turns = tuple(_turn(one) for one in listed)
-        return filed_verbatim(self.identifier(record), Scenario(-1, {}), turns)
+        return make_verbatim_record(self.identifier(record), Scenario(-1, {}), turns)
 
 
 def _turn(one: Any) -> Turn:

@@ -12,7 +12,7 @@ from edgen.domains.retrieval.export.msdialog import CODES
 from edgen.plugin import Scenario, Turn
 from edgen.plugin.families import FiledRecord
 from edgen.plugin.protocols import SpaceRole
-from edgen.plugin.readers import DataSetReader, Piece, filed_verbatim
+from edgen.plugin.readers import DataSetReader, Piece, make_verbatim_record
 
 _NAMES = {code: name for name, code in CODES.items()}
 _ACTORS = ("User", "Agent")
@@ -72,7 +72,7 @@ class IntentLines(DataSetReader):
             )
             for one in record["turns"]
         )
-        return filed_verbatim(None, Scenario(-1, {}), turns)
+        return make_verbatim_record(None, Scenario(-1, {}), turns)
 
 
 def _is_turn(value: Any) -> bool:

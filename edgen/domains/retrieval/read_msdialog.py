@@ -13,7 +13,7 @@ from edgen.domains.retrieval.export.msdialog import CODES
 from edgen.plugin import Scenario, Turn
 from edgen.plugin.families import FiledRecord
 from edgen.plugin.protocols import SpaceRole
-from edgen.plugin.readers import DataSetReader, filed_verbatim
+from edgen.plugin.readers import DataSetReader, make_verbatim_record
 
 _NAMES = {code: name for name, code in CODES.items()}
 _KEYS = ("category", "dialog_time", "title", "frequency")
@@ -47,7 +47,7 @@ class MsDialog(DataSetReader):
             raise ValueError("no list of utterances")
         category = record.get("category")
         values = {"category": category} if isinstance(category, str) else {}
-        return filed_verbatim(
+        return make_verbatim_record(
             None,
             Scenario(-1, values),
             tuple(_turn(one) for one in listed),

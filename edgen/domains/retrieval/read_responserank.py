@@ -15,7 +15,7 @@ import msgspec
 from edgen.plugin import Scenario, Turn
 from edgen.plugin.families import FiledRecord
 from edgen.plugin.protocols import SpaceRole
-from edgen.plugin.readers import DataSetReader, Piece, filed_verbatim
+from edgen.plugin.readers import DataSetReader, Piece, make_verbatim_record
 
 _AGENT = "<<<AGENT>>>:"
 
@@ -85,7 +85,7 @@ class ResponseRank(DataSetReader):
         if not true:
             raise ValueError("a context without a true reply")
         turns.append(Turn("Agent", true[0], alternatives=tuple(Turn("Agent", text) for text in true[1:])))
-        return filed_verbatim(None, Scenario(-1, {}), tuple(turns), cluster=context[0])
+        return make_verbatim_record(None, Scenario(-1, {}), tuple(turns), cluster=context[0])
 
     def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
         """Yield replies that occur twice, and contexts without a true one."""

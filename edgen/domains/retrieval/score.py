@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from edgen.domains.retrieval.entries import Entries
-from edgen.domains.retrieval.findings import ExampleFinding, finding, listed, quoted
-from edgen.domains.retrieval.intents import Key, LabelledUtterance, named, read_labels, read_true_labels
+from edgen.domains.retrieval.findings import ExampleFinding, finding, join_first, quote
+from edgen.domains.retrieval.intents import Key, LabelledUtterance, name_turn, read_labels, read_true_labels
 from edgen.domains.retrieval.pools import Pools
 from edgen.domains.retrieval.ranking_figures import RankingFigures, ranking_figures
 from edgen.domains.retrieval.submission import plain, read_ranking
@@ -103,7 +103,7 @@ def _why_none(truth: Truth, path: Path, findings: Sequence[ExampleFinding]) -> s
     others = [one.where for one in findings if one.kind == "other_example"]
     if len(others) == len(findings):
         return (
-            f"it ranks none of the examples of {path}: its ids are {listed(others)}, and the truth's {listed([*truth.answers])}. "
+            f"it ranks none of the examples of {path}: its ids are {join_first(others)}, and the truth's {join_first([*truth.answers])}. "
             "Is one of the files of another set?"
         )
     return f"none of its entries ranks an example of {path}. {_first(findings)}"
@@ -174,14 +174,14 @@ def _compare_turns(
 ) -> list[ExampleFinding]:
     """Return a finding for each turn that only one side has, and for each whose utterances differ."""
     findings = [
-        finding("other_turn", named(key), "it is not in the truth") for key in given if key not in truth
+        finding("other_turn", name_turn(key), "it is not in the truth") for key in given if key not in truth
     ]
     for key, right in truth.items():
         if key not in given:
-            findings.append(finding("missing_turn", named(key), "there is no prediction for it"))
+            findings.append(finding("missing_turn", name_turn(key), "there is no prediction for it"))
         elif None not in (said := (right.utterance, given[key].utterance)) and said[0] != said[1]:
-            problem = f"'{quoted(said[1])}' where the truth has '{quoted(said[0])}'"
-            findings.append(finding("other_utterance", named(key), problem))
+            problem = f"'{quote(said[1])}' where the truth has '{quote(said[0])}'"
+            findings.append(finding("other_utterance", name_turn(key), problem))
     return findings
 
 

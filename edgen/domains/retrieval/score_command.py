@@ -63,23 +63,23 @@ def _render_ranking(found: RankingScore) -> Iterator[str]:
     yield f"truth      {count_noun(found.examples, 'example')}{several}"
     yield f"ranking    {found.ranked:,} of them ranked"
     for k, estimate in figures.recall.items():
-        yield f"{f'R@{k}':10} {_said(estimate)}"
-    yield f"MRR        {_said(figures.mrr)}"
-    yield f"MAP        {_said(figures.map)}"
+        yield f"{f'R@{k}':10} {_format_estimate(estimate)}"
+    yield f"MRR        {_format_estimate(figures.mrr)}"
+    yield f"MAP        {_format_estimate(figures.map)}"
     if figures.map != figures.map_in_file_order:
-        yield f"           {_said(figures.map_in_file_order)} by DSTC7's metrics.py, which goes by the order of the ids"
-    yield f"official   {_said(figures.official)} (the mean of R@10 and MRR)"
+        yield f"           {_format_estimate(figures.map_in_file_order)} by DSTC7's metrics.py, which goes by the order of the ids"
+    yield f"official   {_format_estimate(figures.official)} (the mean of R@10 and MRR)"
 
 
 def _render_labels(found: LabelScore) -> Iterator[str]:
     figures = found.figures
     yield f"truth      {count_noun(found.turns, 'turn')} of {count_noun(found.dialogs, 'dialog')}"
     yield f"labels     {found.predicted:,} of them predicted"
-    yield f"exact      {_said(figures.exact)}"
-    yield f"Jaccard    {_said(figures.by_unit)} (the mean over turns)"
+    yield f"exact      {_format_estimate(figures.exact)}"
+    yield f"Jaccard    {_format_estimate(figures.by_unit)} (the mean over turns)"
     for name, scores in (("micro", figures.micro), ("macro", figures.macro)):
         for what in ("precision", "recall", "f1"):
-            yield f"{name:6} {what if what != 'f1' else 'F1':9}  {_said(getattr(scores, what))}"
+            yield f"{name:6} {what if what != 'f1' else 'F1':9}  {_format_estimate(getattr(scores, what))}"
     yield ""
     head = ("label", "right", "predicted", "precision", "recall", "F1")
     rows = [
@@ -89,7 +89,7 @@ def _render_labels(found: LabelScore) -> Iterator[str]:
     yield from align_columns([head, *rows])
 
 
-def _said(estimate: Estimate | None) -> str:
+def _format_estimate(estimate: Estimate | None) -> str:
     from edgen.plugin.measures import with_interval
 
     return "–" if estimate is None else with_interval(estimate, ".4f")

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.retrieval.findings import ExampleFinding, finding, listed, quoted
+from edgen.domains.retrieval.findings import ExampleFinding, finding, join_first, quote
 from edgen.domains.retrieval.truth import NONE
 from edgen.plugin.texts import replace_surrogates
 
@@ -88,7 +88,7 @@ def _check_ids(
         yield finding("no_candidate_id", example, f"at {_places(missing)}")
     counts = Counter(one.upper() for one in ids if one is not None)
     if doubled := [one for one, count in counts.items() if count > 1]:
-        yield finding("doubled_candidate", example, listed(doubled))
+        yield finding("doubled_candidate", example, join_first(doubled))
     integers = [
         one for one, read in zip(candidates, ids, strict=True) if read and _is_integer(one["candidate-id"])
     ]
@@ -97,7 +97,7 @@ def _check_ids(
         what += [f"{len(integers)} of {len(ids)} candidates'"] * bool(integers)
         yield finding("integer_id", example, " and ".join(what))
     if lower := [one for one in ids if one is not None and one != one.upper()]:
-        yield finding("lower_case", example, listed(lower))
+        yield finding("lower_case", example, join_first(lower))
 
 
 def _check_number(example: str, ids: list[str | None], wanted: int) -> Iterator[ExampleFinding]:
@@ -111,7 +111,7 @@ def _check_confidences(example: str, candidates: list[dict[str, Any]]) -> Iterat
     values: list[Any] = [one.get("confidence") for one in candidates]
     if wrong := [place for place, one in enumerate(values, 1) if not _is_number(one)]:
         first = values[wrong[0] - 1]
-        shown = "there is none" if first is None else f"it is {quoted(first)}"
+        shown = "there is none" if first is None else f"it is {quote(first)}"
         yield finding("no_confidence", example, f"at {_places(wrong)}; at the first of them {shown}")
         return
     if rising := [place for place, one in enumerate(values[1:], 2) if one > values[place - 2]]:
@@ -129,7 +129,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _places(places: list[int]) -> str:
-    return f"{'place' if len(places) == 1 else 'places'} {listed([str(one) for one in places])}"
+    return f"{'place' if len(places) == 1 else 'places'} {join_first([str(one) for one in places])}"
 
 
 def _kind(value: Any) -> str:

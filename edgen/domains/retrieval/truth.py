@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgen.domains.retrieval.findings import ExampleFinding, finding, listed, quoted
+from edgen.domains.retrieval.findings import ExampleFinding, finding, join_first, quote
 from edgen.plugin import Problem
 from edgen.plugin.errors import DataError
 from edgen.plugin.files import lines_of, read_data
@@ -43,7 +43,7 @@ def read_truth(path: Path) -> Truth:
         answers[example] = tuple(dict.fromkeys(ids))
         if len(answers[example]) < len(ids):
             doubled = [one for one, count in Counter(ids).items() if count > 1]
-            findings.append(finding("doubled_answer", example, listed(doubled)))
+            findings.append(finding("doubled_answer", example, join_first(doubled)))
     if problems:
         raise DataError.of(str(path), problems)
     if not answers:
@@ -59,4 +59,4 @@ def _problem(example: str, ids: list[str], known: Mapping[str, tuple[str, ...]])
         return "the example has no id"
     if not all(ids):
         return f"an id of a right answer is empty; where no candidate is right, write {NONE}"
-    return f"example {quoted(example)} is also in an earlier line" if example in known else None
+    return f"example {quote(example)} is also in an earlier line" if example in known else None

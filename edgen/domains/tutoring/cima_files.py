@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from edgen.plugin import Scenario, Turn
-from edgen.plugin.families import FiledRecord, filed_record
+from edgen.plugin.families import FiledRecord, make_filed_record
 
 # The order of the booleans, by the release's README; the paper lists the tutor's otherwise.
 STUDENT_ACTIONS = ("Guess", "Question", "Affirmation", "Other")
@@ -69,7 +69,7 @@ def read(record: Mapping[str, Any]) -> FiledRecord:
         context[-1] = Turn("Student", context[-1].text, labels)
     first = Turn("Tutor", said[0].text, said[0].labels, alternatives=tuple(said[1:]))
     turns = (*context, first)
-    found = filed_record(record, _scenario(record), turns, marked=False)
+    found = make_filed_record(record, _scenario(record), turns, marked=False)
     # Texts stay as they are: figures of the release are of these, and it has no end markers.
     return msgspec.structs.replace(found, speech=msgspec.structs.replace(found.speech, turns=turns))
 

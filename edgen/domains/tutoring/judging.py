@@ -17,7 +17,7 @@ import msgspec
 from edgen.domains.tutoring.best_worst import read_best_worst
 from edgen.plugin import Address, Prompting, Question, Rejection, Reply, Request, Rules, Turn, ask
 from edgen.plugin.forms import Form, form, one_of
-from edgen.plugin.protocols import ended, fence_texts
+from edgen.plugin.protocols import describe_ending, fence_texts
 
 JUDGE = "judge"  # the backend, and what its template is for
 UNJUDGED = "unjudged"  # a flag of a conversation
@@ -40,7 +40,7 @@ def judge_responses(
     letters = string.ascii_uppercase[: len(places)]
 
     def read(reply: Reply) -> tuple[int, int] | Rejection:
-        return read_best_worst(reply.text, letters, **ended(reply))
+        return read_best_worst(reply.text, letters, **describe_ending(reply))
 
     shown = judge_variables(turns, [responses[place] for place in places], address, rules.seed)
     messages = prompt.messages({**told, **shown})

@@ -19,7 +19,7 @@ UNLABELLED = "unlabelled"  # a flag of a conversation
 LabelledBy = Literal["speaker", "labeller", "both"]
 
 
-def shown_to_labeller(
+def mark_units_to_label(
     turns: Sequence[Turn], responses: Sequence[Turn], student: LabelSet, tutor: LabelSet
 ) -> list[Turn | Unit]:
     """Return the session so far and the responses to its last turn. The last turn and the responses are units

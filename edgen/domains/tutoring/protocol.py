@@ -32,7 +32,7 @@ from edgen.plugin import (
     settings_of,
 )
 from edgen.plugin.errors import JobError
-from edgen.plugin.files import shortened
+from edgen.plugin.files import shorten_word
 from edgen.plugin.protocols import FindFile, Rounds, SpaceRole, Starter
 from edgen.protocols.labelling import labelling_template
 
@@ -94,13 +94,13 @@ class TutoringProtocol(PlayedProtocol):
             if not actions:
                 yield Problem(f"$.tutoring.actions.{side}", "this is empty; name one action at least")
             yield from name_problems(
-                {f"$.tutoring.actions.{side}.{shortened(name)}": name for name in actions}
+                {f"$.tutoring.actions.{side}.{shorten_word(name)}": name for name in actions}
             )
         if (
             settings.actions is None or sides.keys() == settings.actions.keys()
         ):  # else label sets are still to be read
             yield from _round_problems(settings)
-            yield from _wanted_problems(settings)
+            yield from _find_wanted_problems(settings)
         yield from _labelling_problems(settings)
 
     def with_files(self, job: Job, find: FindFile) -> Job:
@@ -305,7 +305,7 @@ def _others(settings: TutoringSettings) -> tuple[str, ...]:
     )
 
 
-def _wanted_problems(settings: TutoringSettings) -> Iterator[Problem]:
+def _find_wanted_problems(settings: TutoringSettings) -> Iterator[Problem]:
     """Yield the problems of `wanted`: unknown actions, empty weights, weights mixed with those by the
     student's action."""
     sides, where = settings.named_actions, "$.tutoring.wanted"

@@ -138,7 +138,7 @@ class ResponsePool:
         found = [one for one in fitting if fits[id(one)] == best]
         return rng.choice(found) if found else None
 
-    def grown(self, made: Iterable[Recorded]) -> ResponsePool:
+    def grow(self, made: Iterable[Recorded]) -> ResponsePool:
         """Return the next round's: with the responses of these conversations, without those that a student
         called nonsense."""
         kept = {response.digest: response for response in self._responses}

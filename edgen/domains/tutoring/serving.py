@@ -46,7 +46,7 @@ class Serving:
             return self._serve(template.text, template.actions, "template", {})
         found = self._pool.find(StudentMoment.of(said, exercise.concepts), self._shown, rng)
         if found is not None:
-            return self._serve(found.text, found.actions, "pool", self._known_of(found))
+            return self._serve(found.text, found.actions, "pool", self._describe_origin(found))
         template = self._template(said, exercise, rng)
         return None if template is None else self._serve(template.text, template.actions, "dry", {})
 
@@ -69,7 +69,7 @@ class Serving:
         self._counts[source] += 1
         return Turn(self._tutor, text, actions, {"served": source, **known})
 
-    def _known_of(self, response: Response) -> dict[str, Any]:
+    def _describe_origin(self, response: Response) -> dict[str, Any]:
         name, turn, place = response.origin
         return {"from": name, "turn": turn, "response": place, "exposure": self._pool.exposure(response)}
 

@@ -25,7 +25,7 @@ from edgen.domains.tutoring.judging import (
     judge_variables,
     mark_judged,
 )
-from edgen.domains.tutoring.labeller import UNLABELLED, label_turns, shown_to_labeller
+from edgen.domains.tutoring.labeller import UNLABELLED, label_turns, mark_units_to_label
 from edgen.domains.tutoring.responses import ResponsePool
 from edgen.domains.tutoring.served import LABELLER
 from edgen.domains.tutoring.serving import DRY, Serving
@@ -254,7 +254,7 @@ class TutoringSession(TutoringViews, Session):
         settings = self._settings
         if settings.labelled_by == "speaker":
             return found
-        shown = shown_to_labeller(
+        shown = mark_units_to_label(
             self._turns, found, settings.labels_of("student"), settings.labels_of("tutor")
         )
         labelled = yield from label_turns(
@@ -324,7 +324,7 @@ class TutoringSession(TutoringViews, Session):
         responses = [Turn(tutor.name, "…")] * len(settings.tutor_backends)
         found = {}
         if LABELLER in self._prompts:
-            shown = shown_to_labeller(
+            shown = mark_units_to_label(
                 turns, responses, settings.labels_of("student"), settings.labels_of("tutor")
             )
             variables = labelling_variables(shown, address, self._rules.seed)

@@ -102,7 +102,7 @@ def worth(text: str, answer: str | None) -> float:
     return drawn - 1 if answer and _says(text, answer) else drawn
 
 
-def _heard_since(messages: Sequence[Message], brief: str) -> list[str]:
+def _find_heard_texts(messages: Sequence[Message], brief: str) -> list[str]:
     """Return the texts that the speaker heard since the question of the exercise at hand."""
     question = found[1].strip() if (found := _EXERCISE.search(brief)) else "\0"
     put = [place for place, message in enumerate(messages) if place and question in message.content]
@@ -112,7 +112,7 @@ def _heard_since(messages: Sequence[Message], brief: str) -> list[str]:
 
 def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]]:
     """Return a tutor's response to the last turn of the student."""
-    heard = _heard_since(request.messages, brief)
+    heard = _find_heard_texts(request.messages, brief)
     last = heard[-1] if heard else ""
     if _says(last, answer):
         return f"{request.pick(_PRAISE)} “{answer}”.", ["Confirmation"]
@@ -126,12 +126,12 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
     if wanted is None and request.random() < telling:
         return f"It is “{answer}”. Please say it.", ["Hint"]
     guess = next((text for text in reversed(heard) if text.startswith(_TRIES)), "")
-    right = bool(guess) and _says(answer, _guessed(guess))
+    right = bool(guess) and _says(answer, _find_guessed_words(guess))
     if wanted is None:
-        wanted = _chosen(request, guessed)
+        wanted = _choose_action(request, guessed)
         if wanted == "Confirmation" and not (last in _SEES and right):
             wanted = "Hint"  # nothing was said that could be right
-        begun = any(_guessed(text).startswith(answer.split()[0]) for text in heard)
+        begun = any(_find_guessed_words(text).startswith(answer.split()[0]) for text in heard)
         if wanted == "Question" and (begun or any(text.startswith(_ASKS) for text in own)):
             wanted = "Hint"  # the first word is known
     point = _point(request, brief, last, answer, guess)
@@ -141,10 +141,10 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
         wanted = "Correction"
     if wanted == "Correction" and right:
         return f"{request.pick(_GOING_WELL)} {point}", ["Confirmation", "Hint"]
-    return _respond(request, wanted, point, answer, _guessed(guess))
+    return _respond(request, wanted, point, answer, _find_guessed_words(guess))
 
 
-def _chosen(request: Simulation, guessed: bool) -> str:
+def _choose_action(request: Simulation, guessed: bool) -> str:
     """Return the action that a tutor takes: mostly corrections for guesses, mostly hints for all else."""
     draw = request.random()
     if guessed:
@@ -180,7 +180,7 @@ def _point(request: Simulation, brief: str, last: str, answer: str, guess: str) 
     tried = last if unsaid else guess
     lacking = (
         [point for point in unsaid or points if not _says(tried, _last_quoted(point))]
-        if _guessed(tried)
+        if _find_guessed_words(tried)
         else []
     )
     if not unsaid and (quoting := [point for point in lacking or points if "“" in point]):
@@ -201,7 +201,7 @@ def _points(brief: str) -> list[str]:
 
 def _unsaid(request: Simulation, brief: str) -> list[str]:
     """Return the points of the tutor's prompt that it has not made in the exercise at hand."""
-    said = "\n".join(_own_since(request.messages, len(_heard_since(request.messages, brief))))
+    said = "\n".join(_own_since(request.messages, len(_find_heard_texts(request.messages, brief))))
     reminded = any(reminder in said for reminder in REMINDERS)
     return [point for point in _points(brief) if point not in said and not (reminded and "“" not in point)]
 
@@ -226,7 +226,7 @@ def _own_since(messages: Sequence[Message], turns: int) -> list[str]:
     return [message.content for message in messages[-2 * turns :] if message.role == "assistant"]
 
 
-def _guessed(text: str) -> str:
+def _find_guessed_words(text: str) -> str:
     """Return the words that a guess is about."""
     begin = next((begin for begin in _TRIES if text.startswith(begin)), "")
     return text[len(begin) :].strip(" .?!") if begin else ""
@@ -234,19 +234,19 @@ def _guessed(text: str) -> str:
 
 def _new(request: Simulation, ways: Sequence[str]) -> str:
     """Return one of the ways that one has not said of late, or else the one said longest ago."""
-    said = _said(request)
+    said = _join_own_texts(request)
     fresh = [way for way in ways if way not in said]
     return request.pick(fresh) if fresh else min(ways, key=said.rfind)
 
 
-def _said(request: Simulation) -> str:
+def _join_own_texts(request: Simulation) -> str:
     """Return what one has said of late."""
     return "\n".join([message.content for message in request.messages[-24:] if message.role == "assistant"])
 
 
 def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
     """Return a student's next turn."""
-    heard = _heard_since(request.messages, brief)
+    heard = _find_heard_texts(request.messages, brief)
     last = heard[-1] if heard else ""
     told = re.search(r"It is “([^“”]+)”\. Please say it", last)
     if told:
@@ -268,7 +268,7 @@ def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
     # A question is not answered by "I see", and neither is a bare "Not quite."
     sees = len(heard) > 1 and not last.startswith(_ASKS) and last not in (*_NOT_YET, _ORDER)
     eager = 0.75 if manner.least == 1 or not sees else 0.6
-    if told_of and request.random() < eager and not any(_guessed(text) == told_of for text in own):
+    if told_of and request.random() < eager and not any(_find_guessed_words(text) == told_of for text in own):
         return _guess(request, told_of), ["Guess"]
     draw = request.random()
     if draw < 0.25 and sees:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edgen.domains.tutoring.exercises.model import SHOWN
-from edgen.plugin.protocols import Offer, View, said_in
+from edgen.plugin.protocols import Offer, View, list_utterances
 
 
 class TutoringViews:
@@ -34,4 +34,4 @@ class TutoringViews:
         offers = tuple(Offer("actions", name, f"{name}: {what}") for name, what in actions.items())
         asked = (("actions", "What does your turn do?"),) if actions else ()
         shown = tuple((label, value) for label, value in facts)
-        return View(seat.name, shown, said_in(session._turns), offers=offers, questions=asked)
+        return View(seat.name, shown, list_utterances(session._turns), offers=offers, questions=asked)

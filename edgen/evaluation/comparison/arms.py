@@ -152,7 +152,7 @@ class ArmSums:
         self._first.setdefault(i, outcome.replicate)
         self._digests[self._rows[i]] ^= hash64(_encode((outcome.replicate, said.turns)))
         words = cut(said.turns)
-        for name, amount in (*_count_conversation(said, words), *self._measured(said, words)):
+        for name, amount in (*_count_conversation(said, words), *self._list_measure_values(said, words)):
             if self.arm.data is None or name in self._columns or len(self._columns) < MOST_COLUMNS:
                 self._increase(name, i, amount)
 
@@ -162,7 +162,7 @@ class ArmSums:
             column.extend([0.0] * (row + 1 - len(column)))
         column[row] += amount
 
-    def _measured(self, said: Sample, words: Words) -> Iterator[tuple[str, float]]:
+    def _list_measure_values(self, said: Sample, words: Words) -> Iterator[tuple[str, float]]:
         """Yield the columns of measures with the values of an accepted conversation."""
         if self.arm.space is None and self.arm.data is None:
             return

@@ -33,7 +33,9 @@ def in_blocks(tables: Sequence[ArmSums], rng: np.random.Generator) -> dict[str, 
     if not taking_part:
         return {}
     drawn = [table.arm.draws for table in taking_part]
-    shared = {draws: _accepted_in([t for t in taking_part if t.arm.draws == draws]) for draws in drawn}
+    shared = {
+        draws: _find_accepted_scenarios([t for t in taking_part if t.arm.draws == draws]) for draws in drawn
+    }
     size = min(map(len, shared.values()))
     width = min(BLOCK, size)
     blocks = min(MOST, size // BLOCK) or 1
@@ -55,13 +57,13 @@ def in_blocks(tables: Sequence[ArmSums], rng: np.random.Generator) -> dict[str, 
 
 
 def _rich(tables: Sequence[ArmSums]) -> list[ArmSums]:
-    counts = [len(_accepted_in([table])) for table in tables]
+    counts = [len(_find_accepted_scenarios([table])) for table in tables]
     # data sets have no scenarios in common with others, and any size
     least = 0 if any(table.arm.data for table in tables) else _SCARCE * max(counts)
     return [t for t, count in zip(tables, counts, strict=True) if count > 1 and count >= least]
 
 
-def _accepted_in(tables: Sequence[ArmSums]) -> Indices:
+def _find_accepted_scenarios(tables: Sequence[ArmSums]) -> Indices:
     """Return the scenarios with an accepted conversation in all of these arms."""
     everywhere = np.all([table.column("accepted") > 0 for table in tables], axis=0)
     return tables[0].scenarios[everywhere]

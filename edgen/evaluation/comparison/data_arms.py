@@ -53,7 +53,7 @@ def data_arm(path: Path, label: str, spelling: MutableMapping[str, str], seed: i
         for sample in data.samples():
             records += 1
             group = groups.of(sample.scenario.index)
-            said = msgspec.structs.replace(sample, turns=_spelled(sample.turns, spelling))
+            said = msgspec.structs.replace(sample, turns=_spell_roles(sample.turns, spelling))
             yield SettledConversation(
                 scenario=group, replicate=kept.offer(group, said), status="accepted", said=said
             )
@@ -63,7 +63,7 @@ def data_arm(path: Path, label: str, spelling: MutableMapping[str, str], seed: i
             clusters=groups.clusters,
             groups=groups.count,
             unread=dict(data.unread.most_common(_REASONS)),
-            notes=(*data.notes, *filter(None, [data.repeated.told() if data.repeated else None])),
+            notes=(*data.notes, *filter(None, [data.repeated.describe() if data.repeated else None])),
         )
 
     return Arm(
@@ -108,10 +108,10 @@ class _Groups:
         if len(self._known) < GROUPS:
             self._known[index] = len(self._known)
             return self._known[index]
-        return _mixed(index) % GROUPS
+        return _hash_index(index) % GROUPS
 
 
-def _mixed(index: int) -> int:
+def _hash_index(index: int) -> int:
     """Return a number that looks random, and depends on the index alone: a file may have a period."""
     return (index * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF) >> 29
 
@@ -136,7 +136,7 @@ class _KeptConversations:
         number = self._seen.get(group, 0)
         self._seen[group] = number + 1
         if number == 0 or self._random.random() * (number + 1) < 1:
-            data = _encode(_shortened(said.turns))
+            data = _encode(_shorten_turns(said.turns))
             self._file.seek(self._end)
             self._file.write(data)
             self._places[group] = (self._end, len(data))
@@ -155,7 +155,7 @@ class _KeptConversations:
             yield group, self.turns(group)
 
 
-def _shortened(turns: tuple[Turn, ...]) -> list[dict[str, str]]:
+def _shorten_turns(turns: tuple[Turn, ...]) -> list[dict[str, str]]:
     """Return roles and texts of the first turns, up to LONGEST characters."""
     found, left = [], _LONGEST
     for turn in turns:
@@ -166,16 +166,16 @@ def _shortened(turns: tuple[Turn, ...]) -> list[dict[str, str]]:
     return found
 
 
-def _spelled(turns: tuple[Turn, ...], spelling: MutableMapping[str, str]) -> tuple[Turn, ...]:
+def _spell_roles(turns: tuple[Turn, ...], spelling: MutableMapping[str, str]) -> tuple[Turn, ...]:
     """Return the turns with roles spelled as elsewhere in the comparison."""
     return tuple(
-        turn if (role := _spelled_role(turn.role, spelling)) == turn.role
+        turn if (role := _spell_role(turn.role, spelling)) == turn.role
         else msgspec.structs.replace(turn, role=role)
         for turn in turns
     )  # fmt: skip
 
 
-def _spelled_role(role: str, spelling: MutableMapping[str, str]) -> str:
+def _spell_role(role: str, spelling: MutableMapping[str, str]) -> str:
     key = role.casefold()
     if key not in spelling:
         if len(spelling) >= MOST_ROLES:

@@ -64,7 +64,7 @@ def metric_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
         ("outcomes", _outcomes(tables)),
         ("effort", _effort(tables)),
         ("conversations", _conversations(tables)),
-        ("measures", _measured(tables)),
+        ("measures", _list_measure_metrics(tables)),
         ("diversity", _DIVERSITY),
     ):
         for spec in specs:
@@ -137,7 +137,7 @@ def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
         )
 
 
-def _measured(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
+def _list_measure_metrics(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     """Yield the metrics of measures, without those that occur in no arm."""
     for measure in dict.fromkeys(measure for table in tables for measure in table.arm.measures):
         prefix = f"{measure.name}: "

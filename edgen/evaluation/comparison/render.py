@@ -123,7 +123,7 @@ def _with_interval(metric: Metric, value: RatioEstimate) -> str:
     sign = "%" if metric.kind == "share" else ""
     ends = [factor * end for end in (value.low, value.high) if end is not None]
     digits = _digits(factor * value.value, ends, unit)
-    shown = [_fixed(end, digits) for end in (factor * value.value, *ends)]
+    shown = [_format_fixed(end, digits) for end in (factor * value.value, *ends)]
     interval = f" [{shown[1]}, {shown[2]}]" if len(ends) == 2 else ""
     return f"{'$' if metric.kind == 'usd' else ''}{shown[0]}{sign}{interval}"
 
@@ -192,7 +192,7 @@ def _order(value: float) -> int:
     return math.floor(math.log10(abs(value))) if value else 3
 
 
-def _fixed(value: float, digits: int) -> str:
+def _format_fixed(value: float, digits: int) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 

@@ -223,7 +223,7 @@ def _choose(
 
 def _refuse_other_scenarios(chosen: Sequence[_Chosen], paths: Sequence[Path]) -> None:
     """Raise UsageError where runs draw other scenarios, RunError where an arm was made under another job."""
-    facts = {path: _drawn_by(RunFolder(path)) for path in paths}
+    facts = {path: _read_draw_settings(RunFolder(path)) for path in paths}
     first = facts[paths[0]]
     for path, theirs in facts.items():
         other = [
@@ -238,7 +238,7 @@ def _refuse_other_scenarios(chosen: Sequence[_Chosen], paths: Sequence[Path]) ->
             )
     for one in chosen:
         own_space = bool(one.arm) and "space" in one.whole.arms[one.arm]
-        for key, value in _drawn_by(one.run).items():
+        for key, value in _read_draw_settings(one.run).items():
             if value != first[key] and not (key == "space" and own_space):
                 raise RunError(
                     f"{one.run.path}: arm {one.label} was made with another {key} than its run's job now has: generation "
@@ -246,7 +246,7 @@ def _refuse_other_scenarios(chosen: Sequence[_Chosen], paths: Sequence[Path]) ->
                 )
 
 
-def _drawn_by(run: RunFolder) -> dict[str, str]:
+def _read_draw_settings(run: RunFolder) -> dict[str, str]:
     """Return the values that determine a run's scenarios."""
     job = load_job(run.job)
     if job.resolved is not None:
@@ -275,7 +275,7 @@ def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
         replicates=view.plan.replicates,
         outcomes=partial(_outcomes, reader, stale),
         turns=partial(_turns, reader),
-        draws="/".join(_drawn_by(one.run).values()),
+        draws="/".join(_read_draw_settings(one.run).values()),
         roles=tuple(role.name for role in reader.space.roles),
         asking=protocol_of(job).probability_by(settings_of(job)),
         pending=reader.pending,

@@ -121,7 +121,7 @@ class _Repeated:
     def __init__(self, parts: Sequence[DataSet]) -> None:
         self._parts = parts
 
-    def told(self) -> str | None:
+    def describe(self) -> str | None:
         """Return the sentences of all parts, None without any."""
-        told = (part.repeated.told() for part in self._parts if part.repeated is not None)
+        told = (part.repeated.describe() for part in self._parts if part.repeated is not None)
         return " ".join(one for one in told if one) or None

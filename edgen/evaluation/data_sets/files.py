@@ -36,7 +36,7 @@ def files_at(path: Path, number: int) -> DataSet:
     Raises DataError for what cannot be read, and where no reader recognises a record.
     """
     inputs = find_inputs(path)
-    files, reader, notes = _recognized(path, inputs)
+    files, reader, notes = _choose_layout(path, inputs)
     unread: Counter[str] = Counter()
     repeated = IdRepeats()
     folder = path.resolve()
@@ -55,7 +55,7 @@ def files_at(path: Path, number: int) -> DataSet:
     )
 
 
-def _recognized(path: Path, inputs: Inputs) -> tuple[list[RecordFile], DataSetReader, tuple[str, ...]]:
+def _choose_layout(path: Path, inputs: Inputs) -> tuple[list[RecordFile], DataSetReader, tuple[str, ...]]:
     """Return the files with the layout that most have, their reader, and a note on the others. Those without
     a record count as any layout."""
     every = [open_records(file) for file in inputs.files]
@@ -97,7 +97,7 @@ class IdRepeats:
             self.count += 1
             self.first = self.first or f"record {number} of {source} ({identifier:.60})"
 
-    def told(self) -> str | None:
+    def describe(self) -> str | None:
         """Return a sentence on repeated ids, None without any."""
         if not self.count:
             return None

@@ -83,9 +83,9 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
 def _label_sets(run: RunFolder) -> dict[str, LabelSet]:
     if not run.has_layers or not layer_files(run):
         return {}
-    from edgen.annotation.layer import noted_sets  # which brings all that asks annotators
+    from edgen.annotation.layer import read_label_sets  # which brings all that asks annotators
 
-    return noted_sets(run)
+    return read_label_sets(run)
 
 
 def _identical(run: RunFolder) -> Mapping[str, tuple[tuple[str, ...], ...]]:

@@ -104,7 +104,7 @@ class CoverageMeasure(Measure[Coverage]):
             yield from _survival(f"survival-{place}", one.arm, one.value, folded)
         yield from (sentence_of_arm(_cells_sentence(one.value), one.arm) for one in found)
         yield _dimension_table(found)
-        yield from _lost_cells(found)
+        yield from _list_lost_cells(found)
         for one in found:
             ordered = sorted(_values(one.value), key=lambda item: (-item[1].planned, item[0], item[1].value))
             title = label_with_arm("What became of each value", one.arm)
@@ -264,7 +264,7 @@ def _some(values: Sequence[str], count: int) -> str:
     return (", ".join(values[:_FEW]) + (f" and {number(more)} more" if more > 0 else "")) or NONE
 
 
-def _lost_cells(found: Found) -> Iterator[Table]:
+def _list_lost_cells(found: Found) -> Iterator[Table]:
     cells = tuple(
         (
             " × ".join(cell.cell.values()),

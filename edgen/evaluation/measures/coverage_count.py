@@ -183,9 +183,9 @@ class CoverageCount:
             planned_cells=len(counts),
             accepted_cells=int(np.count_nonzero(counts[:, ACCEPTED])),
             lost_cells=int(np.count_nonzero(lost)),
-            lost=tuple(self._lost(cells, counts, lost)),
+            lost=tuple(self._list_lost_cells(cells, counts, lost)),
             dimensions=self._describe_dimensions(status),
-            heat=tuple(self._cross_table(row, column, status) for row, column in self._crossed()),
+            heat=tuple(self._cross_table(row, column, status) for row, column in self._pair_dimensions()),
         )
 
     def _number_cells(self) -> Ints:
@@ -196,7 +196,7 @@ class CoverageCount:
             cells = np.unique(cells * len(column.places) + column.table, return_inverse=True)[1]
         return cells
 
-    def _crossed(self) -> list[tuple[str, str]]:
+    def _pair_dimensions(self) -> list[tuple[str, str]]:
         """Return the dimensions to cross: those of the second role alone by those of the first alone, one
         after the other; without such ones, the dimensions two by two."""
         seen = Counter(name for role in self._roles for name in {*role.sees})
@@ -211,7 +211,7 @@ class CoverageCount:
         texts = list(self._reasons)
         return {texts[place]: n for place, n in Counter(self._reason).most_common() if place >= 0}
 
-    def _lost(self, cells: Ints, counts: Ints, lost: NDArray[np.bool_]) -> list[LostCell]:
+    def _list_lost_cells(self, cells: Ints, counts: Ints, lost: NDArray[np.bool_]) -> list[LostCell]:
         """Examples: those that most was planned of first, then by their first conversation."""
         reasons, texts = np.array(self._reason), list(self._reasons)
         places = np.flatnonzero(lost)

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.evaluation.texts.corpus import Codes, Corpus, narrowed, ngrams
+from edgen.evaluation.texts.corpus import Codes, Corpus, narrow_codes, ngrams
 from edgen.evaluation.texts.distinct_counter import DistinctCounter
 from edgen.evaluation.texts.self_bleu import SelfBleuSample
 from edgen.plugin import Measure, Sample, Space, Words, figure_kinds
@@ -222,7 +222,7 @@ def _distinct_shares(corpus: Corpus, n: int) -> tuple[float | None, float | None
     """distinct-n of the whole, the mean over blocks, and the error of the first as a share of it."""
     counted, in_blocks, total = DistinctCounter(), _Blocks(n), 0
     for chunk in corpus.chunks():
-        codes = narrowed(ngrams(chunk.ids, chunk.ends, n, corpus.types), n, corpus.types)
+        codes = narrow_codes(ngrams(chunk.ids, chunk.ends, n, corpus.types), n, corpus.types)
         in_blocks.add(codes)
         known = codes[codes != np.iinfo(codes.dtype).max]
         total += len(known)

@@ -149,14 +149,15 @@ def _agreement_lines(layer: LayerFigures) -> Iterator[str]:
         yield from rows("  agreement", layer.not_available)
     if not found.units:
         return
-    yield row("  alpha", told(found.alpha, found.alpha_interval))
+    yield row("  alpha", format_estimate(found.alpha, found.alpha_interval))
     if layer.several:
-        yield row("  alpha by MASI", told(found.alpha_masi, found.alpha_masi_interval))
+        yield row("  alpha by MASI", format_estimate(found.alpha_masi, found.alpha_masi_interval))
     if layer.independent > 2 and found.units_by_all:
-        yield row("  Fleiss' kappa", told(found.fleiss, found.fleiss_interval))
+        yield row("  Fleiss' kappa", format_estimate(found.fleiss, found.fleiss_interval))
     for one in found.between[:_MOST]:
         yield row(
-            "  kappa", f"{told(one.kappa, one.kappa_interval)}, alike {percent(one.observed)} of {one.n:,}"
+            "  kappa",
+            f"{format_estimate(one.kappa, one.kappa_interval)}, alike {percent(one.observed)} of {one.n:,}",
         )
         yield row("", shorten_line(" and ".join(one.annotators), 48))
     if len(found.between) > _MOST:
@@ -166,7 +167,7 @@ def _agreement_lines(layer: LayerFigures) -> Iterator[str]:
         yield row(label, f"micro F1 {share_with_interval(figures.micro.f1)} of {figures.units:,}")
 
 
-def told(value: float | None, span: tuple[float, float] | None) -> str:
+def format_estimate(value: float | None, span: tuple[float, float] | None) -> str:
     """`0.613 [0.580, 0.640]`."""
     if value is None:
         return "nothing tells"

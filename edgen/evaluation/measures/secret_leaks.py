@@ -78,7 +78,7 @@ class LeaksMeasure(Measure[Any]):
         return partial(self._columns, _Leaks(tuple(shared.data.roles)))
 
     def _columns(self, leaks: _Leaks, sample: Sample, words: Words) -> Columns:
-        found = sorted(leaks.leaked(sample, words))
+        found = sorted(leaks.find_leaked_dimensions(sample, words))
         return {"leaks": len(found), "leaking": bool(found), "dimensions": found}
 
     def lines(self, value: Any) -> Iterator[str]:
@@ -114,7 +114,7 @@ class _Leaks:
             dict.fromkeys(name for role in roles for name in role.sees if name not in self._private)
         )
 
-    def leaked(self, sample: Sample, words: Words) -> set[str]:
+    def find_leaked_dimensions(self, sample: Sample, words: Words) -> set[str]:
         """Return the dimensions with a value said by a role that does not see it."""
         scenario = sample.scenario.values
         whole = "".join(words.spoken)
@@ -126,7 +126,7 @@ class _Leaks:
         leaked: set[str] = set()
         for role in self._roles if found else ():
             foreign = [(name, one) for name, of in found.items() if name not in role.sees for one in of]
-            known = self._known(scenario, role) if foreign else ""
+            known = self._fold_known_text(scenario, role) if foreign else ""
             leaked |= {
                 name
                 for name, secret in foreign
@@ -135,7 +135,7 @@ class _Leaks:
             }
         return leaked
 
-    def _known(self, scenario: Mapping[str, str], role: SpaceRole) -> str:
+    def _fold_known_text(self, scenario: Mapping[str, str], role: SpaceRole) -> str:
         """Return the text that the role may say, folded: its own values, and below those of all."""
         own = [name for name in self._private if name in role.sees]
         return "\n".join(

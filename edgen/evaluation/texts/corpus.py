@@ -132,7 +132,7 @@ def write_words(file: IO[bytes], words: array[int] | memoryview) -> None:
         ) from None
 
 
-def narrowed(codes: Codes, n: int, types: int) -> Codes:
+def narrow_codes(codes: Codes, n: int, types: int) -> Codes:
     """Return the numbers of n-grams in half their width if they fit, NONE as the largest of it: sorted in
     half the time."""
     fit = max(types, 1) ** n <= np.iinfo(np.uint32).max

@@ -31,14 +31,14 @@ class DistinctCounter:
     def add(self, codes: Codes) -> None:
         """Count these, among which may be equal ones."""
         if self._halved:
-            codes = codes[self._chosen(codes)]
+            codes = codes[self._are_in_sample(codes)]
         # the stable sort merges what is sorted already
         self._table = different(
             np.sort(np.concatenate([self._table, different(np.sort(codes))]), kind="stable")
         )
         while len(self._table) > self._most:
             self._halved += 1
-            self._table = self._table[self._chosen(self._table)]
+            self._table = self._table[self._are_in_sample(self._table)]
 
     @property
     def count(self) -> int:
@@ -50,7 +50,7 @@ class DistinctCounter:
         """The standard error of `count`, as a share of it."""
         return 1.2 / math.sqrt(self._most) if self._halved else 0.0
 
-    def _chosen(self, codes: Codes) -> np.typing.NDArray[np.bool_]:
+    def _are_in_sample(self, codes: Codes) -> np.typing.NDArray[np.bool_]:
         """Return which of them are in the sample."""
         mixed = codes.astype(np.uint64) * _ODD
         mixed ^= mixed >> np.uint64(32)

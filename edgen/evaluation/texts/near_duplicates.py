@@ -49,12 +49,12 @@ def matches(texts: Shingles, sides: NDArray[np.int8]) -> list[Match]:
     settled = np.zeros((len(sides), 2), dtype=bool)
     tries = np.zeros(len(sides), dtype=np.int16)
 
-    def done(a: Indices, b: Indices) -> Done:
+    def are_settled(a: Indices, b: Indices) -> Done:
         kind = (sides[a] != sides[b]).astype(np.int8)
         both: Done = settled[a, kind] & settled[b, kind]
         return both
 
-    for a, b in _candidates(texts, sides, done):
+    for a, b in _candidates(texts, sides, are_settled):
         kind = int(sides[a] != sides[b])
         pair = a * len(sides) + b
         if (settled[a, kind] and settled[b, kind]) or pair in failed:  # which bands bring together again

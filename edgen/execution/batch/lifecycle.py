@@ -212,7 +212,7 @@ class BatchLifecycle:
                 try:
                     remote = await self._calls.request(lambda: service.state(remote_id), named=True)
                 except CallError as failure:
-                    raise self._lost_error(batch, failure) from None
+                    raise self._make_lost_error(batch, failure) from None
                 if remote.state == "ended":
                     self._working.discard(batch.number)
                     return await self._read_ended(batch, remote)
@@ -287,7 +287,7 @@ class BatchLifecycle:
                     "it is charged at the most it can have cost, and its requests are sent again."
                 ) from None
             except CallError as failure:
-                raise self._lost_error(batch, failure) from None
+                raise self._make_lost_error(batch, failure) from None
         price = self._settings.backends[batch.backend].price
         counts = await read_results(path, service.read, self._ledger, lambda _row: price, batch.sent_at)
         self._on_results(batch, path, counts)
@@ -323,7 +323,7 @@ class BatchLifecycle:
             raise service_error(failure, f"batch {batch.number} was not accepted: ", _SMALLER)
         await asyncio.sleep(wait)
 
-    def _lost_error(self, batch: NotedBatch, failure: CallError) -> LostBatch:
+    def _make_lost_error(self, batch: NotedBatch, failure: CallError) -> LostBatch:
         return LostBatch(
             f"batch {batch.number} ({batch.remote_id}) is not at the provider: {describe_failure(failure)}. Is this the key of "
             "another account or project? If the batch was deleted there, `edgen batch cancel RUN` gives it up, and its "

@@ -17,7 +17,7 @@ import msgspec
 
 from edgen.config import Price
 from edgen.core.values import MAX_ANSWER, Reply
-from edgen.prompting.token_bound import MAYBE_CHARGED, cost_of, floored
+from edgen.prompting.token_bound import MAYBE_CHARGED, apply_token_floor, cost_of
 from edgen.providers.batches import LineResult, NeverBegun, read_custom_id
 from edgen.store.ledger import Ledger, OutstandingCall, TokenCounts
 
@@ -131,7 +131,7 @@ def _store(
     # If the service gives no counts, charge the maximum.
     tokens, usd = row.tokens, row.usd
     if usage is not None:
-        paid = floored(usage, reply)
+        paid = apply_token_floor(usage, reply)
         tokens, usd = paid.prompt_tokens + paid.completion_tokens, cost_of(price, paid, batch=True)
         reading.add(usage)
     reading.answered += 1

@@ -190,7 +190,7 @@ class RequestWriter:
             await self.close()
             line = self._line(request, key)
         if self._budget is not None and not self._budget.has_room(tokens, usd):
-            return self._budget.exhausted(tokens, usd)
+            return self._budget.make_exhausted_error(tokens, usd)
         batch, file = await self._open()
         if self._budget is not None:
             self._holds[batch.number] = self._budget.take(tokens, usd, self._holds.get(batch.number))
@@ -204,7 +204,7 @@ class RequestWriter:
         return None
 
     def _line(self, request: Request, key: bytes) -> bytes:
-        sent = self._client.form_support.sent(request)
+        sent = self._client.form_support.adapt_request(request)
         mark = "" if self._service.settles is None else mark_of(self._token)
         return self._service.line(custom_id(request.address, key, mark), sent) + b"\n"
 

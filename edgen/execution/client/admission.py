@@ -151,7 +151,7 @@ class Admission:
             return ticket
         seen = frozenset[Lane]()
         if len(among) > 1:
-            seen = (self._prefixes.seen_by(marks) if marks else None) or near
+            seen = (self._prefixes.find_servers(marks) if marks else None) or near
         waiter: asyncio.Future[Ticket] = self._own_loop().create_future()
         lane = self._queue(waiter, tokens, among, seen, marks)
         try:
@@ -178,7 +178,7 @@ class Admission:
             lane = among[0]
             if not lane.queue and self._has_room(lane) and not self._others_wait(lane):
                 now = self._own_loop().time()
-                if self._allowed_at(lane, tokens, now) <= now:
+                if self._find_allowed_time(lane, tokens, now) <= now:
                     return self._grant(lane, tokens, now)
         return None
 
@@ -219,7 +219,7 @@ class Admission:
         self.unstored += keep
         self._admit_ready()
 
-    def stored(self, count: int = 1) -> None:
+    def release_stored(self, count: int = 1) -> None:
         """Release the places of so many answers that are now stored."""
         self.unstored -= count
         self._admit_ready()
@@ -252,7 +252,7 @@ class Admission:
         if not usable:
             return min(among, key=lambda lane: (lane.circuit.until, len(lane.queue)))
         usual = self._usual()
-        wait = {lane: lane.expected_wait(now, usual) for lane in usable}
+        wait = {lane: lane.estimate_wait(now, usual) for lane in usable}
         best = min(usable, key=wait.__getitem__)
         if known := [lane for lane in usable if lane in seen]:
             cached = min(known, key=wait.__getitem__)
@@ -276,10 +276,10 @@ class Admission:
         """Return the call that a lane without a queue takes from another one's, with that lane; None if
         there is none."""
         usual = self._usual()
-        wait = lane.expected_wait(now, usual)
+        wait = lane.estimate_wait(now, usual)
         full = [other for other in self.lanes.values() if other.queue and other is not lane]
-        for other in sorted(full, key=lambda one: -one.expected_wait(now, usual)):
-            overloaded = not other.usable or other.expected_wait(now, usual) > _OVERLOADED * wait
+        for other in sorted(full, key=lambda one: -one.estimate_wait(now, usual)):
+            overloaded = not other.usable or other.estimate_wait(now, usual) > _OVERLOADED * wait
             for waiter, call in islice(other.queue.items(), _LOOKED_AT):
                 if lane in call.among and (overloaded or not call.seen or lane in call.seen):
                     return other, waiter, call
@@ -320,7 +320,7 @@ class Admission:
         while lane.queue and self._has_room(lane):
             waiter, call = next(iter(lane.queue.items()))
             if not waiter.done():  # else it was cancelled, and its task has not run yet
-                if (allowed_at := self._allowed_at(lane, call.tokens, now)) > now:
+                if (allowed_at := self._find_allowed_time(lane, call.tokens, now)) > now:
                     return allowed_at
                 del lane.queue[waiter]
                 waiter.set_result(self._grant(lane, call.tokens, now))
@@ -344,7 +344,7 @@ class Admission:
                         source, waiter, call = taken
                         break
                 else:
-                    moments = [lane.circuit.allowed_at(now, lane.window.size) for lane in open_lanes]
+                    moments = [lane.circuit.find_allowed_time(now, lane.window.size) for lane in open_lanes]
                     return min((moment for moment in moments if moment > now), default=None)
             if not waiter.done():
                 if self._rates is not None and (allowed_at := self._rates.ready_at(call.tokens)) > now:
@@ -356,11 +356,11 @@ class Admission:
         return None
 
     def _circuit_allows(self, lane: Lane, now: float) -> bool:
-        return lane.circuit.allowed_at(now, lane.window.size) <= now
+        return lane.circuit.find_allowed_time(now, lane.window.size) <= now
 
-    def _allowed_at(self, lane: Lane, tokens: int, now: float) -> float:
+    def _find_allowed_time(self, lane: Lane, tokens: int, now: float) -> float:
         """Return the moment from which pauses, probes and rates allow the next call."""
-        moment = lane.circuit.allowed_at(now, lane.window.size)
+        moment = lane.circuit.find_allowed_time(now, lane.window.size)
         return moment if self._rates is None else max(moment, self._rates.ready_at(tokens))
 
     def _grant(self, lane: Lane, tokens: int, now: float) -> Ticket:

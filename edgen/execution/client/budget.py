@@ -109,7 +109,7 @@ class Budget:
         if self.has_room(tokens, cost):
             return self._set_aside(amount)
         if not self._may_fit(amount):
-            raise self._exhausted(amount)
+            raise self._make_exhausted_error(amount)
         waiter: asyncio.Future[Reservation] = asyncio.get_running_loop().create_future()
         self._run.waiters.append((self, amount, waiter))
         try:
@@ -133,9 +133,9 @@ class Budget:
         """Return whether the amount fits now and no call waits."""
         return not self._run.waiters and self._fits(BudgetUse(tokens, _pico(cost)))
 
-    def exhausted(self, tokens: int, cost: float) -> BudgetExhausted:
+    def make_exhausted_error(self, tokens: int, cost: float) -> BudgetExhausted:
         """Return the error that stops the run if a call of this size does not fit."""
-        return self._exhausted(BudgetUse(tokens, _pico(cost)))
+        return self._make_exhausted_error(BudgetUse(tokens, _pico(cost)))
 
     def settle(self, reservation: Reservation, tokens: int, cost: float) -> None:
         """Replace a reservation by the actual use: tokens and US dollars, zero if unused."""
@@ -168,7 +168,7 @@ class Budget:
                     if budget._fits(amount):
                         waiter.set_result(budget._set_aside(amount))
                     elif not budget._may_fit(amount):
-                        waiter.set_exception(budget._exhausted(amount))
+                        waiter.set_exception(budget._make_exhausted_error(amount))
                     else:
                         return
                 except EdgenError as problem:  # from the shared budget's book
@@ -201,7 +201,7 @@ class Budget:
             run.max_pico is None or total.pico <= run.max_pico
         )
 
-    def _exhausted(self, amount: BudgetUse) -> BudgetExhausted:
+    def _make_exhausted_error(self, amount: BudgetUse) -> BudgetExhausted:
         if self._within_caps(self._run.spent + amount) and self._purse is not None:
             return BudgetExhausted(self._purse.describe(amount))
         return BudgetExhausted(lambda: self._sentence(amount))

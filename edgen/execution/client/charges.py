@@ -7,8 +7,8 @@ from functools import partial
 from edgen.config import BackendConfig
 from edgen.core.values import Reply, Request
 from edgen.prompting.token_bound import (
+    apply_token_floor,
     cost_of,
-    floored,
     prompt_token_bound,
     prompt_token_estimate,
     prompt_token_floor,
@@ -60,7 +60,7 @@ class Charges:
             least = text_token_floor if self._max_tokens else text_token_bound
             used = prompt, max(room, sum(least(one.text) for one in (reply, *reply.others)))
             return sum(used), None if self._price is None else self.price_of(*used)
-        usage = floored(usage, reply, prompt_token_floor(request.messages))
+        usage = apply_token_floor(usage, reply, prompt_token_floor(request.messages))
         tokens = usage.prompt_tokens + usage.completion_tokens
         return tokens, None if self._price is None else cost_of(self._price, usage)
 

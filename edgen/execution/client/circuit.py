@@ -111,7 +111,7 @@ class Circuit:
             if not self._refused:
                 self.refused_since = None
 
-    def allowed_at(self, now: float, window: int) -> float:
+    def find_allowed_time(self, now: float, window: int) -> float:
         """Return the moment from which the next call may go, -inf if always; `window`: concurrent calls in
         normal operation."""
         if self.state == "closed":

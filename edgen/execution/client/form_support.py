@@ -65,7 +65,7 @@ class FormSupport:
         """Continue with the way that an earlier session found."""
         self.way, self.settled = way, True
 
-    def sent(self, request: Request, way: Way | None = None) -> Request:
+    def adapt_request(self, request: Request, way: Way | None = None) -> Request:
         """Return the request as it is sent in a way, by default the present one."""
         way = way or self.way
         if not request.prose or request.schema is None or way == "schema":
@@ -80,7 +80,7 @@ class FormSupport:
             return "in the template's own words"
         parts = msgspec.json.decode(request.schema).get("properties") or {}
         named = f" with {' and '.join(map(str, parts))}" if 0 < len(parts) <= _NAMED else ""
-        sent = self.sent(request)
+        sent = self.adapt_request(request)
         if sent.schema is None:
             return f"in words alone, since the service {self._why}"
         bounds = {"no_bounds": ", without bounds,", "plain": " of names, types and values"}.get(self.way, "")
@@ -95,7 +95,7 @@ class FormSupport:
         refusal, way = "", self.way
         while True:
             try:
-                reply = await call(self.sent(request, way))
+                reply = await call(self.adapt_request(request, way))
             except CallError as failure:
                 # Another call may have found a later way meanwhile.
                 found = WAYS.index(self.way) > WAYS.index(way)

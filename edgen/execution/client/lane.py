@@ -71,7 +71,7 @@ class Lane:
         """True unless it is left out, because it refuses or cannot be reached."""
         return self.circuit.state == "closed"
 
-    def expected_wait(self, now: float, usual: float) -> float:
+    def estimate_wait(self, now: float, usual: float) -> float:
         """Return about how many seconds another call would take here, by the calls that are here already.
         `usual`: the latency to assume before the first answer. The time since a silent server's last answer
         counts as its latency."""

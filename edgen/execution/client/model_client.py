@@ -160,7 +160,7 @@ class ModelClient:
         answer = self.answer(call, reply)
         if store is not None:
             await store(answer)
-            self.admission.stored()  # an unstored answer keeps its place: no more requests are sent then
+            self.admission.release_stored()  # an unstored answer keeps its place: no more requests are sent then
         return answer
 
     def answer(self, call: Call, reply: Reply) -> Answer:
@@ -196,9 +196,13 @@ class ModelClient:
 
     def _attempt(self, call: Call) -> Awaitable[Reply]:
         call.sent = False
-        return self._admitted(call) if self._budget is None else self._budgeted(self._budget, call)
+        return (
+            self._attempt_when_admitted(call)
+            if self._budget is None
+            else self._attempt_within_budget(self._budget, call)
+        )
 
-    async def _budgeted(self, budget: Budget, call: Call) -> Reply:
+    async def _attempt_within_budget(self, budget: Budget, call: Call) -> Reply:
         """Make one attempt, with the reservation known to be needed when its turn comes."""
         while True:
             with contextlib.suppress(EstimateTooLowError):
@@ -211,7 +215,7 @@ class ModelClient:
         reservation = await budget.reserve(*call.most)
         lost = (0, 0.0)
         try:
-            reply = await self._admitted(call)
+            reply = await self._attempt_when_admitted(call)
         except BaseException as problem:
             if call.sent and may_be_charged(problem):
                 lost = call.most
@@ -235,15 +239,15 @@ class ModelClient:
             return None
         return Call(request=request, key=key, keep=True, tries=1, began=asyncio.get_running_loop().time())
 
-    def expected_tokens(self, request: Request) -> int:
+    def estimate_tokens(self, request: Request) -> int:
         """Return about how many tokens a call will take of its rate; 0 without such a rate."""
         if not self._meters_tokens:
             return 0
         answer = round(self._completion * request.choices)
         return self.charges.estimate(request) + answer
 
-    async def _admitted(self, call: Call) -> Reply:
-        tokens = self.expected_tokens(call.request)
+    async def _attempt_when_admitted(self, call: Call) -> Reply:
+        tokens = self.estimate_tokens(call.request)
         clock = asyncio.get_running_loop().time
         came = clock()
         servers = self.servers

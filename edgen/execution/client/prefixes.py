@@ -41,7 +41,7 @@ class Prefixes(Generic[S]):
         self._servers: OrderedDict[int, frozenset[S]] = OrderedDict()
         self._kept = kept
 
-    def seen_by(self, marks: Sequence[int]) -> frozenset[S]:
+    def find_servers(self, marks: Sequence[int]) -> frozenset[S]:
         """Return the servers that have seen most of a prompt; empty if none has seen enough."""
         least = max(1, int(len(marks) * _ENOUGH))
         for count in range(len(marks), least - 1, -1):

@@ -88,7 +88,7 @@ class RemoteBackend:
         self.identity, self.model = backend.identity, backend.model
         self._calls, self._name, self._server, self._backend = calls, name, server, backend
 
-    def reached_by(self, link: WorkerLink) -> bool:
+    def is_reached_by(self, link: WorkerLink) -> bool:
         """Return whether a worker reaches the server."""
         return (link.local or {}).get(self._name, self._server) == self._server
 
@@ -101,12 +101,12 @@ class RemoteBackend:
         """Make one attempt. Raises CallError."""
         pool = self._pool()
         home, unit, way = self._calls.home.get(), None, None
-        if home is not None and not home.link.lost and self.reached_by(home.link):
+        if home is not None and not home.link.lost and self.is_reached_by(home.link):
             link, unit = home.link, home.unit
             assert home.request is not None, "its call is made"
             way = _way_of(request, home.request)
         else:
-            link = await pool.pick(self.reached_by)
+            link = await pool.pick(self.is_reached_by)
         sent = pickle.dumps(request) if way is None else b""
         number = pool.next_number()
         permit = Permit(number, self._name, self._server, unit, way or "schema", sent, link.beat)
@@ -145,7 +145,7 @@ class RemoteBackend:
     async def _ask(self, about: Asking) -> Any:
         """Return what the server says about itself. Raises CallError."""
         pool = self._pool()
-        link = await pool.pick(self.reached_by)
+        link = await pool.pick(self.is_reached_by)
         told: Told = await link.ask(ServerQuestion(pool.next_number(), self._name, self._server, about))
         return told.value
 

@@ -220,13 +220,13 @@ class Units:
         request, client = message.request, self._work.clients[message.request.role]
         rollout.client, rollout.busy = client, True
         backend, call = client.backend, None
-        if self._plain and isinstance(backend, RemoteBackend) and backend.reached_by(rollout.link):
+        if self._plain and isinstance(backend, RemoteBackend) and backend.is_reached_by(rollout.link):
             call = client.plain_call(request, message.key)
         if call is None:
             self._keep(self._ask(rollout))
             return
         plain = self._open[rollout] = _PlainCall(self, rollout, call)
-        ticket = client.admission.enter(plain, client.expected_tokens(request), client.servers.lanes)
+        ticket = client.admission.enter(plain, client.estimate_tokens(request), client.servers.lanes)
         if ticket is not None:
             self.send(plain, ticket)
 
@@ -342,7 +342,7 @@ class Units:
             self._fail(error)
             return
         for admission, count in Counter(plain.rollout.client.admission for plain in answered).items():
-            admission.stored(count)
+            admission.release_stored(count)
         self._recorder.note_answer()
         least, most = _PAUSE
         self._work.ledger.writer.pause = min(max(answered[-1].answer.latency * _OF_ANSWER, least), most)

@@ -197,11 +197,11 @@ class Worker:
             waiting.set_result(answer)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(self._shielded(work))
+        task = asyncio.ensure_future(self._run_and_report(work))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    async def _shielded(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_and_report(self, work: Coroutine[Any, Any, None]) -> None:
         """Do the work. The head raises what it raises."""
         try:
             await work
@@ -216,7 +216,7 @@ class Worker:
         own, key = (None, b"") if permit.unit is None else self._asked.get(permit.unit, (None, b""))
         request = own
         if own is not None and permit.way != "schema":
-            request = self._clients[own.role].form_support.sent(own, permit.way)  # type: ignore[arg-type]
+            request = self._clients[own.role].form_support.adapt_request(own, permit.way)  # type: ignore[arg-type]
         if permit.request:
             request = pickle.loads(permit.request)  # noqa: S301 - the head proved itself by Ray
             if own is not None:

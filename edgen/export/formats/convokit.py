@@ -29,8 +29,8 @@ from edgen.plugin.formats import (
     Staging,
     cells_of,
     columns_of,
+    find_trials,
     read_row,
-    tried,
 )
 
 _PYTHON = {"string": "str", "int64": "int", "float64": "float", "bool": "bool"}
@@ -234,6 +234,6 @@ train = corpus.filter_conversations_by(lambda conversation: conversation.meta["s
     ),
     files=CorpusFiles,
     chat=False,
-    tried=tried("convokit"),
+    tried=find_trials("convokit"),
     tags=("convokit", "conversational"),
 )

@@ -19,11 +19,11 @@ from edgen.plugin.formats import (
     Staging,
     WriteRow,
     disarm,
+    find_trials,
     make_table,
     read_row,
     texts_in,
     texts_of,
-    tried,
 )
 
 _COLUMNS = (
@@ -106,6 +106,6 @@ turns.groupby("id", sort=False)["text"].apply(list)""",
     files=CsvFiles,
     chat=False,
     options=("csv_safe",),
-    tried=tried("csv"),
+    tried=find_trials("csv"),
     tags=("conversational",),
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import tried
+from edgen.plugin.formats import find_trials
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
@@ -52,5 +52,5 @@ turns = load_dataset("THIS_FOLDER")["train"].filter(lambda turn: turn["acts"])""
         "A conversation without any label is left out; of the others all turns are here, as the context of those with acts.",
     ),
     tags=("dialogue-acts",),
-    tried=tried("dialogue-acts"),
+    tried=find_trials("dialogue-acts"),
 )

@@ -29,11 +29,11 @@ from edgen.plugin.formats import (
     arrow_schema,
     cells_of,
     columns_of,
+    find_trials,
     has_arrow,
     install_command,
     make_table,
     read_row,
-    tried,
 )
 
 _COLUMNS = (
@@ -140,7 +140,7 @@ data["train"][0]["conversation"]""",
     files=HubFiles,
     chat=False,
     options=("files",),
-    tried=tried("hf"),
+    tried=find_trials("hf"),
     tags=("conversational",),
     tasks=("text-generation",),
     hub=True,

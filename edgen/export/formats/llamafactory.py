@@ -18,7 +18,7 @@ from edgen.export.formats.shared.completions import RULE, Completion, rows_of_tu
 from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.export.formats.sharegpt import begins_with_user, in_its_words
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import DataTable, JsonLines, Patterns, tried, write_new
+from edgen.plugin.formats import DataTable, JsonLines, Patterns, find_trials, write_new
 
 PREFERENCE = "preference"
 KTO = "kto"
@@ -37,7 +37,7 @@ _DESCRIBED: dict[str, dict[str, Any]] = {
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     """Yield a row per pair, then one per completion."""
-    return rows_of_turns(partial(_pair, chat), partial(_tagged, chat))(run, chat)
+    return rows_of_turns(partial(_pair, chat), partial(_make_tagged_row, chat))(run, chat)
 
 
 def _pair(chat: Chat, pair: TurnPair) -> Item:
@@ -54,7 +54,7 @@ def _pair(chat: Chat, pair: TurnPair) -> Item:
     return Row(pair.split, value, PREFERENCE, pair.whole.evidence, pair.scenario)
 
 
-def _tagged(chat: Chat, found: Completion) -> Row | None:
+def _make_tagged_row(chat: Chat, found: Completion) -> Row | None:
     """Return the row of a completion; None if its pair has no row either and was counted."""
     prompt = chat.user_first(found.prompt)
     if not begins_with_user(prompt):
@@ -128,6 +128,6 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
     ),
     options=("actions",),
     scenario=True,
-    tried=tried("llamafactory"),
+    tried=find_trials("llamafactory"),
     tags=("llama-factory", "dpo", "kto", "preference"),
 )

@@ -16,8 +16,8 @@ from edgen.plugin.formats import (
     Pair,
     ScenarioColumns,
     evidence_of,
+    find_trials,
     signal_behind,
-    tried,
 )
 
 TIE = 0.5
@@ -117,6 +117,6 @@ loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ..
         ),
         "Pairs below the margin or beyond the number that `edgen pairs` was asked for are not here.",
     ),
-    tried=tried("mtpo"),
+    tried=find_trials("mtpo"),
     tags=("mtpo", "preference"),
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from edgen.export.formats.shared.replies import TrainedReply, rows_of_replies
 from edgen.plugin import Format
-from edgen.plugin.formats import tried
+from edgen.plugin.formats import find_trials
 
 VERIFIER = "general-quality_ref"
 
@@ -51,6 +51,6 @@ python open_instruct/grpo_fast.py --dataset_mixer_list THIS_FOLDER/train.jsonl 1
     ),
     scenario=True,
     prompts_only=True,
-    tried=tried("open-instruct"),
+    tried=find_trials("open-instruct"),
     tags=("open-instruct", "grpo", "prompts"),
 )

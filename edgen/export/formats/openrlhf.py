@@ -10,7 +10,7 @@ from __future__ import annotations
 from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import DataTable, Message, tried
+from edgen.plugin.formats import DataTable, Message, find_trials
 
 PAIRS = "pairs"
 SCORED = "scored"
@@ -31,7 +31,7 @@ def _pair(pair: TurnPair) -> Row:
     return Row(pair.split, value, PAIRS, pair.whole.evidence, pair.scenario)
 
 
-def _scored(found: Completion) -> Row:
+def _make_scored_row(found: Completion) -> Row:
     value = {
         "in_text": join_messages(found.prompt),
         "out_text": found.completion["content"],
@@ -46,7 +46,7 @@ FORMAT = Format(
     name="openrlhf",
     needs=("pairs",),
     summary="Preference pairs and scored replies, as OpenRLHF takes them.",
-    rows=rows_of_turns(_pair, _scored),
+    rows=rows_of_turns(_pair, _make_scored_row),
     tables=(
         DataTable(
             {
@@ -85,6 +85,6 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
     ),
     options=("actions",),
     scenario=True,
-    tried=tried("openrlhf"),
+    tried=find_trials("openrlhf"),
     tags=("openrlhf", "preference"),
 )

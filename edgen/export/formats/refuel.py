@@ -18,8 +18,8 @@ from edgen.plugin.formats import (
     PAD,
     ChatTokenizer,
     RolloutSignal,
+    find_trials,
     signal_behind,
-    tried,
     without_trailing_user,
 )
 
@@ -115,6 +115,6 @@ accelerate launch ./setting_one/refuel.py --task.query_dataset THIS_FOLDER --tas
     ),
     options=("tokenizer",),
     token_columns=TOKENS,
-    tried=tried("refuel"),
+    tried=find_trials("refuel"),
     tags=("refuel", "preference"),
 )

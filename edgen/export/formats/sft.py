@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from edgen.export.formats.shared.replies import responses
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import Repeats, tried
+from edgen.plugin.formats import Repeats, find_trials
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
@@ -66,6 +66,6 @@ SFTTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")
     ),
     options=("actions", "alternatives"),
     scenario=True,
-    tried=tried("sft"),
+    tried=find_trials("sft"),
     tags=("trl", "sft", "conversational"),
 )

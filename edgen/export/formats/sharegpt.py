@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import AcceptedConversation, Message, Repeats, tried, without_trailing_user
+from edgen.plugin.formats import AcceptedConversation, Message, Repeats, find_trials, without_trailing_user
 
 NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
 
@@ -73,6 +73,6 @@ datasets: [{path: THIS_FOLDER, type: chat_template, field_messages: conversation
     ),
     options=("masks",),
     scenario=True,
-    tried=tried("sharegpt"),
+    tried=find_trials("sharegpt"),
     tags=("sharegpt", "sft", "conversational"),
 )

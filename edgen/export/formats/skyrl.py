@@ -10,7 +10,7 @@ from typing import Any
 
 from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, rows_of_replies
 from edgen.plugin import Format
-from edgen.plugin.formats import tried
+from edgen.plugin.formats import find_trials
 
 
 def _value(reply: TrainedReply) -> dict[str, Any]:
@@ -55,6 +55,6 @@ skyrl_gym.register(id="edgen-replies", entry_point="edgen.env.skyrl_replies:Repl
     ),
     scenario=True,
     prompts_only=True,
-    tried=tried("skyrl"),
+    tried=find_trials("skyrl"),
     tags=("skyrl", "grpo", "prompts"),
 )

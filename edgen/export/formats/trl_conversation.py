@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, rows_of_pairs
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import tried
+from edgen.plugin.formats import find_trials
 
 
 def _row(found: Preferred) -> Row:
@@ -38,6 +38,6 @@ RewardTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="trai
         "To have the strength of the preference in the loss, add a column `margin`, for instance 2p - 1.",
     ),
     scenario=True,
-    tried=tried("trl-conversation"),
+    tried=find_trials("trl-conversation"),
     tags=("trl", "reward-model", "preference"),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from edgen.export.formats.shared.pair_rows import TurnPair, read_turn, rows_of_pairs
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import tried
+from edgen.plugin.formats import find_trials
 
 
 def _row(pair: TurnPair) -> Row:
@@ -47,6 +47,6 @@ datasets: [{path: THIS_FOLDER, split: train, type: chat_template.default, field_
     ),
     options=("actions",),
     scenario=True,
-    tried=tried("trl-dpo"),
+    tried=find_trials("trl-dpo"),
     tags=("trl", "dpo", "preference"),
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from edgen.export.formats.shared.completions import RULE, Completion, completions
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import SPLITS, JsonLines, Staging, rows_from, tried
+from edgen.plugin.formats import SPLITS, JsonLines, Staging, find_trials, rows_from
 
 
 def _row(found: Completion) -> Row:
@@ -81,6 +81,6 @@ KTOTrainer(model=MODEL, train_dataset=data).train()""",
     ),
     options=("actions",),
     scenario=True,
-    tried=tried("trl-kto"),
+    tried=find_trials("trl-kto"),
     tags=("trl", "kto", "preference"),
 )

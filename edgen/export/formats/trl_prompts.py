@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from edgen.export.formats.shared.replies import TrainedReply, replies
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import rows_from, tried
+from edgen.plugin.formats import find_trials, rows_from
 
 
 def _row(found: TrainedReply) -> Row:
@@ -37,6 +37,6 @@ GRPOTrainer(model=MODEL, reward_funcs=REWARD, train_dataset=data).train()""",
     options=("actions", "alternatives"),
     scenario=True,
     prompts_only=True,
-    tried=tried("trl-prompts"),
+    tried=find_trials("trl-prompts"),
     tags=("trl", "grpo", "prompts"),
 )

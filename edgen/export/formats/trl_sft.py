@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import Repeats, tried
+from edgen.plugin.formats import Repeats, find_trials
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
@@ -54,6 +54,6 @@ datasets: [{path: THIS_FOLDER, type: chat_template, roles_to_train: [], message_
     ),
     options=("masks",),
     scenario=True,
-    tried=tried("trl-sft"),
+    tried=find_trials("trl-sft"),
     tags=("trl", "sft", "conversational"),
 )

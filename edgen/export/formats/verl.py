@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from edgen.export.formats import trl_sft
 from edgen.plugin import Format
-from edgen.plugin.formats import ParquetFiles, tried
+from edgen.plugin.formats import ParquetFiles, find_trials
 
 FORMAT = Format(
     name="verl",
@@ -30,6 +30,6 @@ torchrun --nproc_per_node=GPUS -m verl.trainer.sft_trainer data.messages_key=mes
     needs=("pyarrow",),
     files=ParquetFiles,
     scenario=True,
-    tried=tried("verl"),
+    tried=find_trials("verl"),
     tags=("verl", "sft", "conversational"),
 )

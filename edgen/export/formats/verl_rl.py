@@ -10,7 +10,7 @@ from typing import Any
 
 from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, rows_of_replies
 from edgen.plugin import Format
-from edgen.plugin.formats import ParquetFiles, tried
+from edgen.plugin.formats import ParquetFiles, find_trials
 
 
 def _value(reply: TrainedReply) -> dict[str, Any]:
@@ -67,6 +67,6 @@ python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=TH
     files=ParquetFiles,
     scenario=True,
     prompts_only=True,
-    tried=tried("verl-rl"),
+    tried=find_trials("verl-rl"),
     tags=("verl", "grpo", "prompts"),
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.forms import Form, form, listed, one_of, turn_form
+from edgen.core.forms import Form, form, list_of, one_of, turn_form
 from edgen.core.forms import text as text_of
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
@@ -40,7 +40,7 @@ def acted_form(actions: Collection[str], most: int = 3) -> Form:
     """Return the form of a turn with one to `most` of these actions; of its text alone if there are none."""
     if not actions:
         return turn_form()
-    parts = {"text": text_of(), "actions": listed(one_of(actions), 1, min(most, len(actions)))}
+    parts = {"text": text_of(), "actions": list_of(one_of(actions), 1, min(most, len(actions)))}
     return form(**parts)._replace(spoken=True)
 
 

@@ -13,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.values import Turn
-from edgen.domains.education.keywords import MEASURES, VerdictCount, Verdicts, asks, stated, tells, verdicts
+from edgen.domains.education.keywords import (
+    MEASURES,
+    VerdictCount,
+    Verdicts,
+    asks,
+    read_statements,
+    tells,
+    verdicts,
+)
 from edgen.evaluation.sample import Sample, cut
 from edgen.reading.phrase_kinds import families
 from tests.evaluation.said import HANDS, LECTURE, QUIZ, TALES, TALK, lesson, measured, samples
@@ -133,11 +141,14 @@ def test_telling_and_asking() -> None:
 
 def test_what_a_scenario_states() -> None:
     assert families(LECTURE) == ("lecture",)
-    assert stated(lesson(likes=LECTURE, has=TALK).scenario).match is False
-    assert stated(lesson(likes=HANDS, has="experiential learning/hands-on activities").scenario).match is True
-    assert stated(lesson(likes="Seeing it all", has="seeing it all ").scenario).match is True
-    assert stated(lesson(likes="seeing it all", has=TALK).scenario).match is None
-    assert stated(lesson(likes="", has="").scenario).match is None
+    assert read_statements(lesson(likes=LECTURE, has=TALK).scenario).match is False
+    assert (
+        read_statements(lesson(likes=HANDS, has="experiential learning/hands-on activities").scenario).match
+        is True
+    )
+    assert read_statements(lesson(likes="Seeing it all", has="seeing it all ").scenario).match is True
+    assert read_statements(lesson(likes="seeing it all", has=TALK).scenario).match is None
+    assert read_statements(lesson(likes="", has="").scenario).match is None
 
 
 def test_shares_are_over_what_can_be_told() -> None:

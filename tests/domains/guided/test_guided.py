@@ -248,7 +248,7 @@ def test_without_a_model_only_the_partner_is_asked(desk: Path, chooser: str) -> 
 
 def test_the_prompt_of_a_role_played_by_chance_is_neither_shown_nor_counted(desk: Path) -> None:
     plan = plan_for(desk, guided={"chooser": "chance", "questionnaire": None})
-    assert [*plan.asked(plan.scenario(0))] == ["partner"]
+    assert [*plan.list_first_requests(plan.scenario(0))] == ["partner"]
     assert [*count_prompts(plan, range(2), Reach(desk, None)).mean] == ["partner"]
 
 

@@ -10,7 +10,7 @@ import pytest
 import edgen
 from edgen.core.values import Scenario, Turn
 from edgen.domains.tutoring.measures.label_agreement import MEASURE as AGREEMENT
-from edgen.domains.tutoring.measures.label_agreement import LabelAgreementCount, labelled_twice
+from edgen.domains.tutoring.measures.label_agreement import LabelAgreementCount, find_labelled_twice
 from edgen.domains.tutoring.measures.wanted_actions import MEASURE as WANTED
 from edgen.evaluation.comparison.run_arms import open_comparison
 from edgen.evaluation.data_sets import open_data_sets
@@ -90,7 +90,7 @@ def test_the_terminal_and_the_report_tell_both(run: edgen.Run) -> None:
 
 def test_records_by_others_may_hold_anything() -> None:
     said = [Turn("Tutor", "x", ("Hint",), {"labeller": value}) for value in (None, 3, [3], "Hint", ["Hint"])]
-    assert [given for _, given in labelled_twice(said)] == [["Hint"]]
+    assert [given for _, given in find_labelled_twice(said)] == [["Hint"]]
     count = count_of("wanted_actions")
     turns = (Turn("Tutor", "x", ("Hint",), {"wanted": 3}), Turn("Tutor", "x", ("Hint",), {"wanted": "Question"}), Turn("Tutor", "x", (), {"wanted": "Hint"}))  # fmt: skip
     count.see(

@@ -81,7 +81,7 @@ def naming() -> Naming:
 
 
 def pool_of(naming: Naming, *made: Recorded, **settings: Any) -> ResponsePool:
-    return ResponsePool(PoolSettings(**settings), naming).grown(made)
+    return ResponsePool(PoolSettings(**settings), naming).grow(made)
 
 
 def found(pool: ResponsePool, turn: Turn, concepts: Mapping[str, str], *shown: str) -> str | None:
@@ -124,7 +124,7 @@ def test_right_answers_have_responses_of_their_own(naming: Naming) -> None:
 def test_what_was_served_least_comes_first(naming: Naming) -> None:
     pool = pool_of(naming, session("a", guess("sotto?"), served("One.", "Two.")))
     taken = Turn("Tutor", "One.", ("Hint",), {"served": "pool", "from": "a", "turn": 2, "response": 0})
-    grown = pool.grown([session("b", guess("sotto?"), taken)])
+    grown = pool.grow([session("b", guess("sotto?"), taken)])
     assert {found(grown, guess("sotto?"), CAT) for _ in range(9)} == {"Two."}
     assert found(grown, guess("sotto?"), CAT, "Two.") == "One."
 
@@ -135,7 +135,7 @@ def test_nonsense_is_in_no_later_pool_nor_are_the_others_of_its_exercise(naming:
         "Tutor", "One.", ("Hint",), {"served": "pool", "from": "a", "turn": 2, "response": 0, "nonsense": True},
         (Turn("Tutor", "Three.", ("Hint",)),),
     )  # fmt: skip
-    grown = pool.grown([session("b", guess("sotto?"), served("Four."), guess("sotto?"), taken)])
+    grown = pool.grow([session("b", guess("sotto?"), served("Four."), guess("sotto?"), taken)])
     assert len(grown) == 1
     assert found(grown, guess("sotto?"), CAT) == "Two."
 
@@ -146,7 +146,7 @@ def test_a_pool_holds_the_same_few_in_whatever_order_and_pieces_they_come(naming
     for order in (made, made[::-1]):
         pool = ResponsePool(PoolSettings(most=7), naming)
         for start in range(0, 40, 13):
-            pool = pool.grown(order[start : start + 13])
+            pool = pool.grow(order[start : start + 13])
         kept.append({response.text for response in pool._responses})
     assert kept[0] == kept[1]
     assert len(kept[0]) == 7

@@ -209,7 +209,7 @@ async def test_what_is_under_way_already_is_set_aside_whatever_is_left() -> None
     assert not budget.has_room(1, 0)
     budget.settle(taken, 20, 0)
     assert budget.spent.tokens == 20
-    assert "may take 81" in str(budget.exhausted(81, 0))
+    assert "may take 81" in str(budget.make_exhausted_error(81, 0))
 
 
 async def test_what_is_told_is_what_was_spent_in_the_end_and_that_the_service_counted_more() -> None:

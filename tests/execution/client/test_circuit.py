@@ -60,27 +60,27 @@ class TestOneStepAtATime:
         circuit = self.opened()
         circuit.note_refusal(15, 0.1, 1.5, 60.0)
         circuit.note_refusal(16, 0.1, 1.6, 2.0)
-        assert circuit.allowed_at(2.0, WINDOW) == 61.5
+        assert circuit.find_allowed_time(2.0, WINDOW) == 61.5
 
     def test_one_probe_then_nobody_until_it_is_answered(self) -> None:
         circuit = self.opened()
-        assert circuit.allowed_at(3.0, WINDOW) == 3.0
+        assert circuit.find_allowed_time(3.0, WINDOW) == 3.0
         circuit.note_sent(15, 3.0)
         assert circuit.state == "half-open"
-        assert circuit.allowed_at(3.1, WINDOW) == pytest.approx(3.4)  # four times the slowest refusal
+        assert circuit.find_allowed_time(3.1, WINDOW) == pytest.approx(3.4)  # four times the slowest refusal
         circuit.note_answer(15, 0.32, 3.32, 15, WINDOW)
         assert (circuit.state, circuit.refused_since) == ("closed", None)
         went = []
         for number in range(16, 15 + WINDOW):
-            went.append(max(3.32, circuit.allowed_at(3.32, WINDOW)))
+            went.append(max(3.32, circuit.find_allowed_time(3.32, WINDOW)))
             circuit.note_sent(number, went[-1])
         assert went[0] == 3.32
         assert went[-1] == pytest.approx(3.32 + 0.32, abs=0.02)  # as long as an answer takes, not all at once
-        assert circuit.allowed_at(3.4, WINDOW) == float("-inf")
+        assert circuit.find_allowed_time(3.4, WINDOW) == float("-inf")
 
     def test_a_probe_that_is_refused_opens_it_again(self) -> None:
         circuit = self.opened()
-        circuit.allowed_at(3.0, WINDOW)
+        circuit.find_allowed_time(3.0, WINDOW)
         circuit.note_sent(15, 3.0)
         assert circuit.note_refusal(15, 0.1, 3.1, 2.0)
         assert (circuit.state, circuit.until, circuit.refused_since) == ("open", 5.1, 1.0)
@@ -95,7 +95,7 @@ class TestOneStepAtATime:
             assert circuit.note_refusal(number, 0.1, now, 0.0)
             waits.append(circuit.until - now)
             now, number = circuit.until, number + 1
-            assert circuit.allowed_at(now, WINDOW) == now
+            assert circuit.find_allowed_time(now, WINDOW) == now
             circuit.note_sent(number, now)
         assert waits == [1, 2, 4, 8, 16, 30, 30]
         circuit.note_answer(number, 0.3, now + 0.3, number, WINDOW)
@@ -105,7 +105,7 @@ class TestOneStepAtATime:
 
     def test_refusals_that_come_late_say_nothing_about_the_probe(self) -> None:
         circuit = self.opened()
-        circuit.allowed_at(3.0, WINDOW)
+        circuit.find_allowed_time(3.0, WINDOW)
         circuit.note_sent(15, 3.0)
         assert not circuit.note_refusal(9, 2.5, 3.1, 2.0)
         assert circuit.state == "half-open"
@@ -117,7 +117,7 @@ class TestOneStepAtATime:
         circuit = self.opened()
         now, went = 3.0, []
         for number in range(15, 500):
-            now = max(now, circuit.allowed_at(now, WINDOW))
+            now = max(now, circuit.find_allowed_time(now, WINDOW))
             if circuit.state == "closed":
                 break
             circuit.note_sent(number, now)

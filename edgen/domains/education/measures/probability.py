@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.domains.education.keywords import stated
+from edgen.domains.education.keywords import read_statements
 from edgen.plugin import Measure, Sample, Words
 from edgen.plugin.measures import (
     PROBABILITIES,
@@ -40,7 +40,7 @@ from edgen.plugin.statistics import (
     share,
     summarize_shares,
 )
-from edgen.plugin.texts import number, quantity, signed_number
+from edgen.plugin.texts import format_signed, number, quantity
 
 KINDS = ("match", "mismatch", "untold")
 _WORDS = {"match": "preferences match", "mismatch": "they do not"}
@@ -75,7 +75,7 @@ class ProbabilityCount:
         if value is None or not 0 <= value <= 1:
             self._missing += 1
             return
-        match = stated(sample.scenario).match
+        match = read_statements(sample.scenario).match
         self._values.append(value)
         self._kinds.append(KINDS.index("untold" if match is None else "match" if match else "mismatch"))
         self._scenarios.append(sample.scenario.index)
@@ -158,7 +158,7 @@ class ProbabilityMeasure(Measure[Probability]):
 
 def _differences(found: Sequence[ArmResult[Probability]]) -> str:
     said = [
-        sentence_of_arm(mean_of(one.value.difference, signed_number), one.arm)
+        sentence_of_arm(mean_of(one.value.difference, format_signed), one.arm)
         for one in found
         if one.value.difference is not None
     ]

@@ -69,12 +69,12 @@ def _participant(logs: Logs, user: int) -> dict[str, Any]:
         "mean_words_per_turn": words / len(said) if said else 0,
     }
     if said:
-        found |= {"first_message": _told(said[0]), "last_message": _told(said[-1])}
+        found |= {"first_message": _describe_message(said[0]), "last_message": _describe_message(said[-1])}
     gone = [one["data"]["disconnected_user_id"] for one in logs if one["event"] == "disconnect_end_task"]
     return {**found, "disconnected": gone[-1:] == [user]}
 
 
-def _told(message: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_message(message: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "timestamp": message["date_created"],
         "seconds_since_start": message["data"]["seconds_since_start"],

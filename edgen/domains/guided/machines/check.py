@@ -48,7 +48,7 @@ def check_machine(machine: Machine, available: Collection[str] | None = None) ->
         found += _lock(machine, state)
         found += _end(machine, state)
     if machine.initial in machine.states:
-        found += _reached(machine, explore(machine, machine.needs if available is None else available))
+        found += _check_reach(machine, explore(machine, machine.needs if available is None else available))
     return sorted(found, key=lambda one: (not one.fatal, one.state is not None))
 
 
@@ -220,7 +220,7 @@ def _end(machine: Machine, state: State) -> Iterator[MachineFinding]:
 # ---- the whole
 
 
-def _reached(machine: Machine, reach: MachineReach) -> Iterator[MachineFinding]:
+def _check_reach(machine: Machine, reach: MachineReach) -> Iterator[MachineFinding]:
     reached = reach.states
     for name, state in machine.states.items():
         if name in reached:

@@ -44,14 +44,17 @@ def _condition(one: Condition) -> str:
 
 
 def _effect(effect: Effect) -> str:
-    done = [*(f"{name} = {as_text(value)}" for name, value in effect.set.items()), *_added(effect.add)]
+    done = [
+        *(f"{name} = {as_text(value)}" for name, value in effect.set.items()),
+        *_describe_additions(effect.add),
+    ]
     span = f"{effect.after_seconds:g} s" if effect.after_seconds else f"{effect.after_turns} turns"
     late = effect.after_seconds or effect.after_turns
     when = f" if {_conditions(effect.when)}" if effect.when else ""
     return f"{(('every ' if effect.repeat else 'in ') + span + ': ') if late else ''}{', '.join(done)}{when}"
 
 
-def _added(add: Mapping[str, Value]) -> Iterable[str]:
+def _describe_additions(add: Mapping[str, Value]) -> Iterable[str]:
     return (f"{name} {float(number):+g}" for name, number in add.items())
 
 

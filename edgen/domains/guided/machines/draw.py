@@ -29,7 +29,7 @@ from edgen.domains.guided.machines.svg import (
     mark,
     safe,
     text,
-    wrapped,
+    wrap_words,
 )
 from edgen.plugin.errors import MachineError
 
@@ -153,7 +153,7 @@ class _Picture:
         machine = self.machine
         lines = [text(_MARGIN, 46, machine.name, 22, weight=700)]
         at = 66.0
-        for line in wrapped(machine.description or "", 12.5, width - 2 * _MARGIN)[:3]:
+        for line in wrap_words(machine.description or "", 12.5, width - 2 * _MARGIN)[:3]:
             lines.append(text(_MARGIN, at, line, 12.5, SOFT))
             at += 17
         lines.append(text(_MARGIN, at, self._figures(), 12.5, SOFT))

@@ -19,7 +19,7 @@ def dump_machine(machine: Machine) -> dict[str, str]:
     state."""
     return {
         HEAD: _head(machine),
-        **_fixed(machine),
+        **_dump_fixed(machine),
         **{_file(one): _state(one) for one in machine.states.values()},
     }
 
@@ -27,7 +27,7 @@ def dump_machine(machine: Machine) -> dict[str, str]:
 def dump_for_crwiz(machine: Machine) -> dict[str, str]:
     """Return the files that CRWIZ's `load_dialogue_states` reads: its six keys and no `machine.yaml`, which
     it would take for a state. Every transition has a probability, as its code looks each of them up."""
-    return {**_fixed(machine), **{_file(one): _crwiz_state(one) for one in machine.states.values()}}
+    return {**_dump_fixed(machine), **{_file(one): _crwiz_state(one) for one in machine.states.values()}}
 
 
 def write_files(texts: Mapping[str, str], folder: Path) -> None:
@@ -45,7 +45,7 @@ def _file(state: State) -> str:
     return f"{state.name}.yaml"
 
 
-def _fixed(machine: Machine) -> dict[str, str]:
+def _dump_fixed(machine: Machine) -> dict[str, str]:
     lines = [f"{as_key(name)}: {as_text(text)}" for name, text in machine.fixed.items()]
     return {f"{FIXED}.yaml": "\n".join(lines) + "\n"} if lines else {}
 

@@ -14,7 +14,7 @@ from edgen.domains.guided.machines.dump import dump_machine, write_files
 from edgen.domains.guided.machines.learn import ChoiceCounts, Learned, learn
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine
-from edgen.planning.allowed_files import unlimited
+from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.plugin import RunReader, template_variables
 from edgen.plugin.errors import MachineError, RunError, ShortError, UsageError
 from edgen.plugin.files import explain_write_errors, nearest, write_whole
@@ -49,11 +49,11 @@ def find_machine(reference: str) -> Path:
     """Return the folder that a shipped machine's name or a path means. A bare name that nothing ships is a
     path, too."""
     folder = resources.find("machines", reference)
-    if "/" in reference or reference in resources.shipped("machines"):
+    if "/" in reference or reference in resources.list_shipped("machines"):
         return folder
     if (here := Path(reference)).exists():
         return here
-    known = nearest(reference, resources.shipped("machines"))
+    known = nearest(reference, resources.list_shipped("machines"))
     raise MachineError(reference, f"there is no such folder, and no shipped machine of this name{known}.")
 
 
@@ -79,7 +79,7 @@ def check(reference: str, space: str | None = None) -> CheckedMachine:
 
 def _names_of(space: str) -> list[str]:
     """Return the names that slots may use with a space: dimensions, and fields as `topic.grade`."""
-    read = load_space(unlimited().require("preference_space", space, "space"))
+    read = load_space(make_unlimited_reach().require("preference_space", space, "space"))
     fields = template_fields(read)
     return [*template_variables(read), *(f"{name}.{one}" for name in fields for one in fields[name])]
 

@@ -167,11 +167,11 @@ class _Grid:
         places = self._places()
         own = {cell: places[cell] for cell in column}
 
-        def wanted(cell: _Cell) -> float:
+        def average_neighbours(cell: _Cell) -> float:
             near = neighbours.get(cell)
             return sum(places[one] + port / 1e4 for one, port, _ in near) / len(near) if near else own[cell]
 
-        column.sort(key=lambda cell: (wanted(cell), own[cell]))
+        column.sort(key=lambda cell: (average_neighbours(cell), own[cell]))
 
     def _places(self) -> dict[_Cell, float]:
         """Return each one's place in its column, from 0 to 1."""

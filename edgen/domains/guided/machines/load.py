@@ -22,7 +22,7 @@ from edgen.domains.guided.machines.files import read_machine_file, read_state
 from edgen.domains.guided.machines.model import End, Machine, State
 from edgen.plugin import Problem
 from edgen.plugin.errors import MachineError
-from edgen.plugin.files import read_text, read_yaml, shortened
+from edgen.plugin.files import read_text, read_yaml, shorten_word
 
 MAX_STATES = 5_000
 MAX_TRANSITIONS = 100_000
@@ -84,7 +84,7 @@ def _read_folder(folder: Path) -> dict[str, str]:
         )
     if odd := [name for name in names if name.endswith(".yml")]:
         raise MachineError(
-            source, f"{shortened(odd[0])} would not be read: a state's file ends with .yaml; rename it."
+            source, f"{shorten_word(odd[0])} would not be read: a state's file ends with .yaml; rename it."
         )
     if not names:
         raise MachineError(source, "it holds no .yaml file; a machine has one for each state.")
@@ -118,7 +118,7 @@ def _read_fixed(files: dict[str, Any], problems: list[Problem]) -> dict[str, str
             problems.append(Problem(file, "expected a mapping of names to replies, as in {okay: Okay}"))
             continue
         for name, text in (value or {}).items():
-            where = f"{file} $.{shortened(str(name))}"
+            where = f"{file} $.{shorten_word(str(name))}"
             if not isinstance(name, str):
                 problems.append(Problem(where, "a name is a text; put it in quotes"))
             elif not isinstance(text, str | None):
@@ -139,10 +139,10 @@ def _read_states(files: dict[str, Any], is_crwiz: bool, problems: list[Problem])
             continue
         path = f"{file} $.name"
         if not _NAME.fullmatch(state.name) or state.name == "machine" or _is_fixed(state.name):
-            message = f"{shortened(state.name)!r} is no name of a state: letters, digits, _, - and dots, and neither machine nor {FIXED}"
+            message = f"{shorten_word(state.name)!r} is no name of a state: letters, digits, _, - and dots, and neither machine nor {FIXED}"
             problems.append(Problem(path, message))
         elif state.name in where:
-            message = f"{where[state.name]} has a state '{shortened(state.name)}' already; give one of them another name"
+            message = f"{where[state.name]} has a state '{shorten_word(state.name)}' already; give one of them another name"
             problems.append(Problem(path, message))
         else:
             where[state.name] = file

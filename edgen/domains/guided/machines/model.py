@@ -268,7 +268,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The fixed replies that can be said, by name."""
         return {name: text for name, text in self.fixed.items() if text.strip()}
 
-    def offered(
+    def find_offered_states(
         self, state: str, world: World, subtask: str | None, names: Collection[str] | None = None
     ) -> tuple[str, ...]:
         """Return the states that may be said next in a state, in the order of its file: none of them fixed.

@@ -47,7 +47,7 @@ def fit(words: str, size: float, room: float, em: float) -> str:
     return words if len(words) <= most else words[: most - 1].rstrip() + "…"
 
 
-def wrapped(words: str, size: float, room: float) -> list[str]:
+def wrap_words(words: str, size: float, room: float) -> list[str]:
     lines: list[str] = []
     for word in words.split():
         if lines and (len(lines[-1]) + len(word) + 1) * size * SANS_EM <= room:

@@ -90,6 +90,6 @@ def opens(lock: Lock, text: str, labels: Collection[str], values: Mapping[str, A
     return lock.label is None or lock.label in labels
 
 
-def seen_by(machine: Machine, role: str, world: World) -> dict[str, Value]:
+def select_visible_variables(machine: Machine, role: str, world: World) -> dict[str, Value]:
     """Return the variables of the world that a role may know, in the machine's order."""
     return {name: world[name] for name, variable in machine.world.items() if role in variable.sees}

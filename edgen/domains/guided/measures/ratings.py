@@ -41,7 +41,7 @@ from edgen.plugin.statistics import (
     summarize_counts,
     superiority,
 )
-from edgen.plugin.texts import number, quantity, shorten, signed_number
+from edgen.plugin.texts import format_signed, number, quantity, shorten
 
 MOST = 60  # roles and items that are reported
 MOST_RATING = 1000  # what is rated higher is no rating
@@ -142,7 +142,7 @@ class RatingsMeasure(Measure[Ratings]):
         if tested:
             yield "higher after a success (0.5: as often as not)"
         for one in tested:
-            yield _line(f"{one.role}: {one.item}", _told(one.success))
+            yield _line(f"{one.role}: {one.item}", _format_test(one.success))
         together = [
             (f"{one.role}: {one.item}, {act}", found)
             for one in value.ratings
@@ -152,7 +152,7 @@ class RatingsMeasure(Measure[Ratings]):
         if together:
             yield "goes together with the number of acts (rho), where p is below 0.05"
         for label, found in together:
-            yield _line(label, _told(found))
+            yield _line(label, _format_test(found))
         if value.tests:
             yield from wrap(_note(value))
 
@@ -187,7 +187,7 @@ class RatingsMeasure(Measure[Ratings]):
         yield from intervals_picture(
             "ratings-acts", "Ratings and how many acts there were (Spearman's rho)", acts[:_DRAWN],
             f"Dashed: no correlation. {_CAPTION}" + (f" The strongest {_DRAWN} of {len(acts)}." if len(acts) > _DRAWN else ""),
-            Axis(tick=signed_number, low=-1, high=1), 0.0,
+            Axis(tick=format_signed, low=-1, high=1), 0.0,
         )  # fmt: skip
         for arm in found:
             if arm.value.tests:
@@ -214,7 +214,7 @@ class _Answered:
         return {name: test for name, test in made.items() if test is not None}
 
 
-def _told(found: Tested | None) -> str:
+def _format_test(found: Tested | None) -> str:
     """Return a test as `0.71 [0.64, 0.77], p = 0.003` with the adjusted p; "" for None."""
     if found is None:
         return ""
@@ -246,7 +246,7 @@ def _interval(label: str, arm: str, found: Tested, colour: str) -> Interval:
 
 def _table(value: Ratings, arm: str) -> Table:
     rows = [
-        (f"{one.role}: {one.item}", name, _told(found), "exact" if found.test.exact else "approximate", number(found.test.n))
+        (f"{one.role}: {one.item}", name, _format_test(found), "exact" if found.test.exact else "approximate", number(found.test.n))
         for one in value.ratings
         for name, found in (*([("success", one.success)] if one.success else []), *one.acts.items())
     ]  # fmt: skip

@@ -17,7 +17,15 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from edgen.domains.retrieval.export.intent_features import FEATURES, Features
-from edgen.domains.retrieval.export.msdialog import LABELS, TIES, WHO, actor_of, one_line, tags_of, tied_turns
+from edgen.domains.retrieval.export.msdialog import (
+    LABELS,
+    TIES,
+    WHO,
+    actor_of,
+    find_tied_turns,
+    one_line,
+    tags_of,
+)
 from edgen.plugin import Chat, Format, FormatOptions, Item, LeftOut, Row, RunReader
 from edgen.plugin.formats import AcceptedConversation, SplitFiles, Staging, Tried, WriteRow
 from edgen.plugin.texts import hash64
@@ -75,7 +83,7 @@ def _turns(
     conversation: AcceptedConversation, run: RunReader, chat: Chat, kept: frozenset[Combination]
 ) -> Iterator[dict[str, Any] | LeftOut]:
     """Yield the columns of each turn of a conversation."""
-    one, tied = conversation.candidate, tied_turns(conversation, run.labels_of)
+    one, tied = conversation.candidate, find_tied_turns(conversation, run.labels_of)
     for place, turn in enumerate(one.turns):
         tags = tags_of(turn)
         if not tags:

@@ -57,7 +57,7 @@ def tags_of(turn: Turn) -> list[str]:
     return [CODES.get(label) or "-".join(label.split()) for label in turn.labels]
 
 
-def tied_turns(conversation: AcceptedConversation, layers: Sequence[str]) -> set[int | None]:
+def find_tied_turns(conversation: AcceptedConversation, layers: Sequence[str]) -> set[int | None]:
     """Return the turns that have no label because the annotators of one of these layers disagree."""
     units = (unit for layer in layers for unit in conversation.labels.get(layer, ()))
     return {
@@ -73,7 +73,7 @@ def rows_of_dialogs(*, tags: bool) -> Rows:
         first = 1
         for conversation in run.conversations():
             turns = conversation.candidate.turns
-            tied = tied_turns(conversation, run.labels_of) if tags else None
+            tied = find_tied_turns(conversation, run.labels_of) if tags else None
             if tags and not any(turn.labels for turn in turns):
                 yield LeftOut("ties" if tied else "no_labels")
             else:

@@ -35,7 +35,9 @@ class ExercisePool:
         if key not in self._cells:
             if len(self._cells) >= _MOST_KEPT:
                 self._cells.clear()
-            self._cells[key] = [*self.grammar.allowed(self.grammar.tiers[tier].tier.concepts, rest)]
+            self._cells[key] = [
+                *self.grammar.list_allowed_entries(self.grammar.tiers[tier].tier.concepts, rest)
+            ]
         return self._cells[key]
 
     def exercise(self, tier: str, cell: Cell, rest: Values) -> Exercise:

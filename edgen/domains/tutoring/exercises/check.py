@@ -45,7 +45,7 @@ def all_values(grammar: Grammar, tier: str) -> Iterator[dict[str, Entry]]:
     """Yield the values of every exercise of a tier: those of its concepts, and of what else it depends on."""
     used = grammar.tiers[tier].variables_used.union(grammar.tiers[tier].tier.concepts)
     names = [name for name in grammar.space.names if name in used]
-    for entries in grammar.allowed(names, {}):
+    for entries in grammar.list_allowed_entries(names, {}):
         yield dict(zip(names, entries, strict=True))
 
 
@@ -76,7 +76,8 @@ def _check_tier(grammar: Grammar, name: str, chosen: dict[str, set[int]], proble
         except TemplateError as error:
             found.setdefault(
                 Problem(
-                    path, f"{_told(values)}: {error.problems[0].message if error.problems else error.summary}"
+                    path,
+                    f"{_describe_values(values)}: {error.problems[0].message if error.problems else error.summary}",
                 )
             )
         else:
@@ -99,18 +100,16 @@ def _wrong(
 ) -> Iterator[Problem]:
     """Yield the problems of an exercise, alone and compared with those in `seen`; add it to `seen`."""
     if not exercise.question:
-        yield Problem(f"{path}.question", f"it is empty for {_told(values)}")
+        yield Problem(f"{path}.question", f"it is empty for {_describe_values(values)}")
     if not all(exercise.answers):
-        yield Problem(f"{path}.answers", f"it is empty for {_told(values)}")
+        yield Problem(f"{path}.answers", f"it is empty for {_describe_values(values)}")
     elif not is_right(exercise.answer, exercise, grammar.exercises):
         yield Problem(
             f"{path}.answers",
-            f"{exercise.answer!r} for {_told(values)} cannot be told from other text; it needs a word or a number",
+            f"{exercise.answer!r} for {_describe_values(values)} cannot be told from other text; it needs a word or a number",
         )
     elif exercise.mistake and is_right(exercise.mistake, exercise, grammar.exercises):
-        message = (
-            f"{exercise.mistake!r} is right for {_told(values)}; exclude that combination, or mend the rule"
-        )
+        message = f"{exercise.mistake!r} is right for {_describe_values(values)}; exclude that combination, or mend the rule"
         yield Problem(f"{path}.mistake", message)
     rest = tuple(entry.value for name, entry in values.items() if name not in exercise.concepts)
     key = (rest, exercise.question, exercise.picture)
@@ -118,17 +117,17 @@ def _wrong(
     if other.concepts != exercise.concepts:
         same = "have the same answer" if other.answers == exercise.answers else "have different answers"
         message = (
-            f"{_listed(other)} and {_listed(exercise)} ask the same ({exercise.question!r}) and {same}; "
+            f"{_join_concepts(other)} and {_join_concepts(exercise)} ask the same ({exercise.question!r}) and {same}; "
             "let the question or the picture tell them apart"
         )
         yield Problem(f"{path}.question", message)
 
 
-def _listed(exercise: Exercise) -> str:
+def _join_concepts(exercise: Exercise) -> str:
     return " + ".join(exercise.concepts.values())
 
 
-def _told(values: dict[str, Entry]) -> str:
+def _describe_values(values: dict[str, Entry]) -> str:
     return ", ".join(f"{name} {entry.value!r}" for name, entry in values.items())
 
 
@@ -145,7 +144,7 @@ def picture_files(grammar: Grammar) -> Iterator[tuple[str, str]]:
                     yield f"$.exercises.tiers.{name}.picture", str(picture)
 
 
-def drawn_pictures(grammar: Grammar) -> Iterator[tuple[str, str, str]]:
+def draw_pictures(grammar: Grammar) -> Iterator[tuple[str, str, str]]:
     """Yield the drawing of each exercise that is sent as a picture: (path in the space, name of the file,
     SVG)."""
     for name, tier in grammar.tiers.items():

@@ -18,7 +18,7 @@ from edgen.domains.tutoring.exercises.drawing import drawing_name, thing_problem
 from edgen.domains.tutoring.exercises.model import Case, Exercise, Point, Thing, Tier, When, exercises_of
 from edgen.plugin import Problem, Scenario, Space
 from edgen.plugin.errors import SpaceError, TemplateError
-from edgen.plugin.files import nearest, shortened
+from edgen.plugin.files import nearest, shorten_word
 from edgen.plugin.protocols import AllowedCells
 from edgen.prompting.prompt import Snippet, make_sandbox
 from edgen.prompting.sandbox import ValueWithFields
@@ -50,7 +50,7 @@ class Grammar:
         self.rules = {name: _CompiledRule(name, cases, self) for name, cases in exercises.rules.items()}
         problems = [*self._found, *self._unknown_conditions()]
         if not problems:
-            problems = [*self._circles(), *self._unused()]
+            problems = [*self._circles(), *self._find_unused_rules()]
         if problems:
             raise SpaceError.of(space.name, problems)
 
@@ -59,7 +59,7 @@ class Grammar:
         """The cells that the space's conditions allow."""
         return AllowedCells(self.space)
 
-    def allowed(self, names: Sequence[str], fixed: Values) -> Iterator[tuple[Entry, ...]]:
+    def list_allowed_entries(self, names: Sequence[str], fixed: Values) -> Iterator[tuple[Entry, ...]]:
         """Yield the entries of these dimensions that may stand together, and with the fixed ones."""
         known = {
             self.cells.places[name]: self.space[name].entries.index(entry) for name, entry in fixed.items()
@@ -93,7 +93,7 @@ class Grammar:
             found = [entry for entry in self.space[name].entries if entry.value == values.get(name)]
             if not found or one["tier"] not in self.tiers:
                 raise SpaceError.of(
-                    self.space.name, [Problem(_ROOT, f"it has no exercise {shortened(repr(one))}")]
+                    self.space.name, [Problem(_ROOT, f"it has no exercise {shorten_word(repr(one))}")]
                 )
             entries[name] = found[0]
         return self.exercise(one["tier"], entries)
@@ -152,7 +152,7 @@ class Grammar:
             message = f"these rules need each other in a circle ({' → '.join(circle)}); take one of them out"
             yield Problem(f"{_ROOT}.rules.{circle[0]}", message)
 
-    def _unused(self) -> Iterator[Problem]:
+    def _find_unused_rules(self) -> Iterator[Problem]:
         try:
             used = {name for tier in self.tiers.values() for name in tier.rules}
         except CycleError:
@@ -165,7 +165,7 @@ class Grammar:
         """Yield the conditions on unknown dimensions, fields, rules and values."""
         for path, when in self._conditions():
             for name, wanted in when.items():
-                where = f"{path}.when.{shortened(name)}"
+                where = f"{path}.when.{shorten_word(name)}"
                 dimension, _, field = name.partition(".")
                 if not field and dimension in self.rules:
                     continue
@@ -173,11 +173,11 @@ class Grammar:
                     known = [*self.space.names, *self.rules]
                     yield Problem(
                         where,
-                        f"there is no dimension or rule {shortened(dimension)}{nearest(dimension, known)}",
+                        f"there is no dimension or rule {shorten_word(dimension)}{nearest(dimension, known)}",
                     )
                     continue
                 if field and field not in self._fields[dimension]:
-                    message = f"no value of {dimension} has a '{shortened(field)}'{nearest(field, self._fields[dimension])}"
+                    message = f"no value of {dimension} has a '{shorten_word(field)}'{nearest(field, self._fields[dimension])}"
                     yield Problem(where, message)
                     continue
                 yield from self._unknown_values(where, name, dimension, field, wanted)
@@ -191,7 +191,7 @@ class Grammar:
             if _kind(one) not in known:
                 texts = sorted(value for _, value in known if isinstance(value, str))
                 near = nearest(str(one), texts) if texts else ""
-                yield Problem(where, f"{name} is never {shortened(repr(one))}{near}")
+                yield Problem(where, f"{name} is never {shorten_word(repr(one))}{near}")
 
     def _conditions(self) -> Iterator[tuple[str, When]]:
         for name, cases in self.exercises.rules.items():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgen.domains.tutoring.exercises.model import SHOWN, Exercises
 from edgen.plugin import Problem
-from edgen.plugin.files import convert, nearest, shortened
+from edgen.plugin.files import convert, nearest, shorten_word
 from edgen.space.entries import dimension_problem
 
 if TYPE_CHECKING:
@@ -87,24 +87,26 @@ def _problems(found: Exercises, dimensions: Collection[str]) -> Iterator[Problem
             )
         for name in named:
             if wrong := dimension_problem(name):
-                yield Problem(f"$.exercises.{key}.{shortened(name)}", wrong)
+                yield Problem(f"$.exercises.{key}.{shorten_word(name)}", wrong)
     for name, cases in found.rules.items():
-        path = f"$.exercises.rules.{shortened(name)}"
+        path = f"$.exercises.rules.{shorten_word(name)}"
         if name in dimensions or name in SHOWN:
             whose = "a dimension" if name in dimensions else "every exercise"
             yield Problem(path, f"{whose} has this name, too; choose another")
-        yield from _listed(path, cases)
+        yield from _check_length(path, cases)
         if sum(not case.when for case in cases) > 1:
             yield Problem(path, "more than one case has no condition; one at most is for all the rest")
     for name, tier in found.tiers.items():
-        path = f"$.exercises.tiers.{shortened(name)}"
-        yield from _listed(f"{path}.answers", tier.answers)
-        yield from _listed(f"{path}.points", tier.points, least=0)
-        yield from _listed(f"{path}.draw", tier.draw, least=0, most=MAX_THINGS)
+        path = f"$.exercises.tiers.{shorten_word(name)}"
+        yield from _check_length(f"{path}.answers", tier.answers)
+        yield from _check_length(f"{path}.points", tier.points, least=0)
+        yield from _check_length(f"{path}.draw", tier.draw, least=0, most=MAX_THINGS)
         yield from _concepts(f"{path}.concepts", tier.concepts, dimensions)
 
 
-def _listed(path: str, values: Collection[Any], least: int = 1, most: int = MAX_LISTED) -> Iterator[Problem]:
+def _check_length(
+    path: str, values: Collection[Any], least: int = 1, most: int = MAX_LISTED
+) -> Iterator[Problem]:
     if not least <= len(values) <= most:
         yield Problem(path, f"expected a list of {least} to {most:,}")
 
@@ -112,7 +114,7 @@ def _listed(path: str, values: Collection[Any], least: int = 1, most: int = MAX_
 def _concepts(path: str, concepts: tuple[str, ...], dimensions: Collection[str]) -> Iterator[Problem]:
     for i, name in enumerate(concepts):
         if name not in dimensions:
-            message = f"there is no dimension {shortened(name)}{nearest(name, dimensions)}"
+            message = f"there is no dimension {shorten_word(name)}{nearest(name, dimensions)}"
             yield Problem(f"{path}[{i}]", message)
     if not concepts or len({*concepts}) < len(concepts):
         yield Problem(path, "expected one dimension or more, each listed once, as in [colour, shape]")

@@ -69,11 +69,11 @@ class ExercisesSection(SpaceSection):
         """Yield what `draw` draws of each exercise of the tiers that send it."""
         grammar: Exercises = space.sections[self.name]
         if any(tier.send == "drawing" for tier in grammar.tiers.values()):
-            from edgen.domains.tutoring.exercises.check import drawn_pictures
+            from edgen.domains.tutoring.exercises.check import draw_pictures
             from edgen.domains.tutoring.exercises.grammar import Grammar
 
             with contextlib.suppress(SpaceError):  # `check` reports it
-                yield from drawn_pictures(Grammar(space))
+                yield from draw_pictures(Grammar(space))
 
     def check(self, space: Space) -> None:
         """Make every exercise once. Raises SpaceError."""
@@ -96,7 +96,7 @@ class ExercisesSection(SpaceSection):
             name: {
                 "exercises": count,
                 "concepts": list(grammar.tiers[name].tier.concepts),
-                "shown": [_shown(one) for one in example_exercises(grammar, name, examples)],
+                "shown": [_describe_exercise(one) for one in example_exercises(grammar, name, examples)],
             }
             for name, count in check_exercises(grammar).items()
         }
@@ -123,7 +123,7 @@ class ExercisesSection(SpaceSection):
 SECTION = ExercisesSection()
 
 
-def _shown(exercise: Exercise) -> dict[str, Any]:
+def _describe_exercise(exercise: Exercise) -> dict[str, Any]:
     """Return an exercise in plain values; its rules are among its points."""
     found: dict[str, Any] = msgspec.to_builtins(exercise)
     del found["rules"]

@@ -38,7 +38,7 @@ class LabelAgreementCount:
         self._roles: defaultdict[str, LabelCounts] = defaultdict(LabelCounts)
 
     def see(self, sample: Sample, words: Words) -> None:
-        for turn, given in labelled_twice(sample.turns):
+        for turn, given in find_labelled_twice(sample.turns):
             self._roles[turn.role].add(sample.scenario.index, turn.labels, given)
 
     def result(self) -> LabelAgreement:
@@ -90,7 +90,7 @@ class LabelAgreementMeasure(Measure[LabelAgreement]):
     def blocks(self, found: Sequence[ArmResult[LabelAgreement]]) -> Iterator[Block]:
         yield from super().blocks(found)
         table = tuple(
-            (label_with_arm(f"{role}: {label}", one.arm), f"{scores.gold:,}", _said(scores))
+            (label_with_arm(f"{role}: {label}", one.arm), f"{scores.gold:,}", _format_scores(scores))
             for one in found
             for role, figures in one.value.roles.items()
             for label, scores in figures.labels.items()
@@ -101,11 +101,11 @@ class LabelAgreementMeasure(Measure[LabelAgreement]):
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
         """Utterances labelled by both, and those labelled alike."""
-        alike = [{*turn.labels} == {*given} for turn, given in labelled_twice(sample.turns)]
+        alike = [{*turn.labels} == {*given} for turn, given in find_labelled_twice(sample.turns)]
         return {"units": len(alike), "alike": sum(alike)} if alike else {}
 
 
-def labelled_twice(turns: Iterable[Turn]) -> Iterator[tuple[Turn, list[str]]]:
+def find_labelled_twice(turns: Iterable[Turn]) -> Iterator[tuple[Turn, list[str]]]:
     """Yield every utterance with labels of its own and of a labeller, and the labeller's."""
     for turn in turns:
         for said in (turn, *turn.alternatives):
@@ -114,7 +114,7 @@ def labelled_twice(turns: Iterable[Turn]) -> Iterator[tuple[Turn, list[str]]]:
                 yield said, given
 
 
-def _said(scores: LabelScores) -> str:
+def _format_scores(scores: LabelScores) -> str:
     told = (scores.precision, scores.recall)
     shares = ", ".join("-" if one is None else f"{one.value:.1%}" for one in told)
     return f"{shares}, {share_with_interval(scores.f1)}"

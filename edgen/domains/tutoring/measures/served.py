@@ -16,7 +16,7 @@ from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, T
 from edgen.plugin.measures import Aggregate, Compared, Crossed, Panel, Shared
 
 
-def _compared(name: str, title: str, top: str, definition: str) -> Compared:
+def _define_share(name: str, title: str, top: str, definition: str) -> Compared:
     return Compared(
         name=name,
         title=title,
@@ -65,14 +65,14 @@ class ServedMeasure(Measure[Any]):
         Panel("rounds", "Sources by round", ("by_round",)),
     )  # fmt: skip
     compares = (
-        _compared("served_from_pool", "served from the pool", "pool", "Turns from the pool, of those that students are served."),
-        _compared("served_dry", "the pool had nothing", "dry", "Templates since the pool had nothing, of turns served."),
-        _compared("served_nonsense", "served turns called nonsense", "nonsense", "Served turns that a student calls nonsense."),
+        _define_share("served_from_pool", "served from the pool", "pool", "Turns from the pool, of those that students are served."),
+        _define_share("served_dry", "the pool had nothing", "dry", "Templates since the pool had nothing, of turns served."),
+        _define_share("served_nonsense", "served turns called nonsense", "nonsense", "Served turns that a student calls nonsense."),
     )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
         """Served turns, those of each source, and what is said of them."""
-        served = [*_served(sample.turns)]
+        served = [*_find_served_turns(sample.turns)]
         if not served:
             return {}
         counts = Counter(source for _, _, source in served)
@@ -107,7 +107,7 @@ class ServedMeasure(Measure[Any]):
         )  # fmt: skip
 
 
-def _served(turns: Iterable[Turn]) -> Iterator[tuple[tuple[str, ...], Turn, str]]:
+def _find_served_turns(turns: Iterable[Turn]) -> Iterator[tuple[tuple[str, ...], Turn, str]]:
     """Yield each turn that was served, with what the student did before and where it comes from."""
     before: tuple[str, ...] = ()
     for turn in turns:

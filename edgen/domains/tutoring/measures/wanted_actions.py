@@ -41,7 +41,7 @@ class WantedActionsMeasure(Measure[Any]):
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
         """Responses that were asked for an action, those that take it, and both by action."""
         asked, taken = Counter[str](), Counter[str]()
-        for said, wanted in asked_for(sample.turns):
+        for said, wanted in find_asked_responses(sample.turns):
             asked[wanted] += 1
             taken[wanted] += wanted in said.labels
         if not asked:
@@ -49,7 +49,7 @@ class WantedActionsMeasure(Measure[Any]):
         return {"asked": asked.total(), "taken": taken.total(), "asked_of": asked, "taken_of": taken}
 
 
-def asked_for(turns: Iterable[Turn]) -> Iterator[tuple[Turn, str]]:
+def find_asked_responses(turns: Iterable[Turn]) -> Iterator[tuple[Turn, str]]:
     """Yield every response that was asked for an action and says what it does, and the action."""
     for turn in turns:
         for said in (turn, *turn.alternatives):

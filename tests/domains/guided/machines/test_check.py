@@ -41,7 +41,7 @@ def plus(**changes: object) -> Machine:
     return msgspec.structs.replace(SOUND, **changes)
 
 
-@pytest.mark.parametrize("name", resources.shipped("machines"))
+@pytest.mark.parametrize("name", resources.list_shipped("machines"))
 def test_nothing_is_found_in_the_shipped_machines(name: str) -> None:
     machine = load_machine(resources.find("machines", name))
     assert check_machine(machine) == []
@@ -161,7 +161,7 @@ def test_what_is_out_of_reach_is(seed: int) -> None:
             if here.end is not None and holds(here.end.when, world):
                 break
             names = [*here.transitions, *(here.lock.otherwise if here.lock else ())]
-            offered = machine.offered(state, world, subtask, names)
+            offered = machine.find_offered_states(state, world, subtask, names)
             if not offered:
                 break
             before, state = state, rng.choice(offered)

@@ -31,7 +31,7 @@ def cards(picture: str) -> dict[str, tuple[float, float, float, float]]:
     return found
 
 
-@pytest.mark.parametrize("name", resources.shipped("machines"))
+@pytest.mark.parametrize("name", resources.list_shipped("machines"))
 def test_no_card_stands_on_another(name: str) -> None:
     machine = load_machine(resources.find("machines", name))
     picture = draw_machine(machine)

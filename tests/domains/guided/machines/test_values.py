@@ -17,7 +17,13 @@ from edgen.domains.guided.machines.model import (
     holds,
 )
 from edgen.domains.guided.machines.slots import fill, phrases, says, slots_in
-from edgen.domains.guided.machines.world import ValueMismatchError, changes, first_world, opens, seen_by
+from edgen.domains.guided.machines.world import (
+    ValueMismatchError,
+    changes,
+    first_world,
+    opens,
+    select_visible_variables,
+)
 
 FIRE = Variable(kind="number", initial=2.0, least=0, most=5, sees=("Wizard",))
 ROBOT = Variable(kind="choice", values=("husky", "quad"), initial="husky", sees=("Wizard", "Operator"))
@@ -48,9 +54,9 @@ def test_weights_are_as_written_zero_where_missing_and_uniform_where_all_are_zer
 
 def test_only_what_can_be_said_now_is_offered() -> None:
     world = first_world(MACHINE, {})
-    assert MACHINE.offered("start", world, None) == ("a",)
-    assert MACHINE.offered("start", {**world, "fire": 3.0}, "late") == ("a", "b", "gated")
-    assert MACHINE.offered("start", world, "late", names=["gated", "gated"]) == ("gated",)
+    assert MACHINE.find_offered_states("start", world, None) == ("a",)
+    assert MACHINE.find_offered_states("start", {**world, "fire": 3.0}, "late") == ("a", "b", "gated")
+    assert MACHINE.find_offered_states("start", world, "late", names=["gated", "gated"]) == ("gated",)
     assert MACHINE.replies == {"okay": "Okay"}
 
 
@@ -117,7 +123,7 @@ def test_effects_stay_within_bounds_and_change_only_what_is_other() -> None:
     assert changes(Effect(set={"fire": 1}, add={"fire": -9}), MACHINE, world) == {"fire": 0.0}
     assert changes(Effect(set={"robot": "quad", "out": True}), MACHINE, world) == {"out": True}
     assert changes(Effect(set={"out": True}, when={"fire": Condition(below=4)}), MACHINE, world) == {}
-    assert seen_by(MACHINE, "Operator", world) == {"robot": "quad"}
+    assert select_visible_variables(MACHINE, "Operator", world) == {"robot": "quad"}
 
 
 @pytest.mark.parametrize("drawn", ["hot", True, math.inf, "nan", "1e999"])

@@ -82,7 +82,7 @@ class ExampleFiles(RowFiles):
     def finish(self) -> Patterns:
         """Finish the files."""
         self._open.close()
-        self.remarks = tuple(self._told())
+        self.remarks = tuple(self._list_notes())
         return {}
 
     def notes(self) -> Iterator[str]:
@@ -95,9 +95,9 @@ class ExampleFiles(RowFiles):
                 f"Test examples are conversations of the train side in other words (tests of the first kind). {writers} wrote the "
                 "paraphrases; turns without any stay as they are. Conversations of the run's test side are not in this set."
             )
-        yield from self._told()
+        yield from self._list_notes()
 
-    def _told(self) -> Iterator[str]:
+    def _list_notes(self) -> Iterator[str]:
         total = sum(self.counts[side] for side in ("train", "dev", "test"))
         if topped := self.counts["topped_up"]:
             yield (
@@ -110,9 +110,9 @@ class ExampleFiles(RowFiles):
                 "drawn from the train side, so that what was seen in training is wrong there more often than not."
             )
         if self._pool is not None:
-            yield from self._told_of_pool()
+            yield from self._list_pool_notes()
         if self.options.subtask == 3:
-            yield from self._told_of_paraphrases(total)
+            yield from self._list_paraphrase_notes(total)
         if self.options.subtask == 5 and not self.counts["profiles"]:
             yield "The run's space tells of no courses, so examples have no profile."
         if self.counts["profiles"] and not self.counts["preferences"]:
@@ -121,7 +121,7 @@ class ExampleFiles(RowFiles):
                 "field of its knowledge file."
             )
 
-    def _told_of_paraphrases(self, total: int) -> Iterator[str]:
+    def _list_paraphrase_notes(self, total: int) -> Iterator[str]:
         run = self.staging.run
         yield f"A model wrote the paraphrases ({', '.join(writers_of(run.rundir))}); nobody checked that they say the same."
         if alone := total - self.counts["reworded"]:
@@ -131,7 +131,7 @@ class ExampleFiles(RowFiles):
                 f"something else by now; `edgen annotate {run.rundir.path} --write paraphrases` writes what is missing."
             )
 
-    def _told_of_pool(self) -> Iterator[str]:
+    def _list_pool_notes(self) -> Iterator[str]:
         parts = [f"{self.counts[source]:,} {what}" for source, what in SOURCES.items() if self.counts[source]]
         size = sum(self.counts[source] for source in SOURCES)
         yield f"The pool has {size:,} texts: {', '.join(parts)}."

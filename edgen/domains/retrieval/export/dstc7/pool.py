@@ -44,7 +44,7 @@ class SharedPool:
             )
         self._fill("run", (number for side in ("train", "dev", "test") for number in candidates.among(side)))
         for path in known.options.pool_from:
-            self._fill("others", [candidates.add(text) for text in self._said_in(Path(path))])
+            self._fill("others", [candidates.add(text) for text in self._read_utterances(Path(path))])
         if len(self.sources) < wanted:
             self._fill("paraphrases", self._paraphrases())
         if self.sources and len(self.sources) < SUBMITTED:
@@ -78,7 +78,7 @@ class SharedPool:
             new = rng.sample(new, room)
         self.sources |= dict.fromkeys(new, source)
 
-    def _said_in(self, path: Path) -> Iterator[str]:
+    def _read_utterances(self, path: Path) -> Iterator[str]:
         """Yield the agents' utterances in another run."""
         with RunFolder(path).lock_for_reading(), RunReader(path) as run:
             roles = [role.name for role in run.space.roles]

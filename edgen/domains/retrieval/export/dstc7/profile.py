@@ -59,7 +59,7 @@ class Profiles:
             "Courses": {
                 key: [*_offerings(scenario, known, name, keys)] for name, (key, keys) in _COURSES.items()
             },
-            **{key: _told(scenario, name) if name in known else "" for name, key in _ALONE.items()},
+            **{key: _name_term(scenario, name) if name in known else "" for name, key in _ALONE.items()},
         }
 
     def _preferences(self, scenario: Scenario, known: Collection[str]) -> Iterator[tuple[str, Any]]:
@@ -69,7 +69,7 @@ class Profiles:
                 yield from ((name, value) for name, value in told.items() if name in self._fields)
 
 
-def _told(scenario: Scenario, dimension: str) -> str:
+def _name_term(scenario: Scenario, dimension: str) -> str:
     """Return a term or a standing: a term as the course file names it, if its entry does."""
     fields = scenario.fields.get(dimension, {})
     return " ".join(str(fields[name]) for name in _WHEN if name in fields) or scenario.values[dimension]

@@ -16,7 +16,7 @@ from edgen.domains.tutoring.exercises.drawing.objects import OBJECTS, SOMETHING,
 from edgen.domains.tutoring.exercises.drawing.scene import DrawnGroup, Placed, arrange, plain
 from edgen.domains.tutoring.exercises.drawing.shapes import SHAPES, bar, pie
 from edgen.domains.tutoring.exercises.model import Exercise, Thing
-from edgen.plugin.files import nearest, shortened
+from edgen.plugin.files import nearest, shorten_word
 from edgen.plugin.texts import columns, shorten, without_pictures
 
 POSITIONS = ("on top of", "under", "inside of", "next to", "behind", "in front of")
@@ -36,7 +36,7 @@ def thing_problem(thing: Thing) -> tuple[str, str] | None:
     ):  # fmt: skip
         if named not in known:
             near = nearest(named, known) or f" (known: {', '.join(filter(None, known))})"
-            return key, f"there is no {key} {shortened(repr(named))}{near}"
+            return key, f"there is no {key} {shorten_word(repr(named))}{near}"
     if len(thing.label) > MAX_LABEL:
         return "label", f"it is longer than {MAX_LABEL} characters"
     if thing.label and thing.position and thing.thing != "card":
@@ -49,7 +49,7 @@ def thing_problem(thing: Thing) -> tuple[str, str] | None:
 def _parts_problem(thing: Thing) -> tuple[str, str] | None:
     for key, text in (("parts", thing.parts), ("of", thing.of)):
         if not (text.isascii() and text.isdigit() and len(text) < 4):
-            return key, f"expected a whole number, got {shortened(repr(text))}"
+            return key, f"expected a whole number, got {shorten_word(repr(text))}"
     if not 1 <= int(thing.of) <= MAX_PARTS:
         return "of", f"expected 1 to {MAX_PARTS} parts, got {int(thing.of)}"
     if int(thing.parts) > int(thing.of):
