@@ -22,7 +22,7 @@ from edgen.annotation.annotator import is_name
 from edgen.core.errors import DataError, refuse_lines
 from edgen.core.pair import Candidate
 from edgen.core.sheets import read_sheet
-from edgen.core.yaml_values import nearest, read_text, shorten_word
+from edgen.core.yaml_values import read_text, shorten_word, suggest_name
 from edgen.protocols.labelled_units import LabellingTask, digest_said
 from edgen.reading.answers.unit_labels import LabelChoices, Labels, choose_labels
 from edgen.store.layers import text_digest
@@ -139,7 +139,9 @@ class _Reading:
         known = (*_KNOWN, *_PASSED_OVER)
         wrong = [f"the key {key} is missing" for key in _NEEDED if key not in value]
         wrong += [
-            f"unknown key {shorten_word(repr(key))}{nearest(key, known)}" for key in value if key not in known
+            f"unknown key {shorten_word(repr(key))}{suggest_name(key, known)}"
+            for key in value
+            if key not in known
         ]
         annotator = value.get("annotator") if self._usual is not None else "gold"
         annotator = self._usual if annotator is None else annotator

@@ -18,7 +18,7 @@ from edgen.asking.writers import ROLE, Wanted, WriterAsker, WriterTotals, write_
 from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.text import describe_counts
-from edgen.core.yaml_values import nearest
+from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
@@ -143,7 +143,7 @@ def _find_agent(reader: RunReader, named: str | None) -> str:
     if named is None:
         return next(iter(roles.values()))
     if named.casefold() not in roles:
-        raise UsageError(f"--agent {named}: no such role in this run{nearest(named, roles.values())}.")
+        raise UsageError(f"--agent {named}: no such role in this run{suggest_name(named, roles.values())}.")
     return roles[named.casefold()]
 
 

@@ -277,7 +277,7 @@ async def _call(diagnosis: Diagnosis, client: ModelClient, checked: _Checked, tr
     if reply.text.strip():
         diagnosis.add("call", f"{answered}: {reply.text[:60]!r}")
     else:
-        diagnosis.fail("call", f"{answered}: {_why_blank(reply)}", _REFUSED)
+        diagnosis.fail("call", f"{answered}: {_explain_blank(reply)}", _REFUSED)
 
 
 async def _call_with_schema(
@@ -312,7 +312,7 @@ async def _call_with_schema(
     elif reply.finish_reason == "length":
         diagnosis.add("schema", f"{name}, sent as {field}: accepted; the answer was cut off by max_tokens")
     else:
-        said = repr(text[:60]) if text else _why_blank(reply)
+        said = repr(text[:60]) if text else _explain_blank(reply)
         diagnosis.fail(
             "schema",
             f"the service accepts {name}, sent as {field}, but does not follow it: {said}. Its answers are still read; "
@@ -349,7 +349,7 @@ async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, client: Mo
     diagnosis.add("logprobs", f"{asked}: {likely} likely tokens at each of {len(reply.tokens)} places")
 
 
-def _why_blank(reply: Reply) -> str:
+def _explain_blank(reply: Reply) -> str:
     """Return the advice for an answer without a word."""
     if reply.refusal:
         return f"the service refuses: {reply.refusal[:200]}"

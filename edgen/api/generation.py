@@ -151,7 +151,7 @@ class _Generation:
                 require_job_layers(folder, plan.gates.layers)
             for sentence in plan.gates.notes if plan.job.gates else ():
                 self._control.note(sentence)
-            _in_order(plan)  # what is missing to decide gates is said before anything is asked
+            _find_ordered_gates(plan)  # what is missing to decide gates is said before anything is asked
         ended: EdgenError | None = None
         try:
             with alone_at(folder.path):
@@ -331,7 +331,7 @@ class _Generation:
             scheduler=arm.scheduler,
             shared=shared,
         )
-        arm.run = ActiveRun(arm.plan, session, arm.folder, self._options.part, _in_order(arm.plan))
+        arm.run = ActiveRun(arm.plan, session, arm.folder, self._options.part, _find_ordered_gates(arm.plan))
         self._counts[arm.name] = arm.run.counts
         arm.run.adopt(self._control.note)
         # Its session ends with its own files, so that what it notes is about itself; else with the others.
@@ -375,7 +375,7 @@ class _Generation:
         return losses
 
 
-def _in_order(plan: Plan) -> MakeInOrder | None:
+def _find_ordered_gates(plan: Plan) -> MakeInOrder | None:
     """Return the gates of a plan that depend on the previous conversations; None without one."""
     if not plan.gates.ordered:
         return None

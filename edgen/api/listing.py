@@ -74,7 +74,7 @@ def find_known_files(kind: FileKind) -> dict[str, Path]:
     if about.by_path:
         found = {os.path.relpath(path): path for path in found.values()}
     shipped = {path.resolve() for path in found.values()}
-    own = {name: Path(name) for name in own_files(kind) if Path(name).resolve() not in shipped}
+    own = {name: Path(name) for name in find_own_files(kind) if Path(name).resolve() not in shipped}
     return found | own
 
 
@@ -89,7 +89,7 @@ def plugin_names(kind: PluginKind) -> list[str]:
     return registry.names(_PLUGINS[kind])
 
 
-def own_files(kind: FileKind, folders: tuple[str, ...] = ()) -> Iterator[str]:
+def find_own_files(kind: FileKind, folders: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield the files (of machines: the folders) of a kind in the usual folders, or in these `folders`."""
     about = _FILES[kind]
     for folder in folders or about.folders:

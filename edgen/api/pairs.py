@@ -124,7 +124,7 @@ class PairMaking:
         self._template = JudgeTemplate(self.run, job, reader.space, options.prompt, reach)
         named = {key: getattr(options, key) for key in _OF_PAIRS if getattr(options, key) is not None}
         wanted = msgspec.structs.replace(job.pairs, **named)
-        usual = self._template.usual_compare(policies=reader.origin == "arms")
+        usual = self._template.choose_compare(policies=reader.origin == "arms")
         pairs = apply_credit(wanted, options.by, options.credit, options.rollouts, usual=usual)
         self.job = msgspec.structs.replace(job, pairs=pairs)
         self.choice = PairChoice(reader, pairs, every=options.by == "probability")
@@ -223,7 +223,7 @@ class PairMaking:
         """Return the number of scenarios with a conversation. Raises RunError if there is none."""
         if scenarios := sum(1 for _ in self.reader.scenarios()):
             return scenarios
-        raise self._nothing_accepted()
+        raise self._make_none_accepted_error()
 
     def _rules(self, judge: str | None = None) -> LabelRules:
         """Return the rules of labels; `judge`: the one whose verdicts count."""
@@ -237,7 +237,7 @@ class PairMaking:
             rollouts=pairs.rollouts is not None,
         )
 
-    def _nothing_accepted(self) -> RunError:
+    def _make_none_accepted_error(self) -> RunError:
         path = self.run.path
         return RunError(
             f"{path}: no conversation was accepted in this run, so there is nothing to compare; see `edgen status {path}`."
@@ -260,7 +260,7 @@ class PairMaking:
                 )
             return count
         if not reader.accepted:
-            raise self._nothing_accepted()
+            raise self._make_none_accepted_error()
         if reader.origin == "replicates" and reader.job.replicates == 1:
             raise RunError(
                 f"{path}: this run has one conversation of each scenario, and a pair needs two. Generate with "

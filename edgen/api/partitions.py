@@ -184,7 +184,7 @@ class _Processes:
         """Run all to their ends; return the number of calls. Raises what ended one of them; the others are
         then stopped cleanly."""
         with self._control.interrupts(self._on_signal):
-            waiting = [asyncio.create_task(self._one(*one)) for one in enumerate(self._given)]
+            waiting = [asyncio.create_task(self._run_process(*one)) for one in enumerate(self._given)]
             watching = asyncio.create_task(self._watch())
             try:
                 await asyncio.gather(*waiting)
@@ -198,7 +198,7 @@ class _Processes:
             raise ended
         return self._made
 
-    async def _one(self, number: int, given: PartitionWork) -> None:
+    async def _run_process(self, number: int, given: PartitionWork) -> None:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "edgen.api.partition_process"),
             stdin=asyncio.subprocess.PIPE,

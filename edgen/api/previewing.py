@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.values import Message
-from edgen.core.yaml_values import nearest
+from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import Reach
 from edgen.planning.catalogue import load
 from edgen.planning.job_differences import find_differences, settings_by_key
@@ -144,14 +144,16 @@ class JobPreview:
         plan, reach = left.plan, left.reach
         use, equals, name = other.rpartition("=")
         if equals and use not in plan.prompts:
-            raise UsageError(f"--diff {other}: this job has no prompt '{use}'{nearest(use, plan.prompts)}.")
+            raise UsageError(
+                f"--diff {other}: this job has no prompt '{use}'{suggest_name(use, plan.prompts)}."
+            )
         path = resources.find("prompts", name)
         if not path.exists() and "/" in name:
             raise UsageError(f"--diff {other}: there is no such file.")
         if not path.exists():
             known = [*filter(None, self._plans), *resources.list_shipped("prompts")]
             raise UsageError(
-                f"--diff {other}: there is no such arm, template or job file{nearest(name, known)}."
+                f"--diff {other}: there is no such arm, template or job file{suggest_name(name, known)}."
             )
         if not equals:
             use = _find_use(path, plan, other)

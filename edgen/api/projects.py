@@ -10,7 +10,7 @@ from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.files import remove_leftovers, write_new
 from edgen.core.registry import find
-from edgen.core.yaml_values import nearest
+from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.project_files import plan_for_space, write_job, write_templates
 from edgen.protocols.base import Starter
@@ -79,7 +79,7 @@ def _copy_job(folder: Path, job: str) -> dict[str, str]:
     """Return a shipped job for the folder, with the files that it names by a path, by their names."""
     known = resources.list_shipped("jobs")
     if job not in known:
-        raise UsageError(f"--job {job}: there is no such shipped job{nearest(job, known)}.")
+        raise UsageError(f"--job {job}: there is no such shipped job{suggest_name(job, known)}.")
     text = _read_shipped("jobs", job)
     path = resources.find("jobs", job)
     named = {

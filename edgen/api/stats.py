@@ -11,7 +11,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.registry import names
-from edgen.core.yaml_values import nearest
+from edgen.core.yaml_values import suggest_name
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measure import JudgeAsking
 from edgen.evaluation.measuring import Quality, find_judged_measure
@@ -122,5 +122,5 @@ def choose_measures(only: Iterable[str] | None) -> list[str] | None:
     known = names("measure")
     for name in named:
         if name not in known:
-            raise UsageError(f"--only {name}: no such measure{nearest(name, known)}.")
+            raise UsageError(f"--only {name}: no such measure{suggest_name(name, known)}.")
     return named if only else None

@@ -19,7 +19,7 @@ from edgen.core.files import new_folder, write_lines
 from edgen.core.kept_files import DIGESTS
 from edgen.families.base import family_of, family_of_record
 from edgen.families.reader import DataSetReader, reader_of_record
-from edgen.families.record_files import open_records, unknown_layout
+from edgen.families.record_files import make_unknown_layout_error, open_records
 from edgen.runtime.run_check import check_run, describe_rewriting
 from edgen.space import load_space
 from edgen.store.inputs_copy import restore_inputs
@@ -256,7 +256,7 @@ def _check_file(
     try:
         file = open_records(path)
         if file.reader is None and not file.is_empty and found.manifest is None:
-            raise unknown_layout(path)
+            raise make_unknown_layout_error(path)
         layouts.begin(file.reader)
         return checker.file(printable(path), file.pieces(), vocabulary)
     except DataError as problem:

@@ -111,15 +111,15 @@ class Asker(Tasks):
             planned=self.planned or None,
         )
 
-    def due(self, session: RunSession) -> Iterator[tuple[int, TaskId]]:
+    def list_due_units(self, session: RunSession) -> Iterator[tuple[int, TaskId]]:
         """Yield the units without an outcome that still stands."""
-        return session.pending(self.units(), 0, self.scenarios)
+        return session.list_pending(self.units(), 0, self.scenarios)
 
     async def work_through(self, session: RunSession) -> None:
         """Ask about every unit that is due. Raises what stopped it."""
         async with session.record():
             session.announce(self.plan(session.fingerprint))
-            await session.scheduler.run(self.due(session))
+            await session.scheduler.run(self.list_due_units(session))
             await session.ledger.flush()
             self.check(session)
 

@@ -28,7 +28,7 @@ class JudgeTemplate:
         self._run, self._space, self._reach = run, space, reach
         self._named, self._of_job = named, job.prompts.get("oracle")
 
-    def usual_compare(self, *, policies: bool) -> Compare:
+    def choose_compare(self, *, policies: bool) -> Compare:
         """Return what the judge compares if neither the job nor an option says so: responses; whole
         conversations if pairs are of `policies`, or the named template compares nothing else. Labels of the
         run's pairs by a judge stay what they are: nothing is asked anew without a request."""

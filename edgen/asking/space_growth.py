@@ -71,7 +71,7 @@ class GrowthAsker(FileAsker):
         """Yield the one unit."""
         yield 0, 0
 
-    def due(self, session: RunSession) -> Iterator[tuple[int, TaskId]]:
+    def list_due_units(self, session: RunSession) -> Iterator[tuple[int, TaskId]]:
         """Yield the unit, also where it has an outcome: the values come from its answers."""
         self._counts = session.counts
         return self.units()

@@ -15,7 +15,7 @@ from edgen.cli.declared import with_declared
 from edgen.cli.errors import Interruption
 from edgen.cli.options import SETTINGS, Command, SectionedGroup
 from edgen.core import registry
-from edgen.core.text import safe
+from edgen.core.text import escape_hidden
 from edgen.core.version import __version__
 
 _SECTIONS: Mapping[str, Sequence[str]] = {
@@ -103,7 +103,7 @@ def _safe_complaints() -> Iterator[None]:
     try:
         yield
     except _Complaint as error:
-        error.message = safe(error.message)
+        error.message = escape_hidden(error.message)
         raise
     except KeyboardInterrupt:
         raise Interruption from None

@@ -38,11 +38,11 @@ def _offer_files(kind: Any) -> Callable[[Context, str], list[str]]:
     """Offer the files of a kind: shipped names, and files here or in the folder that the word begins with."""
 
     def find(_ctx: Any, incomplete: str) -> Iterator[str]:
-        from edgen.api.listing import find_known_files, own_files
+        from edgen.api.listing import find_known_files, find_own_files
 
         yield from find_known_files(kind)
         if "/" in incomplete:
-            yield from own_files(kind, (incomplete.rpartition("/")[0] or "/",))
+            yield from find_own_files(kind, (incomplete.rpartition("/")[0] or "/",))
 
     return _offer(find)
 

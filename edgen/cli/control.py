@@ -19,7 +19,7 @@ from edgen.cli.listeners.display import make_display
 from edgen.core.errors import LockedError, ShortError
 from edgen.core.events import Event
 from edgen.core.system import handling
-from edgen.core.text import safe
+from edgen.core.text import escape_hidden
 from edgen.runtime.control import Control
 from edgen.runtime.deadline import Deadline
 from edgen.runtime.key_consent import Trust
@@ -160,7 +160,7 @@ def _ask(question: str) -> bool:
     it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        sys.stderr.write(f"{safe(question)} [y/N] ")
+        sys.stderr.write(f"{escape_hidden(question)} [y/N] ")
         sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes")
     finally:

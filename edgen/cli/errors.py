@@ -16,7 +16,7 @@ from edgen.cli.output import note
 from edgen.core.errors import EdgenError
 from edgen.core.plugin_faults import find_fault
 from edgen.core.system import ENDING_SIGNALS, is_hangup
-from edgen.core.text import safe
+from edgen.core.text import escape_hidden
 
 
 class CommandEnd(NamedTuple):
@@ -146,7 +146,7 @@ def _say_how_it_ended(end: CommandEnd) -> None:
         return
     if end.trace is not None:
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(safe(end.trace))
+            sys.stderr.write(escape_hidden(end.trace))
     if end.text is not None:
         note(f"edgen: {end.text}")
 

@@ -45,11 +45,11 @@ class ExportCommand(o.Command):
 
     def get_params(self, ctx: Any) -> list[Any]:
         *own, help_ = super().get_params(ctx)
-        return [*own, *_own_options(ctx.meta.get(_LOADED)), help_]
+        return [*own, *_make_format_options(ctx.meta.get(_LOADED)), help_]
 
 
 @functools.cache
-def _own_options(loaded: Sequence[str] | None) -> tuple[TyperOption, ...]:
+def _make_format_options(loaded: Sequence[str] | None) -> tuple[TyperOption, ...]:
     """Return an option for each flag that any format has, with the formats that have it; `loaded`: of these
     formats alone."""
     from edgen.core.registry import find, find_all

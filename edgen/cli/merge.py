@@ -11,7 +11,7 @@ from typer import Argument
 
 from edgen.cli import complete
 from edgen.cli import options as o
-from edgen.cli.output import first_of, print_value
+from edgen.cli.output import join_first, print_value
 from edgen.cli.status import render_status
 from edgen.core.errors import ShortError, UsageError
 
@@ -88,7 +88,9 @@ def _require_complete(status: StatusReport, merged: MergeResult, output: Path) -
     gaps = [_describe_gap(arm, *gap) for arm, those in merged.gaps.items() for gap in those]
     pending, go_on = status.pending, f"`edgen generate JOB -o {output}` makes what is missing."
     if gaps:
-        missing = f"{first_of(gaps, 5, ' gaps')} are in none of the runs ({pending:,} conversations pending)"
+        missing = (
+            f"{join_first(gaps, 5, ' gaps')} are in none of the runs ({pending:,} conversations pending)"
+        )
         raise ShortError(f"{output} is written but incomplete: {missing}. {go_on}")
     if pending or status.state == "stopped":
         raise ShortError(

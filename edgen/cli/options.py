@@ -38,7 +38,7 @@ class DomainCommand(NamedTuple):
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def first_sentence(command: Any) -> str:
+def read_first_sentence(command: Any) -> str:
     """Return the first paragraph of a command's help, which is one sentence."""
     return " ".join((command.help or "").split("\n\n")[0].split())
 
@@ -82,7 +82,7 @@ class SectionedGroup(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for title, names in (self.sections or {"Commands": self.list_commands(ctx)}).items():
             with formatter.section(title):
-                formatter.write_dl([(name, first_sentence(self.commands[name])) for name in names])
+                formatter.write_dl([(name, read_first_sentence(self.commands[name])) for name in names])
 
 
 class CommandGroup(Typer):
@@ -191,17 +191,17 @@ class SeveralWords(Command):
                 if not inside:
                     yield word
                 elif equals:
-                    yield from self._each(value)
+                    yield from self._repeat_option(value)
             elif inside and (bare or self.takes(word)):
                 bare = False
-                yield from self._each(word)
+                yield from self._repeat_option(word)
             else:
                 inside = False
                 yield word
         if bare:
             yield self.option
 
-    def _each(self, text: str) -> Iterator[str]:
+    def _repeat_option(self, text: str) -> Iterator[str]:
         for value in text.split(","):
             if value.strip():
                 yield from (self.option, value.strip())

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.text import columns, dollars, replace_surrogates, safe, safe_json
+from edgen.core.text import columns, dollars, escape_hidden, escape_hidden_json, replace_surrogates
 
 _LEAST_COLUMNS = 20  # of a terminal in which sentences are broken between words
 
@@ -29,7 +29,7 @@ def json_text(value: Any) -> str:
         encoded = msgspec.json.encode(value)
     except UnicodeEncodeError:
         encoded = msgspec.json.encode(replace_surrogates(msgspec.to_builtins(value)))
-    return safe_json(encoded.decode())
+    return escape_hidden_json(encoded.decode())
 
 
 def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
@@ -59,7 +59,7 @@ class SafeText(str):
 
 def print_line(text: str = "") -> None:
     """Print one line of a result, on stdout."""
-    print_raw((text if isinstance(text, SafeText) else safe(text)) + "\n")
+    print_raw((text if isinstance(text, SafeText) else escape_hidden(text)) + "\n")
 
 
 def print_raw(text: str) -> None:
@@ -76,7 +76,7 @@ def print_raw(text: str) -> None:
 def note(text: str) -> None:
     """Print a remark to the person, on stderr. Without a reader, the work continues."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(_fold(safe(text), _terminal_width(sys.stderr)) + "\n")
+        sys.stderr.write(_fold(escape_hidden(text), _terminal_width(sys.stderr)) + "\n")
         sys.stderr.flush()
 
 
@@ -124,7 +124,7 @@ def count_noun(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def first_of(names: Sequence[str], most: int, what: str = "") -> str:
+def join_first(names: Sequence[str], most: int, what: str = "") -> str:
     """Return the first names, and the number of the others."""
     more = f" and {len(names) - most} more{what}" if len(names) > most else ""
     return ", ".join(names[:most]) + more

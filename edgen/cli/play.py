@@ -58,7 +58,7 @@ def command(
         try:
             papers = Papers(game, screen)
             _play(game, screen, papers)
-            papers.after()
+            papers.ask_after()
         except Left:
             screen.note(f"The conversation waits in {game.folder}; the same command comes back to it.")
             raise StoppedError("You left the conversation.") from None
@@ -72,7 +72,7 @@ def _play(game: Game, screen: Screen, papers: Papers) -> None:
     from edgen.api.playing import PLAYER, Performance
     from edgen.cli.playing import Left
 
-    papers.before()
+    papers.ask_before()
     performance = Performance(game)
     performance.start()
     mailbox: Mailbox | None = None

@@ -27,7 +27,7 @@ class Papers:
         self._config = config
         self._pending: list[tuple[Paper, Any, float]] = []
 
-    def before(self) -> None:
+    def ask_before(self) -> None:
         """Show the texts and questions before a conversation. Raises Left if the person does not agree."""
         from edgen.cli.playing import Left
 
@@ -43,7 +43,7 @@ class Papers:
             self._pending.append((paper, value, now))
             answered[paper.unit] = UnitAnswer(0, "", paper.unit, PLAYER, value, paper.shown, None, now)
 
-    def after(self) -> None:
+    def ask_after(self) -> None:
         """Ask what is asked after a conversation. Raises Left."""
         self.keep()
         game = f"{self._game.plan.job.conversations - 1}"

@@ -20,7 +20,7 @@ from edgen.core.answer_fields import Field, fields_of, write_answer
 from edgen.core.errors import UsageError
 from edgen.core.person_requests import PersonRequest, View
 from edgen.core.system import edit_lines
-from edgen.core.text import safe
+from edgen.core.text import escape_hidden
 
 _WIDEST = 88  # columns of a conversation
 _BUBBLE = 64  # columns of what was said
@@ -79,7 +79,7 @@ class Screen:
     def show(self, view: View) -> None:
         """Show what is new in a view."""
         if self._facts is None:
-            self._brief(view)
+            self._show_brief(view)
         elif view.facts != self._facts:
             changed = [fact for fact in view.facts if fact not in self._facts]
             if changed:
@@ -92,8 +92,8 @@ class Screen:
             self._console.print(Padding(Text(_lines(view.text)), (0, 2, 1, 2)))
         self._text = view.text
 
-    def _brief(self, view: View) -> None:
-        title = f"You are the {safe(view.role)}" if view.role else "Your turn"
+    def _show_brief(self, view: View) -> None:
+        title = f"You are the {escape_hidden(view.role)}" if view.role else "Your turn"
         parts: list[Any] = [_pairs(view.facts)] if view.facts else []
         said = "Say what you would say. The others do not see this card."
         if view.closing:
@@ -115,7 +115,7 @@ class Screen:
 
     def bubble(self, speaker: str, text: str, *, own: bool) -> None:
         """Show a turn: the person's own at the right, others' at the left."""
-        name = safe(speaker) or "They"
+        name = escape_hidden(speaker) or "They"
         colour = _OWN if own else self._colours.setdefault(name, _COLOURS[len(self._colours) % len(_COLOURS)])
         width = min(_BUBBLE, self._console.width - 6)
         panel = Panel(
@@ -137,13 +137,13 @@ class Screen:
 
     def note(self, text: str, style: str = "dim") -> None:
         """Show a sentence."""
-        self._console.print(Text(safe(text), style=style))
+        self._console.print(Text(escape_hidden(text), style=style))
 
     def secrets(self, knew: Iterable[tuple[str, Sequence[tuple[str, str]]]]) -> None:
         """Show what the others knew."""
         for name, facts in knew:
             if facts:
-                self._panel(_pairs(facts), f"What the {safe(name)} knew", "magenta")
+                self._panel(_pairs(facts), f"What the {escape_hidden(name)} knew", "magenta")
 
     # -- what is written
 
@@ -192,10 +192,12 @@ class Screen:
 
     def _ask(self, field: Field, named: bool, own: Field | None) -> str:
         if field.asks:
-            self._console.print(Text(safe(field.asks), style="bold"))
+            self._console.print(Text(escape_hidden(field.asks), style="bold"))
         for number, one in enumerate(field.choices if field.worded or len(field.choices) < _LONG else (), 1):
             hint = Text("  ← hint", style="yellow") if one.hint else Text()
-            self._console.print(Text(f"  {number:>2}  ", style="bold") + Text(safe(one.words)) + hint)
+            self._console.print(
+                Text(f"  {number:>2}  ", style="bold") + Text(escape_hidden(one.words)) + hint
+            )
         ask = "you"
         if named and not (own and field.kind == "choice"):
             ask = field.name.replace("_", " ")
@@ -270,13 +272,13 @@ def _read_choice(field: Field, said: str) -> list[str] | None:
         return None
     numbers = [one.strip() for one in said.split(",") if one.strip()]
     if len(field.choices) >= _LONG and not field.worded:
-        return [next((one.words for one in field.choices if _same(one.words, said)), "?")]
+        return [next((one.words for one in field.choices if _is_same_value(one.words, said)), "?")]
     if not all(one.isascii() and one.isdecimal() and 1 <= int(one) <= len(field.choices) for one in numbers):
         return None if field.kind == "choice" else ["?"]
     return [msgspec.json.encode(field.choices[int(one) - 1].value).decode() for one in numbers]
 
 
-def _same(value: str, typed: str) -> bool:
+def _is_same_value(value: str, typed: str) -> bool:
     with contextlib.suppress(ValueError):
         return float(value) == float(typed)
     return value == typed
@@ -285,9 +287,9 @@ def _same(value: str, typed: str) -> bool:
 def _pairs(facts: Iterable[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
     for label, value in facts:
-        table.add_row(Text(safe(label), style="dim"), Text(safe(value)))
+        table.add_row(Text(escape_hidden(label), style="dim"), Text(escape_hidden(value)))
     return table
 
 
 def _lines(text: str) -> str:
-    return "\n".join(safe(line) for line in text.split("\n"))
+    return "\n".join(escape_hidden(line) for line in text.split("\n"))

@@ -16,7 +16,7 @@ from typer import Option
 from edgen.cli import options as o
 from edgen.cli.output import SafeText, note, print_line, print_value
 from edgen.core.options import AllowOutside, Overrides
-from edgen.core.text import safe, value_in_words
+from edgen.core.text import escape_hidden, value_in_words
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -133,7 +133,7 @@ def _join_columns(left: str, right: str, names: tuple[str, str], width: int) -> 
     console = Console(file=out, width=width, force_terminal=colour, no_color=not colour, highlight=False)
     table = Table(box=None, expand=True, padding=(0, 1, 0, 0), pad_edge=False)
     for name in names:
-        table.add_column(Text(safe(name)), ratio=1, overflow="fold")
+        table.add_column(Text(escape_hidden(name)), ratio=1, overflow="fold")
     for row in compare_rows(left, right):
         table.add_row(
             _style(row.left, "red", "[-", "-]", colour), _style(row.right, "green", "{+", "+}", colour)
@@ -147,7 +147,7 @@ def _style(pieces: Pieces | None, style: str, opens: str, closes: str, colour: b
 
     text = Text()
     for piece, changed in pieces or ():
-        shown = safe(piece)
+        shown = escape_hidden(piece)
         if changed and not colour:
             text.append(f"{opens}{shown}{closes}")
         else:

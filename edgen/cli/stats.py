@@ -44,13 +44,13 @@ class StatsCommand(o.SeveralWords):
 
     def takes(self, word: str) -> bool:
         from edgen.core.registry import names
-        from edgen.core.yaml_values import nearest
+        from edgen.core.yaml_values import suggest_name
 
         known = names("measure")
         words = [part.strip() for part in word.split(",")]
         if any(part in known for part in words):
             return True
-        return not Path(word).exists() and any("did you mean" in nearest(part, known) for part in words)
+        return not Path(word).exists() and any("did you mean" in suggest_name(part, known) for part in words)
 
 
 def command(

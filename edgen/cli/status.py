@@ -19,7 +19,7 @@ from edgen.cli.output import count_noun, format_cost, note, print_json_line, pri
 from edgen.cli.runs import render_runs
 from edgen.core.durations import span
 from edgen.core.errors import UsageError
-from edgen.core.text import describe_counts, describe_reasons, dollars, safe
+from edgen.core.text import describe_counts, describe_reasons, dollars, escape_hidden
 
 if TYPE_CHECKING:
     from edgen.runtime.snapshot import Amount, Tokens
@@ -97,7 +97,7 @@ def _show_changes(changes: Iterable[StatusReport], *, json: bool) -> None:
             lines = [*render_status(status)]
             if rate := speed.describe(status):
                 lines.append(f"speed      {rate}")
-            live.update(Text(safe("\n".join(lines)), overflow="fold"), refresh=True)
+            live.update(Text(escape_hidden("\n".join(lines)), overflow="fold"), refresh=True)
 
 
 def render_status(status: StatusReport) -> Iterator[str]:
@@ -221,10 +221,10 @@ def _render_batches(runs: list[StatusReport]) -> Iterator[str]:
     if out:
         sent = min((batch.sent_at for batch in out if batch.sent_at is not None), default=None)
         requests = sum(batch.requests for batch in out)
-        yield f"batches    {len(out)} open: {requests:,} requests, {'not sent' if sent is None else _since(sent)}"
+        yield f"batches    {len(out)} open: {requests:,} requests, {'not sent' if sent is None else _format_sent_time(sent)}"
 
 
-def _since(moment: str) -> str:
+def _format_sent_time(moment: str) -> str:
     local = datetime.fromisoformat(moment).astimezone()
     today = local.date() == datetime.now().astimezone().date()
     return f"sent {local:%H:%M}" if today else f"sent {local:%Y-%m-%d %H:%M}"

@@ -11,7 +11,7 @@ import msgspec
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 from edgen.core.pair import Pair
-from edgen.core.text import safe, value_in_words
+from edgen.core.text import escape_hidden, value_in_words
 from edgen.evaluation.data_sets.one_conversation import ConversationDetails, StoredReply
 from edgen.preferences.pair_lines import Rollouts, pair_lines
 
@@ -80,24 +80,26 @@ def render_conversations(
 def _render_one(one: ConversationDetails, width: int, *, raw: bool, above: bool) -> Iterator[str]:
     """Yield one conversation. `above`: its scenario is already printed."""
     what = [one.id, one.status, *(["simulated"] if one.simulated else [])]
-    yield from wrap_text(safe(" · ".join(what)), width)
+    yield from wrap_text(escape_hidden(" · ".join(what)), width)
     if one.reason is not None:
         detail = f": {one.detail}" if one.detail else ""
-        yield from wrap_text(safe(f"{one.reason}{detail}"), width, first="  ", rest="  ")
+        yield from wrap_text(escape_hidden(f"{one.reason}{detail}"), width, first="  ", rest="  ")
     yield ""
     if not above:
         yield from _render_scenario(one, width)
         yield ""
     for place, turn in enumerate(one.turns):
         # what continues a turn stands in, so that no text passes for the next one
-        yield from wrap_text(safe(turn.text), width, first=f"{turn.role:<{_ROLE - 1}} ", rest=" " * _ROLE)
+        yield from wrap_text(
+            escape_hidden(turn.text), width, first=f"{turn.role:<{_ROLE - 1}} ", rest=" " * _ROLE
+        )
         for line in _describe_labels(one, place):
-            yield from wrap_text(safe(line), width, first=f"{' ' * _ROLE}[", rest=" " * (_ROLE + 1))
+            yield from wrap_text(escape_hidden(line), width, first=f"{' ' * _ROLE}[", rest=" " * (_ROLE + 1))
     if one.turns:
         yield ""
         for line in _describe_labels(one, None):
-            yield from wrap_text(safe(line), width, first="[", rest=" ")
-        yield from wrap_text(safe(" · ".join(_describe_facts(one))), width)
+            yield from wrap_text(escape_hidden(line), width, first="[", rest=" ")
+        yield from wrap_text(escape_hidden(" · ".join(_describe_facts(one))), width)
     shown = one.replies if raw else one.replies[-1:] if one.status in ("rejected", "failed") else ()
     for reply in shown:
         yield ""
@@ -113,7 +115,7 @@ def _render_scenario(one: ConversationDetails, width: int) -> Iterator[str]:
     for name in names:
         label = _LABELS.get(name, name.replace("_", " "))
         yield from wrap_text(
-            safe(value_in_words(row[name])), width, first=f"  {label + ' ':<17}", rest=" " * 19
+            escape_hidden(value_in_words(row[name])), width, first=f"  {label + ' ':<17}", rest=" " * 19
         )
 
 
@@ -146,10 +148,12 @@ def _describe_facts(one: ConversationDetails) -> Iterator[str]:
 def _render_reply(answer: StoredReply, width: int) -> Iterator[str]:
     reply = answer.reply
     made = f"{reply.model or 'unknown model'}, {reply.finish_reason}"
-    yield from wrap_text(safe(f"reply to step {answer.step}, attempt {answer.attempt} ({made})"), width)
+    yield from wrap_text(
+        escape_hidden(f"reply to step {answer.step}, attempt {answer.attempt} ({made})"), width
+    )
     for text in (reply.refusal, reply.text):
         if text:
-            yield from wrap_text(safe(text), width, first="  │ ", rest="  │ ")
+            yield from wrap_text(escape_hidden(text), width, first="  │ ", rest="  │ ")
 
 
 def _render_pairs(pairs: Sequence[Pair], rollouts: Rollouts, width: int) -> Iterator[str]:

@@ -10,7 +10,7 @@ from edgen.config.backends import BackendConfig
 from edgen.config.conversion import KEYS, check_values, find_list_price, list_known_keys
 from edgen.config.job import KNOBS, Job, find_protocol, resolve_values
 from edgen.core.errors import JobError, Problem
-from edgen.core.yaml_values import nearest
+from edgen.core.yaml_values import suggest_name
 
 # Keys that an arm cannot change: its scenarios or files would differ from the others'. Its own space may use
 # other weights for the same values; readers of the files check that the values are the same.
@@ -31,7 +31,7 @@ def arm_jobs(job: Job, source: str) -> dict[str, Job]:
     for name, changes in arms.items():
         where = f"{source}, arm {name}"
         if unknown := [
-            Problem(f"$.arms.{name}.{key}", _unknown(key))
+            Problem(f"$.arms.{name}.{key}", _describe_unknown_key(key))
             for key in changes
             if key not in KEYS and find_protocol(key) is None
         ]:
@@ -60,13 +60,11 @@ def _find_refused(job: Job, changes: dict[str, Any]) -> tuple[str, str] | None:
     return None
 
 
-def _unknown(key: str) -> str:
+def _describe_unknown_key(key: str) -> str:
     """Describe an unknown key of an arm."""
     if any(key in BackendConfig.variant(name).__struct_fields__ for name in BackendConfig.variants()):
         return f"unknown key; it is a backend's: `backends: {{default: {{{key}: …}}}}`"
-    return (
-        f"unknown key{nearest(str(key), [known for known in list_known_keys() if known not in NOT_IN_ARMS])}"
-    )
+    return f"unknown key{suggest_name(str(key), [known for known in list_known_keys() if known not in NOT_IN_ARMS])}"
 
 
 def _inherit(plain: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

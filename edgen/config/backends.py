@@ -64,7 +64,9 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
         dollars = self.prompt * share * plain + self.completion * share * usage.completion_tokens
         return (dollars + read * usage.cache_read_tokens + write * usage.cache_write_tokens) / 1e6
 
-    def most(self, prompt_tokens: float, completion_tokens: float, *, batch: bool = False) -> float:
+    def compute_highest_cost(
+        self, prompt_tokens: float, completion_tokens: float, *, batch: bool = False
+    ) -> float:
         """Return the maximum cost of these tokens in US dollars, for any use of the prompt cache."""
         each = (Usage(1_000_000, 0), Usage(1_000_000, 0, 1_000_000), Usage(1_000_000, 0, 0, 1_000_000))
         prompt = max(self.cost(one, batch=batch) for one in each)
@@ -251,7 +253,7 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
         known = self.known_as or self.base_url
         alone = msgspec.structs.replace(self, more_base_urls=(), known_as=known)
         if self.node_local:
-            return [msgspec.structs.replace(alone, base_url=_own_address(str(self.base_url)))]
+            return [msgspec.structs.replace(alone, base_url=_find_node_address(str(self.base_url)))]
         return [alone, *(msgspec.structs.replace(alone, base_url=url) for url in self.more_base_urls)]
 
     @property
@@ -268,7 +270,7 @@ def _is_node(url: str) -> bool:
     return urlsplit(url).hostname == _NODE
 
 
-def _own_address(url: str) -> str:
+def _find_node_address(url: str) -> str:
     """Return the address at which a process of this node finds the node's server."""
     asked = urlsplit(url)
     host, _, port = (os.environ.get(_NODE_VARIABLE) or "127.0.0.1").partition(":")

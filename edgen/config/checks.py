@@ -84,9 +84,9 @@ def role_problems(job: Job) -> list[Problem]:
     prompts = dict.fromkeys((*speakers, *templates, "closing", "oracle", ANNOTATOR))
     missing = [role for role in asked if backend_name(job, role) not in job.backends]
     found = [
-        *_unknown("backends", job.backends, "role", backends),
-        *_unknown("prompts", job.prompts, "prompt", prompts),
-        *_unknown("role_words", job.role_words, "role", job.speakers),
+        *_find_unknown_names("backends", job.backends, "role", backends),
+        *_find_unknown_names("prompts", job.prompts, "prompt", prompts),
+        *_find_unknown_names("role_words", job.role_words, "role", job.speakers),
     ]
     if missing:
         found.append(
@@ -124,7 +124,7 @@ def _label_problems(job: Job) -> Iterator[Problem]:
         yield Problem("$.labels", f"there are more than {MOST_LAYERS}")
 
 
-def _unknown(key: str, named: Iterable[str], what: str, known: Collection[str]) -> list[Problem]:
+def _find_unknown_names(key: str, named: Iterable[str], what: str, known: Collection[str]) -> list[Problem]:
     message = f"unknown {what} (known: {', '.join(known)})"
     return [Problem(f"$.{key}.{name}", message) for name in named if name not in known]
 
@@ -204,11 +204,11 @@ def budget_problems(backends: Mapping[str, BackendConfig], limits: Limits) -> li
     return [
         Problem(f"$.backends.{role}.{problem.path}", problem.message)
         for role, backend in backends.items()
-        for problem in _under_cap(backend, "limits.budget", money=money)
+        for problem in _list_missing_settings(backend, "limits.budget", money=money)
     ]
 
 
-def _under_cap(backend: BackendConfig, cap: str, *, money: bool) -> Iterator[Problem]:
+def _list_missing_settings(backend: BackendConfig, cap: str, *, money: bool) -> Iterator[Problem]:
     """Yield settings that a backend lacks for counting its calls in advance; `money`: in US dollars."""
     if backend.max_tokens is None:
         yield Problem("max_tokens", f"a run under {cap} needs it, as in `max_tokens: 4096`")
@@ -225,7 +225,7 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
     """Yield problems of a backend under these limits, with paths relative to the backend."""
     if limits.max_cost is not None or limits.max_tokens is not None:
         cap = "max_cost or max_tokens"
-        yield from _under_cap(backend, cap, money=False)
+        yield from _list_missing_settings(backend, cap, money=False)
     provider = find("provider", backend.provider)
     for name in OPTIONAL:
         if getattr(backend, name) is not None and name not in provider.sends:

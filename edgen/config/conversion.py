@@ -11,7 +11,7 @@ from edgen.config.checks import check
 from edgen.config.job import Job, conversation_protocols, find_protocol
 from edgen.core.errors import JobError, Problem
 from edgen.core.registry import PluginError, find, names
-from edgen.core.yaml_values import convert, nearest, shorten_word
+from edgen.core.yaml_values import convert, shorten_word, suggest_name
 
 KEYS = tuple(key for key in Job.__struct_fields__ if key not in ("protocol_settings", "speakers"))
 
@@ -31,7 +31,9 @@ def convert_values(value: dict[str, Any], source: str) -> Job:
         protocol = find_protocol(str(key))
         if protocol is None:
             found.append(
-                Problem(f"$.{shorten_word(str(key))}", f"unknown key{nearest(str(key), list_known_keys())}")
+                Problem(
+                    f"$.{shorten_word(str(key))}", f"unknown key{suggest_name(str(key), list_known_keys())}"
+                )
             )
         else:
             settings[key] = convert(value[key], protocol.Config, f"$.{key}", found)
@@ -60,7 +62,7 @@ def _unusable_protocol(name: str) -> str:
             find("protocol", name)
         except PluginError as error:
             return str(error)
-    return f"unknown protocol {shorten_word(repr(name))}{nearest(name, conversation_protocols())}"
+    return f"unknown protocol {shorten_word(repr(name))}{suggest_name(name, conversation_protocols())}"
 
 
 def _with_list_prices(job: Job) -> Job:

@@ -276,7 +276,7 @@ MAX_ARMS = 20
 ANNOTATOR = "annotator"  # the labelling role
 
 
-def own_words(job: Job) -> tuple[tuple[Role, tuple[str, ...]], ...]:
+def list_own_words(job: Job) -> tuple[tuple[Role, tuple[str, ...]], ...]:
     """Return the job's further names of each role in replies, in the order of the roles."""
     return tuple((role, tuple(job.role_words[role])) for role in job.speakers if job.role_words.get(role))
 

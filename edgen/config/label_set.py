@@ -25,7 +25,7 @@ from edgen.config.backends import Text
 from edgen.core import resources
 from edgen.core.errors import FileError, Problem
 from edgen.core.lazy_patterns import compile_later
-from edgen.core.yaml_values import build, nearest, read_text, read_yaml, shorten_word
+from edgen.core.yaml_values import build, read_text, read_yaml, shorten_word, suggest_name
 
 MOST_LABELS = 200
 _LONGEST = 60  # characters of a name
@@ -130,7 +130,7 @@ def find_label_set(reference: str) -> LabelSet:
     """Return the label set of that name, or in the file at that path. Raises LabelSetError."""
     path = resources.find("label_sets", reference)
     if not path.exists() and resources.is_shipped("label_sets", path):
-        known = nearest(reference, resources.list_shipped("label_sets"))
+        known = suggest_name(reference, resources.list_shipped("label_sets"))
         own = "a file of your own is named by its path, as in ./my_labels.yaml"
         raise LabelSetError(reference, f"there is no such label set{known}; {own}.")
     return load_label_set(path)

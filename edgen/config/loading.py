@@ -49,7 +49,7 @@ def _read_file(path: Path) -> Any:
     """Return the plain values of a job's file."""
     source = str(path)
     if not path.exists():
-        raise JobError(source, f"there is no such file.{_instead_of(path)}")
+        raise JobError(source, f"there is no such file.{_suggest_instead(path)}")
     if (inside := path / "job.yaml").is_file():
         raise JobError(source, f"this is a folder, not a file. Did you mean {inside}?")
     if path.is_file():
@@ -77,7 +77,7 @@ def _locate_files(job: Job, path: Path) -> Job:
     return msgspec.structs.replace(job, limits=msgspec.structs.replace(job.limits, budget=budget))
 
 
-def _instead_of(path: Path) -> str:
+def _suggest_instead(path: Path) -> str:
     """Suggest what to do about a missing job file."""
     if (shipped_job := path.name.removesuffix(".yaml")) in list_shipped("jobs"):
         return (

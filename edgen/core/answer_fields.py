@@ -160,7 +160,7 @@ def write_answer(fields: Sequence[Field], given: Mapping[str, Sequence[str]]) ->
         said = _read_visible_text(given, "")
         if not said:
             raise UsageError("Write an answer first.")
-        return _short_enough(said, _LONGEST)
+        return _check_length(said, _LONGEST)
     own = {field.own for field in fields if field.own and _read_visible_text(given, field.name)}
     answer: dict[str, Any] = {}
     for field in fields:
@@ -176,7 +176,7 @@ def _read_visible_text(given: Mapping[str, Sequence[str]], name: str) -> str:
     return said if any(unicodedata.category(char) not in _UNSEEN for char in said) else ""
 
 
-def _short_enough(text: str, most: int, label: str = "") -> str:
+def _check_length(text: str, most: int, label: str = "") -> str:
     """Return a text. Raises UsageError if it is longer than `most` characters."""
     if len(text) > most:
         begin = f"{label}: this" if label else "This"
@@ -190,7 +190,7 @@ def _read(field: Field, said: Sequence[str]) -> Any:
     if field.kind == "text":
         if len(text) < field.least:
             raise UsageError(f"{label}: write something first.")
-        return _short_enough(text, field.most, label)
+        return _check_length(text, field.most, label)
     if field.is_list:
         return _read_lines(field, text)
     if field.kind == "number":

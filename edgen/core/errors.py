@@ -237,7 +237,7 @@ FATAL = frozenset(
 # Other kinds concern only one request: its scenario fails and the run continues.
 
 
-def most_attempts(kind: FailureKind, attempts: int) -> int:
+def limit_attempts(kind: FailureKind, attempts: int) -> int:
     """Return how many of these attempts are worth making after such a failure."""
     return min(attempts, _FEW.get(kind, attempts)) if kind in RETRYABLE else 1
 

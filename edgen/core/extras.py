@@ -89,7 +89,7 @@ def _fold_name(distribution: str) -> str:
 def require_extra(extra: str, what: str, *modules: str) -> None:
     """Raise UsageError if a module of an extra is missing or of an unsupported version. `what`, in the
     plural, needs it. `modules` are those of an extra that the engine itself does not use."""
-    if missing := missing_modules(extra, *modules):
+    if missing := find_missing_modules(extra, *modules):
         raise UsageError(
             f"{what} need {', '.join(missing)}, of the extra '{extra}', which is not installed. Install it with: "
             f"{install_command(extra)}"
@@ -114,7 +114,7 @@ def require_versions(extra: str, installation: Installation | None = None) -> No
         )
 
 
-def missing_modules(extra: str, *modules: str) -> list[str]:
+def find_missing_modules(extra: str, *modules: str) -> list[str]:
     """Return the modules of an extra that are not installed."""
     return [name for name in modules or _MODULES[extra] if not _is_there(name)]
 

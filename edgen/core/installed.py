@@ -21,13 +21,17 @@ _HERE = Path(__file__).resolve().parents[2]
 def split_path(path: Sequence[str]) -> tuple[list[Path], list[Path]]:
     """Split the entries of `sys.path`: folders that hold installed packages, and the others, each once."""
     sites = [*site.getsitepackages(), site.getusersitepackages()]
-    known = {_HERE, *map(_real, sites)}
-    known |= {_real(one) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if _is_absolute(one)}
+    known = {_HERE, *map(_resolve_folder, sites)}
+    known |= {
+        _resolve_folder(one)
+        for one in os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        if _is_absolute(one)
+    }
     named: set[Path] | None = None  # read only if some folder is not known yet
     installed: dict[Path, None] = {}
     others: dict[Path, None] = {}
     for entry in path:
-        folder = _real(entry)
+        folder = _resolve_folder(entry)
         if not _is_absolute(entry) or not folder.is_dir():
             trusted = False
         elif not (trusted := folder in known):
@@ -41,7 +45,7 @@ def _is_absolute(entry: str) -> bool:
     return Path(entry).is_absolute()
 
 
-def _real(entry: str) -> Path:
+def _resolve_folder(entry: str) -> Path:
     return Path(entry or ".").resolve()
 
 

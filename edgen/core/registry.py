@@ -85,7 +85,7 @@ def plugins() -> list[Plugin]:
 
 def every_plugin() -> list[Plugin]:
     """Return every entry point of any kind, by kind and name, loadable or not."""
-    return [plugin for found in _by_name(tuple(sys.path)).values() for plugin in found]
+    return [plugin for found in _index_plugins(tuple(sys.path)).values() for plugin in found]
 
 
 def find_skipped_plugins() -> list[tuple[Plugin, Path]]:
@@ -132,7 +132,7 @@ def plugin_of(kind: Kind, name: str) -> Plugin | None:
     """Return the entry point of another package's object; None for edgen's own, and for added ones."""
     if (kind, name) in _added:
         return None
-    for plugin in _by_name(tuple(sys.path)).get((kind, name), ()):
+    for plugin in _index_plugins(tuple(sys.path)).get((kind, name), ()):
         if plugin.package != DISTRIBUTION:
             return plugin
     return None
@@ -168,17 +168,17 @@ def problem(plugin: Plugin) -> str | None:
 
 @functools.cache
 def _names(kind: Kind, path: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for there, name in _by_name(path) if there == kind)
+    return tuple(name for there, name in _index_plugins(path) if there == kind)
 
 
 @functools.cache
 def _find(kind: Kind, name: str, path: tuple[str, ...]) -> Any:
-    found = _by_name(path).get((kind, name), [])
+    found = _index_plugins(path).get((kind, name), [])
     if not found:
-        from edgen.core.yaml_values import nearest  # imports yaml, which shell completion does not need
+        from edgen.core.yaml_values import suggest_name  # imports yaml, which shell completion does not need
 
         own = "" if any(one.package == DISTRIBUTION for one in plugins()) else _NOT_INSTALLED
-        raise PluginError(f"There is no {kind} {name!r}{nearest(name, names(kind))}.{own}")
+        raise PluginError(f"There is no {kind} {name!r}{suggest_name(name, names(kind))}.{own}")
     if len(found) > 1:
         brought = " and ".join(one.origin for one in found)
         raise PluginError(f"The {kind} {name!r} is brought by {brought}; uninstall all but one of them.")
@@ -250,7 +250,7 @@ def _pad(release: tuple[int, ...], length: int) -> tuple[int, ...]:
 
 
 @functools.cache
-def _by_name(path: tuple[str, ...]) -> dict[tuple[Kind, str], list[Plugin]]:
+def _index_plugins(path: tuple[str, ...]) -> dict[tuple[Kind, str], list[Plugin]]:
     found: dict[tuple[Kind, str], list[Plugin]] = {}
     for plugin in sorted(
         _scan(split_path(path)[0]), key=lambda one: (_ORDER.index(one.kind), one.name, one.package)

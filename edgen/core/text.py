@@ -203,7 +203,7 @@ def replace_surrogates(value: Any) -> Any:
     return value
 
 
-def safe(text: str) -> str:
+def escape_hidden(text: str) -> str:
     """Return `text` with control and hidden characters written out: `\\x1b`, `\\u202e`.
 
     These are control characters (escape sequences, C1), marks and overrides of direction, zero-width
@@ -213,7 +213,7 @@ def safe(text: str) -> str:
     return _UNUSUAL.sub(lambda found: _escape_hidden(found.group(), escape_character), text)
 
 
-def safe_json(text: str) -> str:
+def escape_hidden_json(text: str) -> str:
     """Return JSON text of the same value that `safe` would not change: hidden characters become JSON
     escapes."""
     return _UNUSUAL.sub(lambda found: _escape_hidden(found.group(), _units), text)

@@ -145,7 +145,7 @@ class _Reader:
             if isinstance(key, dict | list):
                 _refuse(event, f"a key is a text{BRACES}")
             if key in own:
-                _refuse(event, f"the key '{_short(str(key))}' is given twice")
+                _refuse(event, f"the key '{_shorten_text(str(key))}' is given twice")
             own[key] = self._value(self._event(), depth + 1)
         return {**merged, **own} if merged else own
 
@@ -163,12 +163,14 @@ class _Reader:
 
     def _resolve_alias(self, event: Any) -> Any:
         if event.anchor not in self._anchors:
-            _refuse(event, f"there is nothing with the anchor '&{_short(event.anchor)}' above this alias")
+            _refuse(
+                event, f"there is nothing with the anchor '&{_shorten_text(event.anchor)}' above this alias"
+            )
         value = self._anchors[event.anchor]
         if value is _OPEN:
             _refuse(
                 event,
-                f"the alias '*{_short(event.anchor)}' is recursive: it is inside the value that it repeats",
+                f"the alias '*{_shorten_text(event.anchor)}' is recursive: it is inside the value that it repeats",
             )
         return value
 
@@ -224,7 +226,7 @@ def _scalar(event: Any) -> Any:
     try:
         return maker(_CONSTRUCTOR, yaml.ScalarNode("", text))
     except (ValueError, LookupError, ArithmeticError):
-        _refuse(event, f"'{_short(text)}' is no {_KINDS[kind]}; a text goes in quotes")
+        _refuse(event, f"'{_shorten_text(text)}' is no {_KINDS[kind]}; a text goes in quotes")
 
 
 def _implicit(text: str) -> str:
@@ -253,7 +255,7 @@ _KINDS = {"bool": "truth value", "int": "whole number", "float": "number", "null
 
 
 def _refuse_tag(event: Any) -> NoReturn:
-    _refuse(event, f"the tag '{_short(event.tag)}' is not read here; remove it")
+    _refuse(event, f"the tag '{_shorten_text(event.tag)}' is not read here; remove it")
 
 
 def _refuse(event: Any, what: str) -> NoReturn:
@@ -261,7 +263,7 @@ def _refuse(event: Any, what: str) -> NoReturn:
     raise YamlError(f"line {mark.line + 1}, column {mark.column + 1}: {what}")
 
 
-def _short(text: str | None) -> str:
+def _shorten_text(text: str | None) -> str:
     text = str(text)
     return text if len(text) <= 60 else text[:59] + "…"
 

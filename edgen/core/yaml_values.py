@@ -76,7 +76,7 @@ def read_yaml(text: str, source: str, error: type[FileError]) -> Any:
         raise error(source, f"it is not valid YAML: {problem}.") from None
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def suggest_name(name: str, known: Iterable[str]) -> str:
     """Return ` (did you mean 'x'?)` if a known name is close, else the list of known names. Very long names
     and lists are not compared, since that takes long and they are not typos."""
     known = list(known)
@@ -176,7 +176,7 @@ def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[P
         if key == tag:
             continue
         if key not in fields:
-            near = nearest(str(key), fields) if len(problems) < _MOST_SUGGESTIONS else ""
+            near = suggest_name(str(key), fields) if len(problems) < _MOST_SUGGESTIONS else ""
             problems.append(Problem(f"{path}.{shorten_word(str(key))}", f"unknown key{near}"))
             continue
         built[fields[key].name] = convert(child, fields[key].type, f"{path}.{key}", problems)
@@ -196,7 +196,7 @@ def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
         return None
     tag = value["type"]
     if not isinstance(tag, str) or tag not in known:
-        near = nearest(str(tag), known)
+        near = suggest_name(str(tag), known)
         problems.append(Problem(f"{path}.type", f"unknown type {shorten_word(repr(tag))}{near}"))
         return None
     try:
@@ -207,15 +207,15 @@ def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     return _struct(value, struct, path, problems)
 
 
-def _anything(value: Any, path: str, problems: list[Problem]) -> Any:
+def _check_anything(value: Any, path: str, problems: list[Problem]) -> Any:
     """Check a value that edgen passes on unchanged: anything that JSON can hold."""
     if isinstance(value, dict):
         for key, child in value.items():
             _key(key, path, problems)
-            _anything(child, f"{path}.{shorten_word(str(key))}", problems)
+            _check_anything(child, f"{path}.{shorten_word(str(key))}", problems)
     elif isinstance(value, list):
         for i, child in enumerate(value):
-            _anything(child, f"{path}[{i}]", problems)
+            _check_anything(child, f"{path}[{i}]", problems)
     elif isinstance(value, float) and not math.isfinite(value):
         problems.append(Problem(path, "expected a finite number"))
     elif type(value) is int and not -(2**63) <= value < 2**64:
@@ -225,7 +225,7 @@ def _anything(value: Any, path: str, problems: list[Problem]) -> Any:
 
 def _leaf(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     if type_ is Any:
-        return _anything(value, path, problems)
+        return _check_anything(value, path, problems)
     if isinstance(value, float) and not math.isfinite(value):
         problems.append(Problem(path, "expected a finite number"))
         return None
@@ -233,7 +233,7 @@ def _leaf(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
         choices = [str(choice) for choice in typing.get_args(type_)]
         if value not in choices:
             problems.append(
-                Problem(path, f"unknown value {shorten_word(repr(value))}{nearest(value, choices)}")
+                Problem(path, f"unknown value {shorten_word(repr(value))}{suggest_name(value, choices)}")
             )
             return None
     try:
@@ -293,7 +293,7 @@ def _reword(message: str, value: Any, path: str) -> str:
         message += BRACES
     if "matching regex" in message:
         message = _SHAPES.get(key, message)
-    if "number, got a text" in message and (plain := _plain_number(value)):
+    if "number, got a text" in message and (plain := _parse_number(value)):
         message += f"; write {plain}"
     if isinstance(value, bool) and "expected a text" in message:
         message += " (a text that YAML reads as a truth value goes in quotes)"
@@ -302,7 +302,7 @@ def _reword(message: str, value: Any, path: str) -> str:
     return message if hidden else f"{message} (it is {shown})"
 
 
-def _plain_number(text: str) -> str | None:
+def _parse_number(text: str) -> str | None:
     """Parse a number that YAML 1.1 reads as a text (1e3, or one in quotes); None for any other text."""
     if not re.fullmatch(r"[+-]?\d{1,20}(\.\d{1,20})?([eE][+-]?\d{1,2})?", text):
         return None

@@ -212,7 +212,7 @@ def _estimate_said_tokens(job: Job, level: int) -> float:
     return sum(answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS for call in spoken)
 
 
-def most_of_one(job: Job, prompts: Prompts, rates: RolePrices) -> CallUse | None:
+def compute_highest_use(job: Job, prompts: Prompts, rates: RolePrices) -> CallUse | None:
     """Return the maximum use of one conversation, except for calls without a counted answer: every ask used,
     every answer of maximum length, those of retries by their own maximum. None without max_tokens."""
     backends = backends_asked(job)
@@ -228,11 +228,11 @@ def most_of_one(job: Job, prompts: Prompts, rates: RolePrices) -> CallUse | None
         prompt = prompts.most[call.use] + (said if call.hears else 0.0)
         room, most = rooms[call.role]
         answers = room + most * (job.asks - 1)
-        parts.append(rates.most(call.role, job.asks, job.asks * prompt, answers))
+        parts.append(rates.price_calls_at_most(call.role, job.asks, job.asks * prompt, answers))
         if call.heard:
             said += _longest(job, rooms[call.role]) + _MARKERS_AT_MOST
     if job.labels:
-        parts.append(_most_of_labelling(job, prompts, rates, rooms))
+        parts.append(_compute_highest_labelling(job, prompts, rates, rooms))
     return add_up(parts)
 
 
@@ -241,7 +241,7 @@ def _longest(job: Job, room: tuple[int, int]) -> int:
     return max(room) if job.asks > 1 else room[0]
 
 
-def _most_of_labelling(
+def _compute_highest_labelling(
     job: Job, prompts: Prompts, rates: RolePrices, rooms: Mapping[str, tuple[int, int]]
 ) -> CallUse:
     """Return the maximum use of a job's layers for one conversation."""
@@ -253,4 +253,6 @@ def _most_of_labelling(
         for layer in layers_of(job)
     )
     prompt = prompts.most[ANNOTATOR] + sum(room) + turns * _MARKERS_AT_MOST
-    return rates.most(ANNOTATOR, calls, calls * prompt, calls * _longest(job, rooms[ANNOTATOR]))
+    return rates.price_calls_at_most(
+        ANNOTATOR, calls, calls * prompt, calls * _longest(job, rooms[ANNOTATOR])
+    )

@@ -22,13 +22,13 @@ from edgen.cost.assumptions import (
     Prompts,
     assume,
     assume_labelling,
+    compute_highest_use,
     count_prompts,
-    most_of_one,
     thinking_models,
 )
 from edgen.cost.duration import Duration, estimate_duration
 from edgen.cost.gating import pass_rate
-from edgen.cost.history import EarlierRun, find_earlier_runs, same_form
+from edgen.cost.history import EarlierRun, find_earlier_runs, has_same_form
 from edgen.cost.usage import CallUse, RolePrices, UsageRange, Way, add_up, backends_asked, predict
 from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
@@ -109,7 +109,7 @@ def estimate(
     uses = _uses(job, prompts, rates, runs, [amount / job.replicates for amount in to_make])
     if rate is not None:
         uses = rate.spread(uses)
-    most = most_of_one(job, prompts, rates)
+    most = compute_highest_use(job, prompts, rates)
     if most is not None:
         most = most.times(to_make[2])
         uses = UsageRange(*(CallUse(*map(min, level, most)) for level in uses))
@@ -266,7 +266,7 @@ def _already(plan: Plan, run: RunFolder, units: range, rates: RolePrices) -> Alr
     with LedgerReader(run.ledger) as view:
         counts = view.status.counts
         used = CallUse(counts.made, counts.prompt_tokens, counts.completion_tokens, counts.cost_usd or 0.0)
-        if not same_form(plan, theirs):
+        if not has_same_form(plan, theirs):
             return Already(used=used, cost_usd=counts.cost_usd, other_form=True)
         if plan.job.top_up:  # more were planned than the job requests
             units = range(max(units.stop, view.plan.scenarios))

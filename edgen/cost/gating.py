@@ -36,17 +36,18 @@ class PassRate(NamedTuple):
         """Return the use of conversations with retries, given the use of one try each."""
         # Unreadable answers were retried, too, and use up the same tries.
         return UsageRange(
-            *(level.times(one[0]) for level, one in zip(uses, self._each(), strict=True))
+            *(level.times(one[0]) for level, one in zip(uses, self._list_tries_and_shares(), strict=True))
         ).widen(_SHARED)
 
     def estimate_attempts(self, to_make: tuple[float, float, float]) -> tuple[float, float, float]:
         """Return how many are made until that many have passed."""
         low, expected, high = (
-            count / max(one[1], _LEAST) for count, one in zip(to_make, self._each(), strict=True)
+            count / max(one[1], _LEAST)
+            for count, one in zip(to_make, self._list_tries_and_shares(), strict=True)
         )
         return low, expected, high
 
-    def _each(self) -> Iterator[tuple[float, float]]:
+    def _list_tries_and_shares(self) -> Iterator[tuple[float, float]]:
         """Yield the number of tries of a conversation, and the final share that passes: between independent
         tries (`helps` 1), and scenarios that never pass if their first try does not (0)."""
         for share, helps in zip(self.shares, _HELPS, strict=True):

@@ -68,7 +68,7 @@ def find_earlier_runs(plan: Plan, folder: Path, rates: RolePrices) -> tuple[list
     if any, else the closest. Also return the runs skipped for damaged ledgers."""
     found: dict[tuple[bool, ...], list[EarlierRun]] = defaultdict(list)
     damaged = []
-    for path in itertools.islice(_latest(folder, plan.template_sha256), _LOOKED_AT):
+    for path in itertools.islice(_list_latest_runs(folder, plan.template_sha256), _LOOKED_AT):
         try:
             one = _read(plan, path, rates)
         except DamagedError:
@@ -83,7 +83,7 @@ def find_earlier_runs(plan: Plan, folder: Path, rates: RolePrices) -> tuple[list
     return [] if closest is None else found[closest][:_RUNS], damaged
 
 
-def _latest(folder: Path, template_sha256: str) -> Iterator[Path]:
+def _list_latest_runs(folder: Path, template_sha256: str) -> Iterator[Path]:
     """Yield the folders of runs with these templates, latest first."""
     mark = template_sha256.encode()
     jobs = []
@@ -242,7 +242,7 @@ def _price_calls(job: Job, calls: Sequence[CountedReply], rates: RolePrices) -> 
     return add_up(rates.price_usage(role, call.usage) for role, call in zip(roles, calls, strict=True))
 
 
-def same_form(plan: Plan, theirs: Job) -> bool:
+def has_same_form(plan: Plan, theirs: Job) -> bool:
     """Return whether a run's stored answers are valid for this plan, as far as known without its backends."""
     noted = theirs.resolved
     if noted is None or noted.edgen != __version__ or theirs.name != plan.job.name:

@@ -95,7 +95,7 @@ class RolePrices:
         self.priced = all(price is not None for price in prices.values())
         self._prices, self._batch = prices, via == "batch"
         # A cap in dollars does not bind.
-        self.free = self.priced and not any(self._most(role, 1e6, 1e6) for role in prices)
+        self.free = self.priced and not any(self._compute_highest_cost(role, 1e6, 1e6) for role in prices)
 
     def price_calls(self, role: str, calls: float, prompt: float, completion: float) -> CallUse:
         """Return the use of this many calls of a role, with their cost without a prompt cache and the
@@ -117,17 +117,17 @@ class RolePrices:
         usd = 0.0 if price is None else price.cost(usage, batch=self._batch)
         return CallUse(1.0, usage.prompt_tokens, usage.completion_tokens, usd)
 
-    def most(self, role: str, calls: float, prompt: float, completion: float) -> CallUse:
+    def price_calls_at_most(self, role: str, calls: float, prompt: float, completion: float) -> CallUse:
         """Return the use of this many calls of a role, with their maximum cost."""
-        return CallUse(calls, prompt, completion, self._most(role, prompt, completion))
+        return CallUse(calls, prompt, completion, self._compute_highest_cost(role, prompt, completion))
 
     def dearest(self, prompt: int, completion: int) -> float:
         """Return the highest possible cost of an answer of any role."""
-        return max(self._most(role, prompt, completion) for role in self._prices)
+        return max(self._compute_highest_cost(role, prompt, completion) for role in self._prices)
 
-    def _most(self, role: str, prompt: float, completion: float) -> float:
+    def _compute_highest_cost(self, role: str, prompt: float, completion: float) -> float:
         price = self._prices[role]
-        return 0.0 if price is None else price.most(prompt, completion, batch=self._batch)
+        return 0.0 if price is None else price.compute_highest_cost(prompt, completion, batch=self._batch)
 
 
 def backends_asked(job: Job) -> dict[str, BackendConfig]:

@@ -131,7 +131,7 @@ class TokenGuard:
                 return
             if not message.get("more_body"):
                 break
-        if body and (wrong := _wrong_json(bytes(body))) is not None:
+        if body and (wrong := _find_json_problem(bytes(body))) is not None:
             await _answer(send, 422, wrong)
             return
         whole: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
@@ -161,7 +161,7 @@ def _credentials(header: str) -> list[str]:
     return []
 
 
-def _wrong_json(data: bytes | str) -> str | None:
+def _find_json_problem(data: bytes | str) -> str | None:
     """Return why data are not JSON that can be encoded again; None if they are.
 
     NaN, lone surrogates and numbers of a thousand digits pass Python's parser, and break answers that contain
@@ -196,7 +196,7 @@ def _check_messages(receive: Receive, send: Send) -> tuple[Receive, Send]:
                 await send({"type": "websocket.close", "code": _TOO_BIG})
                 ended = True
                 return {"type": "websocket.disconnect", "code": _TOO_BIG}
-            if (wrong := _wrong_json(data)) is None:
+            if (wrong := _find_json_problem(data)) is None:
                 return message
             error = {"type": "error", "data": {"message": wrong, "code": "INVALID_JSON"}}
             await send({"type": "websocket.send", "text": json.dumps(error)})

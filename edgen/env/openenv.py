@@ -27,13 +27,13 @@ from edgen.env.conversation import Conversation, Step, heard
 from edgen.env.environment import EducationEnv
 from edgen.env.episode import Messages
 from edgen.env.guard import TokenGuard
-from edgen.env.libraries import not_installed
+from edgen.env.libraries import make_not_installed_error
 
 try:
     from openenv.core import Action, EnvClient, Environment, Observation, State, create_app
     from openenv.core.client_types import StepResult
 except ImportError as missing:
-    raise not_installed("openenv-core", missing) from missing
+    raise make_not_installed_error("openenv-core", missing) from missing
 
 
 MAX_TEXT = 100_000  # characters of a turn

@@ -44,7 +44,7 @@ class Partners:
             check_budget(settings.backends, settings.limits)
             book = BudgetBook(Path(settings.limits.budget))
             # It has no ledger: if it is killed, its whole lease stays spent.
-            self._budget = self._budget.beside(Purse(book, f"env {secrets.token_hex(8)}"), (0, 0.0))
+            self._budget = self._budget.make_concurrent(Purse(book, f"env {secrets.token_hex(8)}"), (0, 0.0))
         self._backends: dict[str, Backend] = {}
         self._clients: dict[str, ModelClient] = {}  # by role
         self._users = 0

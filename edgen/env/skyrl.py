@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 from edgen.env.conversation import Step, heard
 from edgen.env.environment import SyncEducationEnv
 from edgen.env.episode import Messages
-from edgen.env.libraries import not_installed
+from edgen.env.libraries import make_not_installed_error
 
 try:
     import skyrl_gym
     from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
 except ImportError as missing:
-    raise not_installed("skyrl-gym", missing) from missing
+    raise make_not_installed_error("skyrl-gym", missing) from missing
 
 
 class ConversationEnv(BaseTextEnv):

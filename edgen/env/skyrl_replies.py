@@ -15,13 +15,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from edgen.core.errors import UsageError
-from edgen.env.libraries import not_installed
+from edgen.env.libraries import make_not_installed_error
 from edgen.env.replies import judge_of
 
 try:
     from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
 except ImportError as missing:
-    raise not_installed("skyrl-gym", missing) from missing
+    raise make_not_installed_error("skyrl-gym", missing) from missing
 
 
 class ReplyEnv(BaseTextEnv):

@@ -21,7 +21,7 @@ from edgen.core.errors import UsageError
 from edgen.env.conversation import Conversation, Step, heard
 from edgen.env.environment import EducationEnv
 from edgen.env.episode import Messages
-from edgen.env.libraries import not_installed
+from edgen.env.libraries import make_not_installed_error
 from edgen.env.reward import Reward
 from edgen.planning.load import load_plan
 
@@ -29,7 +29,7 @@ try:
     import httpx
     import verifiers.v1 as vf
 except ImportError as missing:
-    raise not_installed("verifiers", missing) from missing
+    raise make_not_installed_error("verifiers", missing) from missing
 
 MOST_LISTED = 1_000_000  # scenarios; verifiers holds all that it lists in memory
 

@@ -104,7 +104,7 @@ class LayerCount:
             independent = self._independent(unit.annotators)
             self._agreement.add(independent, cluster)
             self._confusion.add(independent)
-            self._against_rest(cluster, independent)
+            self._add_against_rest(cluster, independent)
             place = (unit.role or "", None if unit.turn is None else min(2, 3 * unit.turn // max(turns, 1)))
             self._roles[place[0]] += 1
             self._sums.add(cluster, (place, "units" if unit.labels else "ties"))
@@ -121,7 +121,7 @@ class LayerCount:
         twins = {name for group in self._identical for name in [one for one in group if one in said][1:]}
         return {name: labels for name, labels in said.items() if name not in twins}
 
-    def _against_rest(self, cluster: int, said: dict[str, Labels]) -> None:
+    def _add_against_rest(self, cluster: int, said: dict[str, Labels]) -> None:
         for name, own in said.items():
             others = [labels for other, labels in said.items() if other != name]
             if others:
@@ -138,7 +138,7 @@ class LayerCount:
         identical = tuple(group for group in found if len(group) > 1)
         return LayerFigures(
             identical=identical or UNSET,
-            not_available=why_not_available(identical) if identical else UNSET,
+            not_available=explain_unavailable(identical) if identical else UNSET,
             units=overall.units + overall.ties,
             ties=overall.ties,
             several=self._several,
@@ -202,7 +202,7 @@ def scale_of(labels: Sequence[str]) -> dict[str, float] | None:
     return found if len(found) == len(labels) and all(map(math.isfinite, found.values())) else None
 
 
-def why_not_available(groups: Sequence[Sequence[str]]) -> str:
+def explain_unavailable(groups: Sequence[Sequence[str]]) -> str:
     """Return the sentence on figures of agreement that are not available."""
     said = "; ".join(" and ".join([", ".join(group[:-1]), group[-1]]) for group in groups)
     return (

@@ -44,8 +44,8 @@ def layer_blocks(name: str, layers: Layers) -> Iterator[Block]:
         for pair, one in enumerate(layer.confusion[:_PAIRS]):
             yield _confusion(f"labels-{name}-confusion-{place}-{pair}", label_with_arm(name, arm), one, layer)
     yield from _thirds(name, layers)
-    yield from _against_rest(name, layers)
-    yield from _two_by_two(name, layers)
+    yield from _list_rest_tables(name, layers)
+    yield from _list_two_by_two(name, layers)
 
 
 def _frequencies(name: str, layers: Layers) -> Iterator[Picture]:
@@ -228,7 +228,7 @@ def _mean(shares: Shares) -> str:
     return NONE if shares.mean is None else f"{shares.mean.value:.2f}"
 
 
-def _against_rest(name: str, layers: Layers) -> Iterator[Table]:
+def _list_rest_tables(name: str, layers: Layers) -> Iterator[Table]:
     rows = tuple(
         row
         for arm, layer in layers
@@ -257,7 +257,7 @@ def score_rows(who: str, figures: LabelFigures) -> Iterator[tuple[str, ...]]:
         yield (f"{who}: {label}", number(one.gold), *told)
 
 
-def _two_by_two(name: str, layers: Layers) -> Iterator[Table]:
+def _list_two_by_two(name: str, layers: Layers) -> Iterator[Table]:
     """Yield for units with several labels each label on its own, by every two annotators."""
     rows = tuple(
         (label_with_arm(f"{label}: {first}, {second}", arm), *map(number, (cell.both, cell.first, cell.second, cell.neither)))

@@ -22,7 +22,7 @@ from edgen.evaluation.aggregates import Aggregate, Columns, Examples, Histogram,
 from edgen.evaluation.figures import Block
 from edgen.evaluation.panels import ArmResult as ArmResult
 from edgen.evaluation.panels import Panel as Panel
-from edgen.evaluation.panels import draw_panels, usual_panels
+from edgen.evaluation.panels import draw_panels, list_usual_panels
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words, sample_of_facts
 from edgen.evaluation.terminal import render_lines
 from edgen.evaluation.texts.corpus import Corpus
@@ -165,7 +165,7 @@ class Measure(Generic[V]):
     def blocks(self, found: Sequence[ArmResult[V]]) -> Iterator[Block]:
         """Yield its part of the report: pictures, tables, paragraphs, every arm side by side."""
         if self.aggregates:
-            panels = [*usual_panels(self.name, self.aggregates)] if self.panels is None else self.panels
+            panels = [*list_usual_panels(self.name, self.aggregates)] if self.panels is None else self.panels
             told = [one._replace(value=self.shown(one.value)) for one in found]
             yield from draw_panels(panels, self.aggregates, told)
             return
@@ -189,7 +189,7 @@ class Measure(Generic[V]):
         """The comparisons of its columns: `compares`, or the usual ones."""
         if self.compares is not None:
             return self.compares
-        return tuple(_usual_comparisons(self)) if type(self).of_one is not Measure.of_one else ()
+        return tuple(_list_usual_comparisons(self)) if type(self).of_one is not Measure.of_one else ()
 
     def sums(self, sample: Sample, space: Space | None) -> Iterable[tuple[str, float]]:  # noqa: ARG002
         """Yield (sum, amount) for `compared`, where columns are not enough. Arms are compared in sums by
@@ -277,7 +277,7 @@ class ColumnCount:
         return self._measure.finish(figures, self._shared)
 
 
-def _usual_comparisons(measure: Measure[Any]) -> Iterator[Compared]:
+def _list_usual_comparisons(measure: Measure[Any]) -> Iterator[Compared]:
     """Yield every share, mean and distribution of a measure's columns, and every counted text."""
     definition = measure.definition.replace("{", "{{").replace("}", "}}")
     for one in measure.aggregates:

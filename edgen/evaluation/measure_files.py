@@ -23,7 +23,7 @@ from edgen.core.digest import sha256
 from edgen.core.errors import EdgenError, InputError, RunError, UsageError
 from edgen.core.files import write_whole
 from edgen.core.text import shorten
-from edgen.core.yaml_values import nearest, shorten_word
+from edgen.core.yaml_values import shorten_word, suggest_name
 from edgen.planning.allowed_files import Reach
 from edgen.providers.trust import consent_file
 from edgen.runtime.control import Control
@@ -220,7 +220,7 @@ def _load(path: Path, name: str) -> None:
     function = getattr(module, name, None)
     if function is None:
         own = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        raise UsageError(f"{path}: it has no function {name}{nearest(name, own)}.")
+        raise UsageError(f"{path}: it has no function {name}{suggest_name(name, own)}.")
     # A function that the file made a measure by itself is that measure.
     found = registry.find("measure", name) if registry.is_added("measure", name) else None
     if not (isinstance(found, OwnMeasure) and found.function is function):

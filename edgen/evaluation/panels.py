@@ -119,7 +119,7 @@ def _figure(value: Any, path: str) -> Any:
     return {f"{key}: {own}": one for key, part in parts.items() for own, one in part.items()}
 
 
-def usual_panels(measure: str, aggregates: Sequence[Aggregate]) -> Iterator[Panel]:
+def list_usual_panels(measure: str, aggregates: Sequence[Aggregate]) -> Iterator[Panel]:
     """Yield a picture of all shares, and one of each other figure, for a measure that declares none."""
     shares = tuple(one.name for one in aggregates if isinstance(one, Share))
     words, total = readable_name(measure).capitalize(), ""

@@ -154,7 +154,7 @@ class _Rows:
             elif isinstance(one, Histogram) and not one.shares:
                 yield from self._summaries(one, figure, key)
             else:
-                yield from self._rest()
+                yield from self._flush_bars()
                 self._headed = self._headed and bool(key)  # values by key share one head
                 yield from (
                     _spread(one, figure, key)
@@ -162,7 +162,7 @@ class _Rows:
                     else _rows(one, figure, value, key)
                 )
         if not key:
-            yield from self._rest()
+            yield from self._flush_bars()
 
     def _summaries(self, one: Histogram, figure: Any, outer: str) -> Iterator[str]:
         if not self._headed:
@@ -173,7 +173,7 @@ class _Rows:
             if one.line:
                 self._bars.append((one.line, each))
 
-    def _rest(self) -> Iterator[str]:
+    def _flush_bars(self) -> Iterator[str]:
         for label, each in self._bars:
             yield from histogram(label, each)
         self._bars = []

@@ -240,10 +240,11 @@ def is_finished(
     if rundir.is_locked() or not all(own.job.exists() and own.ledger.exists() for own in runs.values()):
         return False
     try:
-        if whole["arms"] and not _same_job(rundir, whole, {}):
+        if whole["arms"] and not _is_same_job(rundir, whole, {}):
             return False
         if not all(
-            _same_job(runs[arm], resolve_values(plan.job), plan.extra_prompts) for arm, plan in plans.items()
+            _is_same_job(runs[arm], resolve_values(plan.job), plan.extra_prompts)
+            for arm, plan in plans.items()
         ):
             return False
         if not all(_has_schemas(runs[arm], plan) for arm, plan in plans.items()):
@@ -257,7 +258,7 @@ def is_finished(
         return False
 
 
-def _same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Prompt]) -> bool:
+def _is_same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Prompt]) -> bool:
     """Return whether the run's own copy of the job is equal, except for paths of inputs, and these exist;
     templates in `extra`, which are in no fingerprint, must be equal byte for byte."""
     there = load_kept_job(run.job)

@@ -99,7 +99,7 @@ class OnlineScheduler:
         everybody = asyncio.create_task(self._run_all(units, count))
         listening = asyncio.create_task(self._listen())
         try:
-            await self._until_stopped(everybody)
+            await self._wait_until_stopped(everybody)
             await self._let_end(everybody)
         except asyncio.CancelledError:
             # As with any stop, calls in flight are paid for and kept; a second cancellation ends the wait.
@@ -116,7 +116,7 @@ class OnlineScheduler:
         if self.stopped is not None:
             raise self.stopped
 
-    async def _until_stopped(self, work: asyncio.Future[Any]) -> None:
+    async def _wait_until_stopped(self, work: asyncio.Future[Any]) -> None:
         """Wait until the work is done, or the run is stopped."""
         stopping = asyncio.create_task(self._stopping.wait())
         either: set[asyncio.Future[Any]] = {work, stopping}

@@ -269,7 +269,7 @@ class ActiveRun:
                     for scenario in range(start, stop)
                     for replicate in range(job.replicates)
                 )
-                await self.session.scheduler.run(self.session.pending(units, start, stop, counted=True))
+                await self.session.scheduler.run(self.session.list_pending(units, start, stop, counted=True))
             await self._decide_in_order(end)
             missing = self._wanted.asked - self.counts.accepted
             barren = 0 if self.counts.accepted > before else barren + end - first
@@ -314,7 +314,7 @@ class ActiveRun:
             more = f" {ADVICE[FailureKind.CONTEXT_OVERFLOW]}"
         elif "no_branch" in lost:
             more = " A lower `branch.at`, or `at: sampled`, leaves conversations before they end."
-        elif self._plan.job.top_up and any(_by_a_gate(reason) for reason in lost):
+        elif self._plan.job.top_up and any(_is_gate_rejection(reason) for reason in lost):
             more = (
                 f" Of the last {GATED} scenarios or more none passed, so no more are planned; rejected.jsonl has what "
                 "each of them was, and `gates` of the job what was asked."
@@ -326,6 +326,6 @@ class ActiveRun:
         return f"{counts.accepted:,} of {self._wanted.asked:,} conversations were accepted ({reasons}).{again}{more}"
 
 
-def _by_a_gate(reason: str) -> bool:
+def _is_gate_rejection(reason: str) -> bool:
     """Return whether conversations were rejected by a gate, or for missing labels that a gate needs."""
     return reason.startswith(f"{RejectionReason.GATE}:") or reason == RejectionReason.NO_LABELS

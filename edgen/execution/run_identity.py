@@ -36,7 +36,7 @@ def compare_runs(runs: Sequence[RunFolder]) -> tuple[Job, list[InputPart], list[
     parts = []
     for arm in _all_arms(runs) if first.arms else [""]:
         those = tuple(run.arm(arm) for run in runs if not arm or run.arm(arm).ledger.exists())
-        parts.append(InputPart(arm, those, _same_job(those)))
+        parts.append(InputPart(arm, those, _find_common_job(those)))
     notes = [
         f"{key} differs: that of {runs[0].path} is kept."
         for key in _OF_FIRST
@@ -71,7 +71,7 @@ def _all_arms(runs: Sequence[RunFolder]) -> list[str]:
     return [*(arm for arm in longest if arm in begun), *sorted(begun - {*longest})]
 
 
-def _same_job(runs: Sequence[RunFolder]) -> Job:
+def _find_common_job(runs: Sequence[RunFolder]) -> Job:
     """Return the common job of these runs, with the largest counts. Raises RunError if there is none."""
     jobs = [load_job(run.job) for run in runs]
     if protocol_of(jobs[0]).rounds(jobs[0]).total > 1:

@@ -131,7 +131,7 @@ class RunSession:
         held = [self.ledger.out.sums(batch.number)[1:] for batch in self.ledger.out.batches(*OPEN)]
         purse = Purse(BudgetBook(Path(self.limits.budget)), self._owner())
         purse.settle_before(BudgetUse(tokens, round(usd * PICO)))
-        return whole.beside(
+        return whole.make_concurrent(
             purse, (tokens - sum(tokens for tokens, _ in held), usd - sum(usd for _, usd in held))
         )
 
@@ -199,7 +199,7 @@ class RunSession:
             self.counts.settle(status, reason, count)
             self.counts.kept += count
 
-    def pending(
+    def list_pending(
         self, units: Iterable[tuple[int, TaskId]], first: int, end: int, *, counted: bool = False
     ) -> Iterator[tuple[int, TaskId]]:
         """Yield the units, of ascending (scenario, task) with first <= index < end, without an outcome that

@@ -44,15 +44,15 @@ class Watchdog:
         self._looked = now
         for role, heard in self._heard.items():
             # Rather a check too early than one too late.
-            silent, several = (seconds + 2 * self.every for seconds in heard.silent(passed))
+            silent, several = (seconds + 2 * self.every for seconds in heard.measure_silence(passed))
             admission = heard.client.admission
             if admission.away:
                 patience = self.patience(admission)
                 if admission.refused_for + 2 * self.every > patience:
-                    error = _silent_error if admission.answered else _unreachable_error
+                    error = _make_silence_error if admission.answered else _unreachable_error
                     return error(role, heard.client, patience)
             elif silent > self._give_up_after and several > self._attempt:
-                return _silent_error(role, heard.client, self._give_up_after)
+                return _make_silence_error(role, heard.client, self._give_up_after)
         return None
 
     def patience(self, admission: Admission) -> float:
@@ -64,7 +64,7 @@ class Watchdog:
         for role, heard in self._heard.items():
             away = heard.client.admission.away
             if away and not heard.told:
-                yield _away_note(role, heard.client, self.patience(heard.client.admission))
+                yield _write_away_note(role, heard.client, self.patience(heard.client.admission))
             heard.told = away
 
 
@@ -78,7 +78,7 @@ class _ClientSilence:
         self._signs = client.signs
         self._silent = self._several = 0.0
 
-    def silent(self, passed: float) -> tuple[float, float]:
+    def measure_silence(self, passed: float) -> tuple[float, float]:
         """Return the seconds of silence, and of several calls' silence, after another `passed` seconds."""
         client = self.client
         if (signs := client.signs) != self._signs:
@@ -90,29 +90,29 @@ class _ClientSilence:
         return self._silent, self._several
 
 
-def _silent_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
+def _make_silence_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
     waiting = client.out + client.admission.waiting if client.admission.away else client.out
     return FailuresError(
         f"{backend_prefix(role)}The service has answered nothing for {seconds:g} s, with "
         f"{waiting} {'call' if waiting == 1 else 'calls'} waiting for it."
-        f"{_last(client)} The run stopped rather than wait for ever. If the service is only slow, raise "
+        f"{_describe_last_failure(client)} The run stopped rather than wait for ever. If the service is only slow, raise "
         f"limits.give_up_after. {GO_ON}"
     )
 
 
 def _unreachable_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
     return FailuresError(
-        f"{backend_prefix(role)}The service could not be reached for {seconds:g} s, and has not answered once.{_last(client)} "
+        f"{backend_prefix(role)}The service could not be reached for {seconds:g} s, and has not answered once.{_describe_last_failure(client)} "
         f"Start the server, or correct the address in the job; `edgen doctor JOB` tries it. {GO_ON}"
     )
 
 
-def _last(client: ModelClient) -> str:
+def _describe_last_failure(client: ModelClient) -> str:
     failure = client.last_failure
     return "" if failure is None else f" What came last was {describe_failure(failure)}."
 
 
-def _away_note(role: str, client: ModelClient, seconds: float) -> str:
+def _write_away_note(role: str, client: ModelClient, seconds: float) -> str:
     """Return the note on a service that became unreachable."""
     said = describe_failure(client.last_failure) if client.last_failure is not None else "no connection"
     return (

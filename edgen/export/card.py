@@ -99,7 +99,7 @@ def write_card(
         "",
         *outcomes(facts),
         *("## Known limits", "", *(f"- {limit}" for limit in caveats(facts, run.job, run.space)), ""),
-        *("## How to make it again", "", *_again(format_, facts, options)),
+        *("## How to make it again", "", *_list_repeat_commands(format_, facts, options)),
     ]
     head = front_matter(run, format_, contents, bool(simulated), options)
     return head + "\n" + "\n".join(lines).rstrip() + "\n"
@@ -322,7 +322,7 @@ def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
         yield f"- rows with a preference by {_code(who)}: {count}"
 
 
-def _again(format_: Format, facts: Mapping[str, Any], options: ExportOptions) -> Iterator[str]:
+def _list_repeat_commands(format_: Format, facts: Mapping[str, Any], options: ExportOptions) -> Iterator[str]:
     """Yield the commands that make the export again, for a piece with its range, for a selection with its
     options."""
     part, selection = facts.get("range"), facts.get("selection")

@@ -260,9 +260,9 @@ class Chat:
             role = next(role for role in self.space.roles if role.name == self.assistant)
             return turn_variables(scenario, self.space.roles, role, labels_of(self.space))
         others = " and the ".join(self.users).lower()
-        return {"role": self.assistant.lower(), "others": others, "brief": self._brief(scenario)}
+        return {"role": self.assistant.lower(), "others": others, "brief": self._format_brief(scenario)}
 
-    def _brief(self, scenario: Scenario) -> str:
+    def _format_brief(self, scenario: Scenario) -> str:
         """Return the assistant's knowledge of the scenario, one line per dimension."""
         seen = next(role.sees for role in self.space.roles if role.name == self.assistant)
         labels = {one.name: one.label or one.name.replace("_", " ") for one in self.space.dimensions}

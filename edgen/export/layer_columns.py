@@ -19,12 +19,12 @@ from edgen.store.run_reader import RunReader
 def columns_of(layers: Sequence[LayerFacts]) -> Columns:
     """Return a column for each layer and each of its annotators, for rows of conversations."""
     found: dict[str, tuple[ColumnType, str]] = {}
-    for layer, annotator in _each(layers):
+    for layer, annotator in _list_layer_annotators(layers):
         type_: ColumnType = "labels" if layer.whole else "turn_labels"
         of = "the conversation" if layer.whole else "each turn, a list of labels a turn"
         found[name_column(layer.name, annotator)] = (
             type_,
-            f"{_who(layer, annotator)} of {of}{_EMPTY[layer.whole]}",
+            f"{_describe_annotators(layer, annotator)} of {of}{_EMPTY[layer.whole]}",
         )
     return found
 
@@ -34,7 +34,7 @@ def cells_of(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -
     turns = len(conversation.candidate.turns)
     return {
         name_column(layer.name, annotator): cell_of(conversation.labels.get(layer.name, ()), turns, annotator)
-        for layer, annotator in _each(layers)
+        for layer, annotator in _list_layer_annotators(layers)
     }
 
 
@@ -43,7 +43,10 @@ def texts_of(layers: Sequence[LayerFacts]) -> Columns:
     empty = "joined by commas; empty where nothing has most, and where it was not labelled"
     of = {True: "conversation", False: "turn"}
     return {
-        name_column(layer.name): ("string", f"{_who(layer, None)} of the {of[layer.whole]}, {empty}")
+        name_column(layer.name): (
+            "string",
+            f"{_describe_annotators(layer, None)} of the {of[layer.whole]}, {empty}",
+        )
         for layer in layers
     }
 
@@ -65,7 +68,9 @@ def layer_notes(run: RunReader) -> Iterator[str]:
     """Yield the card's notes on the layer that labels the turns, and on omissions from layers."""
     chosen = [layer for layer in run.layers if layer.name in run.labels_of] if run.labels_of else []
     if chosen:
-        told = "; ".join(f"of the layer `{layer.name}`: {_who(layer, None)}" for layer in chosen)
+        told = "; ".join(
+            f"of the layer `{layer.name}`: {_describe_annotators(layer, None)}" for layer in chosen
+        )
         yield (
             f"The labels are those {told}. They stand in place of the turns' own; turns that are in no such layer, or of which "
             "nothing has most, have none. Responses that did not go on are in no layer, and are left out."
@@ -74,14 +79,14 @@ def layer_notes(run: RunReader) -> Iterator[str]:
         yield f"{quantity(count, 'unit')} left out of the layer {escape_markdown(what)}."
 
 
-def _each(layers: Sequence[LayerFacts]) -> Iterator[tuple[LayerFacts, str | None]]:
+def _list_layer_annotators(layers: Sequence[LayerFacts]) -> Iterator[tuple[LayerFacts, str | None]]:
     for layer in layers:
         yield layer, None
         if len(layer.annotators) > 1:
             yield from ((layer, annotator) for annotator in layer.annotators)
 
 
-def _who(layer: LayerFacts, annotator: str | None) -> str:
+def _describe_annotators(layer: LayerFacts, annotator: str | None) -> str:
     if annotator is not None:
         return f"what the annotator {escape_markdown(annotator)} says"
     if len(layer.annotators) == 1:

@@ -221,7 +221,7 @@ class Flag(NamedTuple):
 def flags_of(options: type[FormatOptions]) -> Iterator[Flag]:
     """Yield the options that a struct declares, in order."""
     for field in inspect.type_info(options).fields:  # type: ignore[attr-defined]
-        kind, described = _plain(field.type)
+        kind, described = _unwrap_type(field.type)
         default = "" if field.default in (None, ()) else f"  [default: {_format_default(field.default)}]"
         several = isinstance(kind, inspect.VarTupleType)
         metavar = (
@@ -240,9 +240,9 @@ def read_options(
     types = {} if kind is None else {field.name: field.type for field in inspect.type_info(kind).fields}  # type: ignore[attr-defined]
     for flag in given:
         if flag not in types:
-            from edgen.core.yaml_values import nearest
+            from edgen.core.yaml_values import suggest_name
 
-            close = nearest(flag, types) if types else ""
+            close = suggest_name(flag, types) if types else ""
             raise UsageError(f"{name} has no option {flag_of(flag)}{close}; leave it out.")
     if kind is None:
         return None
@@ -272,13 +272,13 @@ def flag_of(field: str) -> str:
 
 
 def _value(name: str, given: Any, kind: Any, described: inspect.Type) -> Any:
-    several = isinstance(_plain(described)[0], inspect.VarTupleType)
+    several = isinstance(_unwrap_type(described)[0], inspect.VarTupleType)
     values = _texts([given] if several and isinstance(given, str | os.PathLike) else given)
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError:
         pass
-    raise UsageError(f"{flag_of(name)} {given}: expected {_describe_expected(_plain(described)[0])}.")
+    raise UsageError(f"{flag_of(name)} {given}: expected {_describe_expected(_unwrap_type(described)[0])}.")
 
 
 def _texts(given: Any) -> Any:
@@ -288,7 +288,7 @@ def _texts(given: Any) -> Any:
     return os.fspath(given) if isinstance(given, os.PathLike) else given
 
 
-def _plain(kind: inspect.Type) -> tuple[Any, str]:
+def _unwrap_type(kind: inspect.Type) -> tuple[Any, str]:
     """Return a field's type without annotations and None, and its description."""
     described = ""
     if isinstance(kind, inspect.Metadata):

@@ -92,11 +92,11 @@ def _read_range(path: Path, name: str, options: ExportOptions, part: RunRange) -
         use_pair_set(run.rundir, options.pairs)
         chat = chat_for(run, options)
         chat.own = format_.own(options)
-        plain = [_plain(item) for item in items_of(run, format_, chat)]
+        plain = [_flatten_item(item) for item in items_of(run, format_, chat)]
     return pickle.dumps(plain), run.stale_labels
 
 
-def _plain(item: Item) -> Any:
+def _flatten_item(item: Item) -> Any:
     if isinstance(item, LeftOut):
         return item.reason
     return (item.split, item.value, item.table, item.evidence, None, dict(item.beside))

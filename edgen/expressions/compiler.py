@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from edgen.core.yaml_values import nearest, shorten_word
+from edgen.core.yaml_values import shorten_word, suggest_name
 from edgen.expressions.terms import (
     CALLED,
     ExpressionError,
@@ -165,7 +165,7 @@ class Compiler:
         if found is None:
             known = [*self._vocabulary.list_names()]
             known = [one for one in known if one.startswith(f"{path[0]}.")] or known
-            raise self.refuse(node, f"there is no {name} here{nearest(name, known)}")
+            raise self.refuse(node, f"there is no {name} here{suggest_name(name, known)}")
         self.paths[path] = found
         return found.kind, found.get
 
@@ -181,7 +181,7 @@ class Compiler:
         if found is not None and found.texts and text.value not in found.texts:
             problem = self.refuse(
                 text,
-                f"no {'.'.join(self._path(named))} is {shorten_word(text.value)!r}{nearest(text.value, found.texts)}",
+                f"no {'.'.join(self._path(named))} is {shorten_word(text.value)!r}{suggest_name(text.value, found.texts)}",
             )
             self.notes.append(str(problem))
 
@@ -206,17 +206,17 @@ class Compiler:
         if kind == "truth":
             return run
         if kind != "any":
-            raise self._not_truth(node, kind)
+            raise self._refuse_as_truth(node, kind)
 
         def run_checked(about: Any) -> Value:
             value = run(about)
             if value is not None and not isinstance(value, bool):
-                raise self._not_truth(node, kind_of(value))
+                raise self._refuse_as_truth(node, kind_of(value))
             return value
 
         return run_checked
 
-    def _not_truth(self, node: ast.expr, kind: Kind) -> ExpressionError:
+    def _refuse_as_truth(self, node: ast.expr, kind: Kind) -> ExpressionError:
         return self.refuse(
             node, f"this is {CALLED[kind]}, where yes or no is wanted; compare it with something"
         )
@@ -262,7 +262,7 @@ class Compiler:
         function = FUNCTIONS.get(name)
         if function is None:
             raise self.refuse(
-                node, f"this calls something that is no function here{nearest(name, [*FUNCTIONS])}"
+                node, f"this calls something that is no function here{suggest_name(name, [*FUNCTIONS])}"
             )
         least, most = len(function.takes), function.most
         if node.keywords or not least <= len(node.args) <= max(least, most):

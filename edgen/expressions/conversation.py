@@ -130,7 +130,7 @@ class ConversationNames:
         """See Vocabulary."""
         first, *rest = path
         if first in _BY_ROLE:
-            return self._by_role(first, rest)
+            return self._find_by_role(first, rest)
         if first == PARTICIPANTS and not rest:
             return Named("number", lambda facts: len({turn.role for turn in facts.conversation.turns}))
         if first in _OWN and not rest:
@@ -174,7 +174,7 @@ class ConversationNames:
         """Return the role at the end of a name; None for any other end."""
         return self._roles.get(rest[0].lower()) if len(rest) == 1 else None
 
-    def _by_role(self, first: str, rest: list[str]) -> Named | None:
+    def _find_by_role(self, first: str, rest: list[str]) -> Named | None:
         role = self._role(rest)
         if rest and role is None:
             return None
@@ -225,7 +225,9 @@ class ConversationNames:
         if (
             rest[0] in self._own_measures
         ):  # looked up when it is needed: reading a job runs no code that it names
-            return Named("any", partial(_own_figure, rest[0], rest[1] if rest[1:] else "", self._space))
+            return Named(
+                "any", partial(_compute_own_figure, rest[0], rest[1] if rest[1:] else "", self._space)
+            )
         if rest[0] not in registry.names("measure"):
             return None
         measure, figure = registry.find("measure", rest[0]), rest[1] if rest[1:] else ""
@@ -234,7 +236,7 @@ class ConversationNames:
         return Named(kind, partial(_figure, measure, figure, self._space))
 
 
-def _own_figure(name: str, figure: str, space: Space, facts: Facts) -> Value:
+def _compute_own_figure(name: str, figure: str, space: Space, facts: Facts) -> Value:
     return _figure(registry.find("measure", name), figure, space, facts)
 
 

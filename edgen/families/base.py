@@ -245,14 +245,14 @@ def find_change(family: Family, recorded: Recorded, record: bytes) -> str | None
         return f"`read` returned a {type(again).__name__}, not a Recorded"
     # a tuple in `data` or `outcome` is a list in JSON
     before, after = msgspec.to_builtins(recorded), msgspec.to_builtins(again)
-    return None if _encode_sorted(before) == _encode_sorted(after) else _first_change(before, after, "")
+    return None if _encode_sorted(before) == _encode_sorted(after) else _find_first_change(before, after, "")
 
 
 def _encode_sorted(value: Any) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
-def _first_change(before: Any, after: Any, path: str) -> str:
+def _find_first_change(before: Any, after: Any, path: str) -> str:
     """Return the first place where two values differ, and the difference."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in (*before, *(key for key in after if key not in before)):
@@ -262,11 +262,11 @@ def _first_change(before: Any, after: Any, path: str) -> str:
             if key not in before:
                 return f"{place} is added"
             if _encode_sorted(before[key]) != _encode_sorted(after[key]):
-                return _first_change(before[key], after[key], place)
+                return _find_first_change(before[key], after[key], place)
     if isinstance(before, list | tuple) and isinstance(after, list | tuple):
         for number, (one, other) in enumerate(zip(before, after, strict=False)):
             if _encode_sorted(one) != _encode_sorted(other):
-                return _first_change(one, other, f"{path}[{number}]")
+                return _find_first_change(one, other, f"{path}[{number}]")
         return f"{path} has {len(after)} entries in place of {len(before)}"
     return f"{path} is {shorten_word(repr(after))} in place of {shorten_word(repr(before))}"
 
@@ -278,7 +278,7 @@ def family_of(space: Space, named: str | None = None) -> Family:
     Raises PluginError for an unknown name, JobError if it does not fit.
     """
     if named is None:
-        return next(family for family in _own_families() if family.fits(space))
+        return next(family for family in _list_own_families() if family.fits(space))
     family: Family = registry.find("family", named)
     if not (schema := resources.find("validators", family.schema)).is_file():
         refuse_value("family", named, f"has the schema {schema}, and there is no such file")
@@ -291,14 +291,14 @@ def family_of(space: Space, named: str | None = None) -> Family:
 def family_of_record(record: Any) -> Family:
     """Return the family whose layout a decoded record has; if none recognises it, the first of edgen's own.
     Plugins' families are loaded only if none of edgen's own recognises it."""
-    for families in (_own_families, _other_families):
+    for families in (_list_own_families, _list_other_families):
         if found := next((family for family in families() if family.recognizes(record)), None):
             return found
-    return _own_families()[0]
+    return _list_own_families()[0]
 
 
 @functools.cache
-def _own_families() -> list[Family]:
+def _list_own_families() -> list[Family]:
     own: list[Family] = [
         registry.find("family", plugin.name)
         for plugin in registry.plugins()
@@ -308,5 +308,5 @@ def _own_families() -> list[Family]:
 
 
 @functools.cache
-def _other_families() -> list[Family]:
-    return [family for family in registry.find_all("family") if family not in _own_families()]
+def _list_other_families() -> list[Family]:
+    return [family for family in registry.find_all("family") if family not in _list_own_families()]

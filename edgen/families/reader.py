@@ -132,7 +132,7 @@ class DataSetReader(LayoutChecks, FamilyWords, SplitGroups, TextLayout, ABC):
 
 
 @functools.cache
-def own_readers() -> tuple[DataSetReader, ...]:
+def list_own_readers() -> tuple[DataSetReader, ...]:
     """Return edgen's own families and readers, in the order in which they are asked."""
     own = [
         registry.find(plugin.kind, plugin.name)
@@ -143,15 +143,15 @@ def own_readers() -> tuple[DataSetReader, ...]:
 
 
 @functools.cache
-def other_readers() -> tuple[DataSetReader, ...]:
+def list_other_readers() -> tuple[DataSetReader, ...]:
     """Return the families and readers of other packages."""
     found = (*registry.find_all("family"), *registry.find_all("reader"))
-    return tuple(reader for reader in found if reader not in own_readers())
+    return tuple(reader for reader in found if reader not in list_own_readers())
 
 
 def reader_of_record(record: Any) -> DataSetReader | None:
     """Return the family or reader that recognises a decoded record, edgen's own first; None if none does."""
-    for readers in (own_readers, other_readers):
+    for readers in (list_own_readers, list_other_readers):
         if found := next((reader for reader in readers() if reader.recognizes(record)), None):
             return found
     return None
@@ -159,7 +159,7 @@ def reader_of_record(record: Any) -> DataSetReader | None:
 
 def reader_of_text(head: str) -> DataSetReader | None:
     """Return the family or reader that recognises the first lines of a file that is no JSON."""
-    for readers in (own_readers, other_readers):
+    for readers in (list_own_readers, list_other_readers):
         if found := next((reader for reader in readers() if reader.recognizes_text(head)), None):
             return found
     return None
@@ -167,4 +167,4 @@ def reader_of_text(head: str) -> DataSetReader | None:
 
 def list_known_titles() -> list[str]:
     """Return the titles of all layouts that can be read, each once, in alphabetical order."""
-    return sorted({reader.title for reader in (*own_readers(), *other_readers())}, key=str.casefold)
+    return sorted({reader.title for reader in (*list_own_readers(), *list_other_readers())}, key=str.casefold)

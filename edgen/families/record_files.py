@@ -93,7 +93,7 @@ def _recognize_file(file: RecordFile, records: Iterator[Piece]) -> RecordFile:
     return dataclasses.replace(file, is_empty=is_empty)
 
 
-def unknown_layout(path: Path) -> DataError:
+def make_unknown_layout_error(path: Path) -> DataError:
     """Return the error for a file or folder whose records no reader recognises."""
     titles = join_list(list_known_titles())
     return DataError(

@@ -25,7 +25,7 @@ from edgen.config.label_set import LabelSetError
 from edgen.core import resources
 from edgen.core.errors import FileError, MachineError, SpaceError, TemplateError
 from edgen.core.lazy_patterns import compile_later
-from edgen.core.yaml_values import nearest, suggest_file
+from edgen.core.yaml_values import suggest_file, suggest_name
 from edgen.prompting.prompt import SUFFIX, schema_file
 
 Shipped = Literal["prompts", "preference_space", "label_sets", "machines", "questionnaires"]
@@ -87,7 +87,7 @@ class Reach:
         path, error = self._find(kind, name), _KINDS[kind][1]
         try:
             real = Path(os.path.realpath(path))
-            if wrong := self._why_not(kind, name, key, path, real):
+            if wrong := self._explain_refusal(kind, name, key, path, real):
                 raise error(
                     name,
                     f"{wrong}; a job may name its project's own files alone. To have it read all the same, "
@@ -123,7 +123,7 @@ class Reach:
                 f"project and ends in {SUFFIX}.",
             )
 
-    def _why_not(self, kind: Kind, name: str, key: str, path: Path, real: Path) -> str:
+    def _explain_refusal(self, kind: Kind, name: str, key: str, path: Path, real: Path) -> str:
         """Explain why the job may not name this file, `real` after following links; empty if it may."""
         if self.root is None or name in self.typed or name in self._resolve_typed_paths():
             return ""
@@ -138,7 +138,7 @@ class Reach:
         if not real.is_relative_to(self.root):
             return f"this leads to {real}, outside of the job's project {self.root}"
         if kind == "machines":
-            return self._why_no_machine(real)
+            return self._explain_machine_refusal(real)
         suffixes = _KINDS[kind][0]
         ends = f"what `{key}` names has to end in {' or '.join(suffixes)}"
         if not path.name.endswith(suffixes):
@@ -153,7 +153,7 @@ class Reach:
         """Return what the user typed as paths from anywhere, as backends name their files."""
         return {str((self.base / one).absolute()) for one in self.typed if "\0" not in one}
 
-    def _why_no_machine(self, folder: Path) -> str:
+    def _explain_machine_refusal(self, folder: Path) -> str:
         """Explain why a folder may not be named: one of its files leads out of the project, or does not
         belong to a machine."""
         assert self.root is not None
@@ -178,7 +178,7 @@ class Reach:
                 raise error(name, f"no such {error.what}; did you mean the file ./{own.name}?")
             raise error(
                 name,
-                f"no such {error.what}{nearest(name, resources.list_shipped(kind))}; "
+                f"no such {error.what}{suggest_name(name, resources.list_shipped(kind))}; "
                 f"a file of your own is named by its path, as in ./my_{called}{suffixes[0]}.",
             )
         return path
@@ -205,10 +205,10 @@ def make_unlimited_reach() -> Reach:
 def find_project(folder: Path) -> Path:
     """Return the project of a job in `folder`: the nearest marked folder above it, else its own."""
     own = Path(os.path.realpath(folder))
-    return next((one for one in (own, *own.parents) if any(_there(one / mark) for mark in MARKERS)), own)
+    return next((one for one in (own, *own.parents) if any(_is_there(one / mark) for mark in MARKERS)), own)
 
 
-def _there(path: Path) -> bool:
+def _is_there(path: Path) -> bool:
     try:
         return path.exists()
     except OSError:  # an unreadable folder

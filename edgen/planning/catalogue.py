@@ -60,7 +60,7 @@ def list_templates(paths: Iterable[Path]) -> list[TemplateInfo]:
     shipped = [resources.find("prompts", name) for name in resources.list_shipped("prompts")]
     seen = {path.resolve() for path in shipped}
     entries = [describe_template(path, path.stem, shipped=True) for path in shipped]
-    for path in (*_in(Path()), *_in(Path("prompts")), *_list_named_files(paths)):
+    for path in (*_list_templates(Path()), *_list_templates(Path("prompts")), *_list_named_files(paths)):
         if path.resolve() not in seen:
             seen.add(path.resolve())
             # The path as a job has to write it: a relative one that could be a bare name needs the dot.
@@ -123,7 +123,7 @@ def _usable(expects: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for kind in chosen for name in kind.variables))
 
 
-def _in(folder: Path) -> Iterator[Path]:
+def _list_templates(folder: Path) -> Iterator[Path]:
     # Skip pipes, which would block.
     yield from sorted(path for path in folder.glob("*.j2") if path.is_file() or path.is_dir())
 
@@ -131,7 +131,7 @@ def _in(folder: Path) -> Iterator[Path]:
 def _list_named_files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            yield from _in(path)
+            yield from _list_templates(path)
         elif path.exists():
             yield path
         else:

@@ -17,7 +17,7 @@ Extras
 
 from __future__ import annotations
 
-from edgen.core.extras import missing_modules as missing_modules
+from edgen.core.extras import find_missing_modules as find_missing_modules
 from edgen.core.extras import require_extra as require_extra
 from edgen.core.extras import require_versions as require_versions
 from edgen.core.files import explain_write_errors as explain_write_errors
@@ -31,10 +31,10 @@ from edgen.core.yaml_text import as_number as as_number
 from edgen.core.yaml_text import as_text as as_text
 from edgen.core.yaml_text import flow as flow
 from edgen.core.yaml_values import convert as convert
-from edgen.core.yaml_values import nearest as nearest
 from edgen.core.yaml_values import read_text as read_text
 from edgen.core.yaml_values import read_yaml as read_yaml
 from edgen.core.yaml_values import shorten_word as shorten_word
+from edgen.core.yaml_values import suggest_name as suggest_name
 from edgen.validation.reading import cut as cut
 from edgen.validation.reading import lines_of as lines_of
 from edgen.validation.reading import read_data as read_data

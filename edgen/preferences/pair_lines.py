@@ -22,7 +22,7 @@ from edgen.core.pair import (
     Side,
     Verdict,
 )
-from edgen.core.text import safe
+from edgen.core.text import escape_hidden
 from edgen.preferences.rollout_evidence import RolloutOutcome
 
 _STAR = "* "
@@ -37,9 +37,9 @@ def pair_lines(pairs: Sequence[Pair], rollouts: Rollouts) -> Iterator[tuple[int,
         yield 0, "pairs"
     for pair in pairs:
         a, b = (_name(side) for side in (pair.a, pair.b))
-        yield 2, safe(f"{a} and {b}: {_describe_label(pair)}")
+        yield 2, escape_hidden(f"{a} and {b}: {_describe_label(pair)}")
         for line in _evidence(pair, rollouts.get(pair.id, ())):
-            yield 4, safe(line)
+            yield 4, escape_hidden(line)
 
 
 def _name(side: Side) -> str:

@@ -19,7 +19,7 @@ from jinja2 import TemplateSyntaxError, meta, nodes
 
 from edgen.core.errors import Problem, TemplateError
 from edgen.core.lazy_patterns import compile_later
-from edgen.core.yaml_values import nearest, shorten_word
+from edgen.core.yaml_values import shorten_word, suggest_name
 from edgen.prompting.sandbox import FILTERS, TESTS, TEXT_METHODS, Sandbox, count_work
 
 Block = Literal["system", "user"]
@@ -185,7 +185,7 @@ def _unknown_fields(
 
 def _near(name: str, known: Collection[str]) -> str:
     """Return the nearest known name, and all of them."""
-    near = nearest(name, known)
+    near = suggest_name(name, known)
     return near if "(known: " in near else f"{near}; known: {', '.join(known)}"
 
 

@@ -31,7 +31,7 @@ from edgen.core.digest import sha256
 from edgen.core.errors import Problem, TemplateError
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.registry import answer_kinds
-from edgen.core.yaml_values import convert, nearest, read_yaml, shorten_word
+from edgen.core.yaml_values import convert, read_yaml, shorten_word, suggest_name
 
 _MOST = 20_000  # characters of front matter: far more than needed, few enough for the YAML reader
 _FIRST_COMMENT = compile_later(r"\s*\{#(.*?)#\}", re.DOTALL)
@@ -71,7 +71,7 @@ def read_front(text: str, source: str, known: str | None = None) -> FrontMatter:
     """
     front = _parse_front(text, source)
     if front.expects not in (None, known) and front.expects not in (kinds := answer_kinds()):
-        found = f"unknown value {shorten_word(repr(front.expects))}{nearest(front.expects, kinds)}"
+        found = f"unknown value {shorten_word(repr(front.expects))}{suggest_name(front.expects, kinds)}"
         raise _one(source, _line_of("expects", text, 1), f"expects: {found}")
     return _honest(front, text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.yaml_values import nearest
+from edgen.core.yaml_values import suggest_name
 from edgen.expressions.conversation import NEAR_DUPLICATE, ConversationNames, is_ordered
 from edgen.expressions.language import Expression, ExpressionError, Kind, Named
 from edgen.selection.options import SelectOptions
@@ -83,5 +83,5 @@ def _find(option: str, name: str, names: ConversationNames, more: tuple[Kind, ..
     named = names.find(tuple(name.split(".")))
     if named is None or named.kind not in ("text", "truth", "number", "any", *more) or name == NEAR_DUPLICATE:
         message = f"{option} {name}: there is no such dimension, or it has no single values"
-        raise UsageError(f"{message}{nearest(name, [*names.list_names()])}.")
+        raise UsageError(f"{message}{suggest_name(name, [*names.list_names()])}.")
     return named

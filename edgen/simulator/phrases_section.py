@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgen.plugin import Problem
 from edgen.plugin.errors import SpaceError, UsageError
-from edgen.plugin.files import convert, nearest
+from edgen.plugin.files import convert, suggest_name
 from edgen.space.model import SpaceSection
 from edgen.space.phrases import (
     NAME,
@@ -48,7 +48,9 @@ class PhrasesSection(SpaceSection):
         }
         for key, names in named.items():
             problems += [
-                Problem(f"$.phrases.{key}", f"there is no dimension {name}{nearest(name, [*dimensions])}")
+                Problem(
+                    f"$.phrases.{key}", f"there is no dimension {name}{suggest_name(name, [*dimensions])}"
+                )
                 for name in names
                 if name not in dimensions
             ]

@@ -9,7 +9,7 @@ from itertools import islice
 import msgspec
 
 from edgen.core.errors import Problem
-from edgen.core.yaml_values import nearest, shorten_word
+from edgen.core.yaml_values import shorten_word, suggest_name
 from edgen.space.cells import AllowedCells
 from edgen.space.model import Combination, Dimension, Space
 
@@ -72,11 +72,11 @@ def _unknown_in(
         if name == own:
             yield Problem(where, "a condition is on other dimensions, not on its own")
         elif name not in values:
-            yield Problem(where, f"there is no dimension {shorten_word(name)}{nearest(name, values)}")
+            yield Problem(where, f"there is no dimension {shorten_word(name)}{suggest_name(name, values)}")
         else:
             for value in wanted:
                 if value not in values[name]:
-                    message = f"{name} has no value {shorten_word(repr(value))}{nearest(value, sorted(values[name]))}"
+                    message = f"{name} has no value {shorten_word(repr(value))}{suggest_name(value, sorted(values[name]))}"
                     yield Problem(where, message)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from edgen.core.errors import Problem
 from edgen.core.lazy_patterns import compile_later
-from edgen.core.yaml_values import convert, nearest, shorten_word
+from edgen.core.yaml_values import convert, shorten_word, suggest_name
 from edgen.space.model import Combination, Entry
 
 _BIDI_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -222,7 +222,9 @@ def _read_mapping(
         elif key in ("subject", "level"):
             problems.append(Problem(where, f"only topics have a {key}; remove it"))
         else:
-            problems.append(Problem(where, f"unknown key{nearest(str(key), ('value', 'weight', *allowed))}"))
+            problems.append(
+                Problem(where, f"unknown key{suggest_name(str(key), ('value', 'weight', *allowed))}")
+            )
     if "value" not in value:
         problems.append(Problem(f"{path}.value", "this key is missing"))
         return None

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from edgen.core.errors import Problem, SpaceError
-from edgen.core.yaml_values import convert, nearest, read_text, read_yaml, shorten_word
+from edgen.core.yaml_values import convert, read_text, read_yaml, shorten_word, suggest_name
 from edgen.space.conditions import condition_problems
 from edgen.space.entries import (
     dimension_problem,
@@ -222,7 +222,7 @@ def _read_dimension(name: Any, value: Any, problems: list[Problem], keep: bool) 
     known = ("values", "label")
     unknown = [str(key) for key in value if key not in known]
     problems += [
-        Problem(f"{path}.{shorten_word(key)}", f"unknown key{nearest(key, known)}") for key in unknown
+        Problem(f"{path}.{shorten_word(key)}", f"unknown key{suggest_name(key, known)}") for key in unknown
     ]
     label = value.get("label")
     if label is not None and (label := convert(label, str, f"{path}.label", problems)) is not None:
@@ -264,7 +264,7 @@ def _read_role(name: Any, value: Any, names: list[str], problems: list[Problem])
         return SpaceRole(str(name), ())
     for i, seen in enumerate(sees):
         if seen not in names:
-            message = f"there is no dimension {shorten_word(str(seen))}{nearest(str(seen), names)}"
+            message = f"there is no dimension {shorten_word(str(seen))}{suggest_name(str(seen), names)}"
             problems.append(Problem(f"{path}.sees[{i}]", message))
     return SpaceRole(str(name), tuple(dict.fromkeys(map(str, sees))))
 

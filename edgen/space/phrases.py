@@ -13,7 +13,7 @@ import msgspec
 
 from edgen.core.errors import Problem
 from edgen.core.lazy_patterns import compile_later
-from edgen.core.yaml_values import nearest
+from edgen.core.yaml_values import suggest_name
 
 if TYPE_CHECKING:
     from edgen.space.model import Space
@@ -130,7 +130,7 @@ def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
     for name, one in found.roles.items():
         path = f"$.phrases.roles.{name}"
         if name not in roles:
-            yield Problem(path, f"there is no role {name}{nearest(name, roles)}")
+            yield Problem(path, f"there is no role {name}{suggest_name(name, roles)}")
         steps = [one.opens, *one.says, one.closes]
         yield from _empty(f"{path}.says", one.says)
         for answer in one.answers:
@@ -155,7 +155,7 @@ def _unknown(path: str, named: Iterable[str], values: Iterable[str]) -> Iterator
     """Yield the values that a dimension lacks."""
     known = [*values]
     return (
-        Problem(path, f"there is no value {value!r}{nearest(value, known)}")
+        Problem(path, f"there is no value {value!r}{suggest_name(value, known)}")
         for value in named
         if value not in known
     )
@@ -166,7 +166,7 @@ def _impossible(path: str, when: Mapping[str, Ways], space: Space) -> Iterator[P
     for name, values in when.items():
         if name not in space.names:
             yield Problem(
-                path, f"`when` names {name}, and there is no such dimension{nearest(name, space.names)}"
+                path, f"`when` names {name}, and there is no such dimension{suggest_name(name, space.names)}"
             )
             continue
         yield from _unknown(f"{path}.when.{name}", values, space[name].values)

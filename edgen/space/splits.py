@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import msgspec
 
 from edgen.core.values import Scenario
-from edgen.core.yaml_values import nearest
+from edgen.core.yaml_values import suggest_name
 from edgen.space.model import DIMENSIONS, Space
 
 By = str | tuple[str, ...]  # `scenario`, `persona`, or names of dimensions
@@ -62,7 +62,7 @@ def by_problem(by: By, space: Space) -> str | None:
     unknown = next((name for name in names if name not in space.names), None)
     if unknown is not None:
         known = ["scenario", *space.names] if isinstance(by, str) else space.names
-        return f"the space has no dimension {unknown}{nearest(unknown, known)}"
+        return f"the space has no dimension {unknown}{suggest_name(unknown, known)}"
     if not names or len({*names}) < len(names):
         return "expected each dimension once, and at least one"
     return None

@@ -22,7 +22,7 @@ from edgen.core.errors import DataError, RunError, UsageError
 from edgen.core.files import open_regular
 from edgen.core.kept_files import require_kept
 from edgen.core.values import Role, Turn
-from edgen.core.yaml_values import nearest
+from edgen.core.yaml_values import suggest_name
 from edgen.families.base import read_record_id
 from edgen.protocols.base import transcript_of
 from edgen.reading.answers.unit_labels import Labels
@@ -124,7 +124,7 @@ def require_turns_labelled(run: RunFolder, name: str, layers: Sequence[LayerFact
     """Raise UsageError unless there is a layer of turns with that name."""
     found = {layer.name: layer for layer in layers}
     if name not in found:
-        there = nearest(name, found) if found else ": it has none yet, and `edgen annotate` makes one"
+        there = suggest_name(name, found) if found else ": it has none yet, and `edgen annotate` makes one"
         raise UsageError(f"--layer {name}: {run.path} has no layer of that name{there}.")
     if found[name].whole:
         raise UsageError(

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.text import safe
+from edgen.core.text import escape_hidden
 from edgen.store.shared_book import SharedBook, as_json
 
 _LONGEST_NAME = 60
@@ -88,7 +88,7 @@ class People(SharedBook):
         """
         if not _NAME.fullmatch(person):
             raise UsageError(
-                f"{safe(person[:_LONGEST_NAME])!r} cannot be a person's name: give 1 to {_LONGEST_NAME} letters, digits and "
+                f"{escape_hidden(person[:_LONGEST_NAME])!r} cannot be a person's name: give 1 to {_LONGEST_NAME} letters, digits and "
                 "signs of _ . -, with a letter or a digit first."
             )
         secret = secrets.token_urlsafe(24)

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import EdgenError
-from edgen.core.text import safe
+from edgen.core.text import escape_hidden
 from edgen.core.values import Scenario
 from edgen.evaluation.data_sets.files import files_at
 from edgen.evaluation.measure import Measure
@@ -250,7 +250,7 @@ def main(kind: str, path: str, index: str) -> None:
         part.replace(index)
     except (EdgenError, OSError) as problem:
         if not isinstance(problem, BrokenPipeError):
-            _tell(IndexingReport(problem=safe(str(problem))))
+            _tell(IndexingReport(problem=escape_hidden(str(problem))))
     finally:
         part.unlink(missing_ok=True)
 

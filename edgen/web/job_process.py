@@ -19,7 +19,7 @@ import msgspec
 from edgen.api.generation import GenerateOptions, generate
 from edgen.core.errors import EdgenError
 from edgen.core.system import handling
-from edgen.core.text import safe
+from edgen.core.text import escape_hidden
 from edgen.planning.load import JobSource
 from edgen.runtime.control import Control
 from edgen.runtime.key_consent import Trust
@@ -43,7 +43,7 @@ def main(job: str, folder: str, overrides: Sequence[str]) -> None:
         ended: BaseException | None = made.ended
     except (EdgenError, OSError) as problem:
         ended = problem
-    _tell(ProcessLine(ended="" if ended is None else safe(str(ended)), ok=ended is None))
+    _tell(ProcessLine(ended="" if ended is None else escape_hidden(str(ended)), ok=ended is None))
 
 
 @contextlib.contextmanager
@@ -54,7 +54,7 @@ def _signals(on_signal: Callable[[int], None]) -> Iterator[None]:
 
 def _ask(question: str) -> bool:
     """Return a person's yes or no."""
-    _tell(ProcessLine(question=safe(question)))
+    _tell(ProcessLine(question=escape_hidden(question)))
     return sys.stdin.readline().strip() == "yes"
 
 

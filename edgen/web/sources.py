@@ -17,9 +17,9 @@ import msgspec
 
 from edgen.api.runs import RunFacts, list_runs
 from edgen.core.errors import DataError, UsageError
-from edgen.core.text import safe
+from edgen.core.text import escape_hidden
 from edgen.core.user_cache import cache_file
-from edgen.families.record_files import open_records, unknown_layout
+from edgen.families.record_files import make_unknown_layout_error, open_records
 from edgen.store.conversation_index import ConversationIndex
 from edgen.store.mailbox import Mailbox, has_mailbox, is_desk
 from edgen.store.people import People, has_people
@@ -42,7 +42,7 @@ class IndexedRun:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.name = safe(path.name)
+        self.name = escape_hidden(path.name)
         self.slug = _slug(path)
         self.done, self.planned = 0, 0
         self.problem: str | None = None
@@ -284,5 +284,5 @@ def _data_at(path: Path) -> IndexedFiles | AskedFile | None:
         return None  # a folder that may get runs
     readers = [open_records(file).reader for file in files[:1]]
     if not readers or readers[0] is None:
-        raise unknown_layout(path)
+        raise make_unknown_layout_error(path)
     return IndexedFiles(path, readers[0].title)

@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from edgen.cli import old_names
 from edgen.cli.app import app, sections
-from edgen.cli.options import first_sentence
+from edgen.cli.options import read_first_sentence
 from tests.cli.command import Command
 from tests.cli.test_generate import job
 
@@ -43,7 +43,7 @@ def test_the_commands_are_in_sections_a_line_each(command: Command) -> None:
 @pytest.mark.parametrize("words", COMMANDS)
 def test_help_begins_with_one_sentence_and_ends_with_an_example(words: str) -> None:
     help_ = COMMANDS[words].help
-    sentence = first_sentence(COMMANDS[words])
+    sentence = read_first_sentence(COMMANDS[words])
     assert re.fullmatch(r"[A-Z][a-z]+,? [^.]*\.", sentence), sentence
     assert len(sentence) <= WIDTH - 13
     examples = re.findall(r"Example: (edgen [^\n]*(?:\n +[^\n]+)*)", help_)

@@ -11,8 +11,8 @@ import yaml
 from edgen.config import (
     KNOBS,
     Job,
+    list_own_words,
     load_job,
-    own_words,
     parse_job,
     resolve_values,
     shaping_values,
@@ -20,7 +20,7 @@ from edgen.config import (
 )
 from edgen.core.errors import EdgenError, FileError, JobError
 from edgen.core.values import ROLES
-from edgen.core.yaml_values import _plain_number
+from edgen.core.yaml_values import _parse_number
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.simulator.config import SimulatorConfig
 from tests import ROOT
@@ -293,11 +293,11 @@ def test_an_unquoted_brace_is_told_to_go_in_quotes(tmp_path: Path) -> None:
 def test_a_number_that_yaml_reads_as_a_text_can_be_written_as_told(tmp_path: Path) -> None:
     """What the message says to write is read, and is the number that was meant."""
     for text in ("1e3", "2.5e-2", "1e30", "-0", "12345678901234567890"):
-        told = _plain_number(text)
+        told = _parse_number(text)
         assert told is not None
         assert float(yaml.safe_load(told)) == float(text)
     for text in ("", "1e999", "e3", "0x10", "1_000", "١٢", "9" * 5000):
-        told = _plain_number(text)
+        told = _parse_number(text)
         assert told is None or float(yaml.safe_load(told)) == float(text)
 
 
@@ -310,7 +310,7 @@ class TestRoleWords:
         job = load_job(
             job_file(tmp_path, GOOD + "role_words: {Student: [Kim], Teacher: [Tutor, Ms. Rivera]}\n")
         )
-        assert own_words(job) == (("Teacher", ("Tutor", "Ms. Rivera")), ("Student", ("Kim",)))
+        assert list_own_words(job) == (("Teacher", ("Tutor", "Ms. Rivera")), ("Student", ("Kim",)))
         assert shaping_values(job)["role_words"] == {"Teacher": ["Tutor", "Ms. Rivera"], "Student": ["Kim"]}
 
     @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from edgen.api.validating import validate
 from edgen.core.errors import DataError
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.families.parquet import rows_of
-from edgen.families.reader import own_readers
+from edgen.families.reader import list_own_readers
 
 Record = dict[str, Any]
 
@@ -125,7 +125,7 @@ LAYOUTS = [
         Layout("dstc7", _dstc7),
         Layout("cima", _cima, by_id=True, within="prepDataset", has_ids=False),
     )
-    if layout.reader in {reader.name for reader in own_readers()}
+    if layout.reader in {reader.name for reader in list_own_readers()}
 ]
 COUNT = 60
 each_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.reader)

@@ -16,7 +16,7 @@ from edgen.core.values import Scenario, Turn
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.families import reader
 from edgen.families.parts import FiledRecord, make_verbatim_record
-from edgen.families.reader import DataSetReader, list_known_titles, own_readers, reader_of_record
+from edgen.families.reader import DataSetReader, list_known_titles, list_own_readers, reader_of_record
 from edgen.families.record_files import open_records
 
 
@@ -42,9 +42,9 @@ class Letters(DataSetReader):
 @pytest.fixture
 def _letters() -> Iterator[None]:
     with registry.lent("reader", "letters", Letters()):
-        reader.other_readers.cache_clear()
+        reader.list_other_readers.cache_clear()
         yield
-    reader.other_readers.cache_clear()
+    reader.list_other_readers.cache_clear()
 
 
 @pytest.mark.usefixtures("_letters")
@@ -70,7 +70,7 @@ def test_without_its_entry_point_it_is_unknown(tmp_path: Path) -> None:
 
 
 def test_each_layout_has_a_title_and_none_recognises_what_is_nothing() -> None:
-    for one in own_readers():
+    for one in list_own_readers():
         assert one.title.strip()
         assert one.unit.strip()
         for nothing in (None, 3, "x", [], {}, {"a": 1}, [{}], {"utterances": 3}, {"messages-so-far": None}):

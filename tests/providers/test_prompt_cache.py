@@ -155,7 +155,7 @@ def test_no_usage_costs_more_than_the_most(price: Price, prompt: int, completion
     read = data.draw(st.integers(0, prompt))
     usage = Usage(prompt, completion, read, data.draw(st.integers(0, prompt - read)))
     for batch in (False, True):
-        most = price.most(prompt, completion, batch=batch)
+        most = price.compute_highest_cost(prompt, completion, batch=batch)
         assert price.cost(usage, batch=batch) <= most * (1 + 1e-9) + 1e-12
 
 

@@ -149,7 +149,7 @@ class Clocked:
         total = BudgetUse(0, sum(cost for _, cost in self.spent))
         purse = Purse(BudgetBook(self.path), self.name, self.clock)
         purse.settle_before(total)
-        self.budget = Budget(None, None).beside(purse, (0, total.pico / PICO))
+        self.budget = Budget(None, None).make_concurrent(purse, (0, total.pico / PICO))
 
     def begin(self, most: float) -> None:
         """Reserve for a call, if the budget allows it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from edgen.api.objects.html import escape
 from edgen.core.events import Event, Listener
-from edgen.core.text import safe
+from edgen.core.text import escape_hidden
 from edgen.runtime.snapshot import Snapshot, StatusEvent, describe_progress
 
 _NOTES = 5  # of the last remarks that a notebook shows
@@ -67,7 +67,7 @@ class TerminalProgress:
             now, end = event.snapshot, "\n" if event.name == "finish" else ""
             text = f"{now.title.name}: {now.counts.ended:,}/{now.counts.planned:,} · {describe_progress(now)}{end}"
         elif event.name == "note":
-            text = f"{safe(event.text)}\n"
+            text = f"{escape_hidden(event.text)}\n"
         else:
             return
         with contextlib.suppress(OSError, ValueError):

@@ -14,7 +14,7 @@ from edgen.asking.space_growth import GrowthAsker, build_grown_space, load_growt
 from edgen.asking.start import ask_for_file
 from edgen.core.errors import ShortError, SpaceError, UsageError
 from edgen.core.files import remove_leftovers, write_new
-from edgen.core.yaml_values import nearest
+from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import adapt_template
 from edgen.protocols.space_growth import BARREN, BATCH
@@ -144,7 +144,7 @@ def _plan(
     # Also what ED's files call the list.
     named = {**{LISTS.get(name, name): name for name in known.names}, **{name: name for name in known.names}}
     if dimension not in named:
-        raise UsageError(f"--dimension {dimension}: no such dimension{nearest(dimension, known.names)}")
+        raise UsageError(f"--dimension {dimension}: no such dimension{suggest_name(dimension, known.names)}")
     grown = known[named[dimension]]
     if len(grown.entries) + count > MAX_ENTRIES:
         raise UsageError(f"--count {count}: a list holds at most {MAX_ENTRIES:,} values.")

@@ -10,7 +10,7 @@ from typing import Any
 from edgen.cli.output import note
 from edgen.core.durations import span
 from edgen.core.events import Event
-from edgen.core.text import safe
+from edgen.core.text import escape_hidden
 from edgen.runtime.snapshot import Snapshot, StatusEvent, describe_progress
 
 _UNREADABLE = (OSError, ValueError)  # stderr is closed, full or gone
@@ -118,7 +118,7 @@ class _Bar(Display):
     def begin(self, snapshot: Snapshot) -> None:
         if self._unfinished == 1:
             self._open()
-        name = safe(snapshot.title.name)
+        name = escape_hidden(snapshot.title.name)
         self._tasks[snapshot.title.arm] = self._progress.add_task(name, total=None, left="")
         self.show()
 
@@ -157,10 +157,10 @@ class _Bar(Display):
 
     def print(self, text: str) -> None:
         if self._parts:
-            self._live.console.print(safe(text), markup=False, highlight=False)
+            self._live.console.print(escape_hidden(text), markup=False, highlight=False)
         else:
             note(text)
 
     def show_stage(self, text: str) -> None:
-        sys.stderr.write(f"\r\x1b[K{safe(text)}")
+        sys.stderr.write(f"\r\x1b[K{escape_hidden(text)}")
         sys.stderr.flush()

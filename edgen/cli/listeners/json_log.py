@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from edgen.core.events import Event
-from edgen.core.text import safe_json
+from edgen.core.text import escape_hidden_json
 from edgen.runtime.snapshot import Snapshot, StatusEvent
 
 _PROGRESS_EVERY = 10.0  # seconds
@@ -76,5 +76,5 @@ class JsonLog(logging.Handler):
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = {"time": now, "run": self._run, "event": event, **({"text": text} if text else {}), **facts}
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(safe_json(json.dumps(line)) + "\n")
+            sys.stderr.write(escape_hidden_json(json.dumps(line)) + "\n")
             sys.stderr.flush()

@@ -36,11 +36,11 @@ def count_sheets(
             candidate = reader.candidate(index, name)
             status, _, data = view.outcomes(index).get(name, ("pending", None, None))
             said = _decode(data) if status == "accepted" and data is not None else None
-            counts[candidate.arm].add(_by_keywords(reader, candidate), status, said)
+            counts[candidate.arm].add(_judge_by_keywords(reader, candidate), status, said)
     return {arm: count.result(model) for arm, count in counts.items()}
 
 
-def _by_keywords(reader: RunReader, candidate: Candidate) -> tuple[int, Verdicts]:
+def _judge_by_keywords(reader: RunReader, candidate: Candidate) -> tuple[int, Verdicts]:
     scenario = reader.scenario(candidate.scenario)
     return scenario.index, verdicts(scenario, candidate.turns, cut(candidate.turns).spoken)
 

@@ -107,11 +107,11 @@ def read_post(
         return turn
     if titled and not turn.text:
         return Rejection(RejectionReason.EMPTY, "the question has no text")
-    title = _one_line(title) if titled and isinstance(title, str) else ""
+    title = _shorten_title(title) if titled and isinstance(title, str) else ""
     if titled and not title:
         repairs.append(TITLE_FROM_TEXT)
         found = _SENTENCE.search(turn.text)
-        title = _one_line(found[0] if found else turn.text)
+        title = _shorten_title(found[0] if found else turn.text)
     return Post(
         turn.text,
         title,
@@ -153,5 +153,5 @@ def _numbers(value: Any, known: Collection[int], repairs: list[str]) -> tuple[in
     return tuple(dict.fromkeys(found))
 
 
-def _one_line(text: str) -> str:
+def _shorten_title(text: str) -> str:
     return shorten(" ".join(replace_surrogates(text, []).split()), MAX_TITLE)

@@ -27,7 +27,7 @@ from edgen.plugin import (
 )
 from edgen.plugin.errors import JobError
 from edgen.plugin.families import family_of
-from edgen.plugin.files import nearest
+from edgen.plugin.files import suggest_name
 from edgen.plugin.protocols import Starter
 
 # Tokens of an answer: low, expected, high.
@@ -89,7 +89,7 @@ class ForumProtocol(PlayedProtocol):
         named += [(f"forum.members.{name}", name) for name in settings.members]
         unknown = [(key, name) for key, name in named if name.lower() not in known]
         for key, name in unknown:
-            hint = nearest(name, [*known.values()])
+            hint = suggest_name(name, [*known.values()])
             yield Problem(f"$.{key}", f"the space has no role {name!r}{hint}")
         if MODERATOR in known:
             yield Problem(

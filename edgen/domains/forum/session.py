@@ -91,11 +91,11 @@ class Thread(ThreadViews, Session):
             if (ended := self._end(seat, post, quiet)) is not None:
                 reason = ended
                 break
-            following = yield from self._next(seat)
+            following = yield from self._choose_next_seat(seat)
             if isinstance(following, Rejection):
                 return following
             seat = following
-        return self._too_little() or self._conversation(reason)
+        return self._check_two_members() or self._conversation(reason)
 
     def _end(self, seat: ForumSeat, post: Post, quiet: int) -> str | None:
         """Return the reason why the thread is over; None where it continues."""
@@ -110,7 +110,7 @@ class Thread(ThreadViews, Session):
 
     # ---- who speaks next
 
-    def _next(self, last: ForumSeat) -> Generator[Request, Reply, ForumSeat | Rejection | None]:
+    def _choose_next_seat(self, last: ForumSeat) -> Generator[Request, Reply, ForumSeat | Rejection | None]:
         """Return the seat that posts after `last`, which is another one; None if nobody does. Return a
         rejection if the moderator's choice is rejected."""
         seats = [seat for seat in self.seats if seat is not last and seat.weight > 0]
@@ -251,7 +251,7 @@ class Thread(ThreadViews, Session):
         found[MODERATOR] = choice_form(len(others) + 1)
         return found | {asker.use: post_form((), titled=True)}
 
-    def _too_little(self) -> Rejection | None:
+    def _check_two_members(self) -> Rejection | None:
         """Return a rejection if fewer than two members posted, else None."""
         if len({post.seat.user_id for post in self.posts}) < 2:
             return Rejection(RejectionReason.ONE_SPEAKER, "nobody answers")

@@ -133,7 +133,7 @@ def _follow_up(
     # Who has just asked back waits for the answer.
     if answered and ((good and drawn < ready + 0.1 * len(good)) or (answers and drawn < 0.02)):
         pool = good if good and request.random() >= _DECEIVED else answers
-        accepted = _best(request.scene, posts, pool) if pool is good else pool[-1]
+        accepted = _find_informative_post(request.scene, posts, pool) if pool is good else pool[-1]
         thanks = talk.one(talk.phrases.closes, [], []) if talk is not None else None
         thanks = thanks or f"{request.pick(_THANKS)} #"
         return {"text": f"{thanks}{accepted}.", "votes": [accepted], "accept": accepted}
@@ -231,7 +231,7 @@ def _has_answer(messages: Sequence[Message]) -> bool:
     return False
 
 
-def _best(scene: Scene | None, posts: Mapping[int, str], numbers: Sequence[int]) -> int:
+def _find_informative_post(scene: Scene | None, posts: Mapping[int, str], numbers: Sequence[int]) -> int:
     """Return the first post with a value that the asker does not know; else the first."""
     if scene is not None and scene.role is not None:
         values, sees = scene.scenario.values, scene.visible(scene.role)

@@ -11,7 +11,7 @@ from typer import Argument, Option
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.options import CommandGroup, DomainCommand
-from edgen.cli.output import count_noun, first_of, note, print_value, wrap_behind
+from edgen.cli.output import count_noun, join_first, note, print_value, wrap_behind
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.functions import CheckedMachine
@@ -161,7 +161,7 @@ def _render_learned(learned: Learned, output: Path | None) -> Iterator[str]:
         yield f"left out   {learned.unknown:,} choices that are not transitions: behind a closed lock, or back to an earlier state"
     yield f"smoothing  {learned.smoothing:g} added to each transition"
     if learned.kept:
-        yield from wrap_behind("kept       ", f"unchanged: {first_of(learned.kept, 10)}")
+        yield from wrap_behind("kept       ", f"unchanged: {join_first(learned.kept, 10)}")
     if output is not None:
         yield f"folder     {output}"
         return

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from edgen.domains.guided.machines.model import Effect, End, Lock, Machine, State, Value, holds
 from edgen.domains.guided.machines.slots import fill, slots_in
-from edgen.domains.guided.machines.world import changes, first_world, opens, select_visible_variables
+from edgen.domains.guided.machines.world import changes, make_first_world, opens, select_visible_variables
 from edgen.plugin import Event, Turn
 
 # Why a conversation ends where the machine does not say so.
@@ -68,7 +68,7 @@ class Course:
         self, machine: Machine, values: Mapping[str, Any], seed: str, *, most_turns: int, hints: bool = True
     ) -> None:
         self.machine = machine
-        self.world: dict[str, Value] = first_world(machine, values)
+        self.world: dict[str, Value] = make_first_world(machine, values)
         self.state = machine.initial
         self.subtask = next(iter(machine.subtasks), None)
         self.now = 0.0

@@ -168,7 +168,7 @@ def _choose(request: Simulation, asked: str, brief: str) -> str:
     """Return a number, or words where they are asked for."""
     lists = [_NUMBERED.findall(found[1]) for found in _OFFERED.finditer(asked)]
     # What changes something stands first; who says a short reply has a reason: an open question, most of all.
-    alone, last = _spoke_last(brief, asked), _last_said(asked)
+    alone, last = _spoke_last(brief, asked), _find_last_line(asked)
     asks = last.endswith("?") and not _WANTS.search(last) and not _GOES_ON.search(last)
     named = _find_named_option(asked, lists[0] if lists else [])
     chosen = named is not None and not _WANTS.search(last)  # one of two, which is done at once
@@ -201,7 +201,7 @@ def _fitting_replies(asked: str, numbers: Sequence[str], *, asks: bool) -> list[
     ]
 
 
-def _last_said(asked: str) -> str:
+def _find_last_line(asked: str) -> str:
     """Return the last line of the conversation so far, without its speaker."""
     lines = [*_SAID.finditer(asked.partition("You may say:")[0])]
     return lines[-1][1].strip() if lines else ""

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.retrieval.submission import as_id, plain
+from edgen.domains.retrieval.submission import as_id, decode_leniently
 from edgen.plugin import Problem, Turn
 from edgen.plugin.errors import DataError
 from edgen.plugin.texts import words as words_of
@@ -65,7 +65,7 @@ class Frequencies:
 def read_examples(entries: Iterable[msgspec.Raw], source: str) -> Iterator[RankingExample]:
     """Yield the examples of a file in DSTC7's layout. Raises DataError for the first invalid one."""
     for number, raw in enumerate(entries):
-        entry = plain(raw)
+        entry = decode_leniently(raw)
         example = _example(entry) if isinstance(entry, dict) else "expected an object"
         if isinstance(example, str):
             raise DataError.of(source, [Problem(f"$[{number}]", example)])
@@ -102,7 +102,7 @@ def _text(one: Any) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def first_order(
+def rank_candidates(
     example: RankingExample, frequencies: Frequencies, by: str, seed: int
 ) -> list[tuple[int, float]]:
     """Return the places of the example's candidates, the best first, with their scores. `by` is one of
@@ -118,7 +118,7 @@ def first_order(
 
 def rank(example: RankingExample, frequencies: Frequencies, by: str, seed: int) -> bytes:
     """Return the example's entry of a submission, as JSON. `by` is one of BASELINES."""
-    order = first_order(example, frequencies, by, seed)
+    order = rank_candidates(example, frequencies, by, seed)
     return entry_of(example.id, [(example.candidates[place][0], score) for place, score in order])
 
 
@@ -129,12 +129,12 @@ def entry_of(example: str, ranked: Iterable[tuple[str, float]]) -> bytes:
     return msgspec.json.encode({"example-id": example, "candidate-ranking": ranking})
 
 
-def _by_chance(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:  # noqa: ARG001
+def _score_by_chance(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:  # noqa: ARG001
     """Return the same for all: their order is drawn."""
     return [1 / len(candidates)] * len(candidates)
 
 
-def _by_tfidf(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:
+def _score_by_tfidf(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:
     holding, n = frequencies.holding, frequencies.candidates
 
     def vector(words: Words) -> dict[str, float]:
@@ -155,7 +155,7 @@ def _by_tfidf(said: Words, candidates: Sequence[Words], frequencies: Frequencies
     return found
 
 
-def _by_bm25(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:
+def _score_by_bm25(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:
     holding, n = frequencies.holding, frequencies.candidates
     mean = frequencies.words / n or 1.0
     found = []
@@ -175,7 +175,7 @@ def _by_bm25(said: Words, candidates: Sequence[Words], frequencies: Frequencies)
 
 
 BASELINES: Mapping[str, Callable[[Words, Sequence[Words], Frequencies], list[float]]] = {
-    "chance": _by_chance,
-    "tfidf": _by_tfidf,
-    "bm25": _by_bm25,
+    "chance": _score_by_chance,
+    "tfidf": _score_by_tfidf,
+    "bm25": _score_by_bm25,
 }

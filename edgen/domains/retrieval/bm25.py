@@ -67,7 +67,7 @@ class Bm25:
         for word in _content(text):
             yield known.setdefault(word, len(known))
 
-    def best(self, query: str) -> list[int] | None:
+    def find_best(self, query: str) -> list[int] | None:
         """Return the numbers of up to MOST texts that share a word with the query: those with the highest
         scores, by their place in the index; of equal scores the first. None where the query has nothing but
         stop words."""

@@ -55,7 +55,7 @@ class CandidatePool:
             self._groups.setdefault(group, {})[number] = None
         return number
 
-    def among(self, group: Hashable) -> Sequence[int]:
+    def list_group(self, group: Hashable) -> Sequence[int]:
         """Return the numbers of a group's texts, in the order in which they came to it. Nothing is added to a
         group that was asked for."""
         if group not in self._frozen:
@@ -68,9 +68,9 @@ class CandidatePool:
             self._forms[number], self._words[number], self._shingles[number], self._signatures[number]
         )
 
-    def different(self, group: Hashable) -> int:
+    def count_different(self, group: Hashable) -> int:
         """Return how many texts of a group differ in their words."""
-        return len({self._forms[number] for number in self.among(group)})
+        return len({self._forms[number] for number in self.list_group(group)})
 
 
 class RightAnswers:

@@ -59,7 +59,7 @@ class Entries:
         if self._data is None:
             try:
                 with self.path.open("rb") as file:
-                    for raw in _by_lines(file):
+                    for raw in _read_by_lines(file):
                         yield raw
                         number += 1
             except (_OtherwiseError, OSError):
@@ -70,7 +70,7 @@ class Entries:
         yield from cut(data, self.source)[number:]
 
 
-def _by_lines(file: IO[bytes]) -> Iterator[msgspec.Raw]:
+def _read_by_lines(file: IO[bytes]) -> Iterator[msgspec.Raw]:
     """Yield the entries of a file with one a line. Raises _OtherwiseError where it is not so."""
     lines = filter(None, map(bytes.strip, iter(lambda: file.readline(_MAX_LINE), b"")))
     first = next(lines, b"").removeprefix(codecs.BOM_UTF8)

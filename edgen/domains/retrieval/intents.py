@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from edgen.domains.retrieval.findings import ExampleFinding, finding, quote
-from edgen.domains.retrieval.submission import as_id, holds_json, plain
+from edgen.domains.retrieval.submission import as_id, decode_leniently, holds_json
 from edgen.plugin import Problem
 from edgen.plugin.errors import DataError
 from edgen.plugin.files import cut, lines_of, read_data
@@ -96,7 +96,7 @@ def _table(data: bytes, source: str) -> _Entries:
 
 def _objects(data: bytes, source: str) -> _Entries:
     for number, raw in enumerate(cut(data, source), 1):
-        entry = plain(raw)
+        entry = decode_leniently(raw)
         where = f"entry {number}"
         problem = _problem(entry)
         if problem is not None:

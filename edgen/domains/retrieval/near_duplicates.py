@@ -37,7 +37,7 @@ class AlikeTexts:
             ),
         )
 
-    def like(self, text: str) -> list[int]:
+    def find_alike(self, text: str) -> list[int]:
         """Return the numbers of the indexed texts that say the same as this one, or nearly, in order."""
         looks, found = look_at(text), set[int]()
         for gram in self._prefix(text):

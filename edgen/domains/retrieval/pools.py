@@ -11,7 +11,7 @@ from pathlib import Path
 
 from edgen.domains.retrieval.entries import Entries
 from edgen.domains.retrieval.findings import ExampleFinding, finding, join_first
-from edgen.domains.retrieval.submission import SubmittedRanking, as_id, plain
+from edgen.domains.retrieval.submission import SubmittedRanking, as_id, decode_leniently
 from edgen.domains.retrieval.truth import NONE
 from edgen.plugin import Problem
 from edgen.plugin.errors import DataError
@@ -30,7 +30,7 @@ class Pools:
         if self._shared is not None:
             return
         for raw in entries:
-            entry = plain(raw)
+            entry = decode_leniently(raw)
             example = as_id(entry.get("example-id")) if isinstance(entry, dict) else None
             if example is not None:
                 self._offered[example] = array("q", sorted(map(hash, _ids(entry.get("options-for-next")))))

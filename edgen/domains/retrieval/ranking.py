@@ -24,7 +24,7 @@ from edgen.domains.retrieval.ranking_asker import (
 from edgen.domains.retrieval.ranking_protocol import TEMPLATE
 from edgen.planning.load import adapt_template
 from edgen.plugin.errors import DataError, UsageError
-from edgen.plugin.files import nearest, write_lines
+from edgen.plugin.files import suggest_name, write_lines
 from edgen.runtime.control import Control
 
 MODEL = "model"
@@ -60,7 +60,7 @@ def rank_examples(
     of them, and what stops the asking.
     """
     if by not in WAYS:
-        raise UsageError(f"by is {by!r}; expected one of {', '.join(WAYS)}{nearest(by, WAYS)}.")
+        raise UsageError(f"by is {by!r}; expected one of {', '.join(WAYS)}{suggest_name(by, WAYS)}.")
     if by != MODEL and options not in (None, ModelOptions()):
         raise UsageError(
             f"--method {by} asks no model: --backend, --prompt, --with-none, --set and --via go with --method model."

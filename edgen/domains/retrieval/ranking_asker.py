@@ -17,7 +17,13 @@ import msgspec
 
 from edgen.asking.asker import FileAsker
 from edgen.core.digest import sha256
-from edgen.domains.retrieval.baseline import Frequencies, RankingExample, entry_of, first_order, read_examples
+from edgen.domains.retrieval.baseline import (
+    Frequencies,
+    RankingExample,
+    entry_of,
+    rank_candidates,
+    read_examples,
+)
 from edgen.domains.retrieval.ranking_protocol import (
     SHOWN,
     STEP,
@@ -151,7 +157,7 @@ class RankingAsker(FileAsker):
     def task(self, index: int, task: int) -> Task:
         """Return the work on one example."""
         example = self._example(index)
-        order = [place for place, _ in first_order(example, self._frequencies, FIRST, self._seed)]
+        order = [place for place, _ in rank_candidates(example, self._frequencies, FIRST, self._seed)]
         if self._none and NONE not in dict(example.candidates):
             candidates = [*example.candidates, (NONE, _SAYS_NONE)]
             example = RankingExample(example.id, example.turns, candidates)

@@ -13,7 +13,7 @@ from edgen.domains.retrieval.findings import ExampleFinding, finding, join_first
 from edgen.domains.retrieval.intents import Key, LabelledUtterance, name_turn, read_labels, read_true_labels
 from edgen.domains.retrieval.pools import Pools
 from edgen.domains.retrieval.ranking_figures import RankingFigures, ranking_figures
-from edgen.domains.retrieval.submission import plain, read_ranking
+from edgen.domains.retrieval.submission import decode_leniently, read_ranking
 from edgen.domains.retrieval.truth import Truth, read_truth
 from edgen.plugin.errors import DataError
 from edgen.plugin.files import lines_of, read_data
@@ -59,11 +59,11 @@ def score_files(
     """
     entries = Entries(predictions)
     if entries.are_json:
-        first = next((plain(raw) for raw in entries), None)
+        first = next((decode_leniently(raw) for raw in entries), None)
         if not (isinstance(first, dict) and "labels" in first and "candidate-ranking" not in first):
             pools = None if examples is None else Pools(examples)
             return _score_ranking(truth, entries, candidates, pools)
-    elif _first_line(predictions).count("\t") < 2:
+    elif _read_first_line(predictions).count("\t") < 2:
         raise DataError(
             str(predictions),
             "it is neither a ranking (a JSON list of {example-id, candidate-ranking}) nor labels of turns (lines "
@@ -72,7 +72,7 @@ def score_files(
     return _score_labels(truth, predictions)
 
 
-def _first_line(predictions: Path) -> str:
+def _read_first_line(predictions: Path) -> str:
     lines = lines_of(read_data(predictions), str(predictions))
     return next(filter(str.strip, lines), "")
 
@@ -81,7 +81,7 @@ def _score_ranking(path: Path, entries: Entries, candidates: int, pools: Pools |
     truth, predictions = read_truth(path), entries.path
     places, findings = _find_answers(truth, entries, candidates, pools)
     if not places:
-        raise DataError(str(predictions), _why_none(truth, path, findings))
+        raise DataError(str(predictions), _explain_no_rankings(truth, path, findings))
     missing = [one for one in truth.answers if one not in places]
     findings += [finding("missing_example", one, "there is no ranking of it") for one in missing]
     nowhere = {example: (0,) * len(answers) for example, answers in truth.answers.items()}
@@ -96,7 +96,7 @@ def _score_ranking(path: Path, entries: Entries, candidates: int, pools: Pools |
     )
 
 
-def _why_none(truth: Truth, path: Path, findings: Sequence[ExampleFinding]) -> str:
+def _explain_no_rankings(truth: Truth, path: Path, findings: Sequence[ExampleFinding]) -> str:
     """Return the reason why a file ranks none of the truth's examples."""
     if not findings:
         return "it holds no rankings."
@@ -106,7 +106,7 @@ def _why_none(truth: Truth, path: Path, findings: Sequence[ExampleFinding]) -> s
             f"it ranks none of the examples of {path}: its ids are {join_first(others)}, and the truth's {join_first([*truth.answers])}. "
             "Is one of the files of another set?"
         )
-    return f"none of its entries ranks an example of {path}. {_first(findings)}"
+    return f"none of its entries ranks an example of {path}. {_describe_first(findings)}"
 
 
 def _find_answers(
@@ -151,7 +151,7 @@ def _score_labels(path: Path, predictions: Path) -> LabelScore:
     findings = [*found.findings, *_compare_turns(truth, found.turns)]
     predicted = sum(key in found.turns for key in truth)
     if not predicted:
-        raise DataError(str(predictions), f"none of its turns is one of {path}. {_first(findings)}")
+        raise DataError(str(predictions), f"none of its turns is one of {path}. {_describe_first(findings)}")
     dialogs: dict[str, int] = {}
     counts = LabelCounts()
     for key, right in truth.items():
@@ -185,5 +185,5 @@ def _compare_turns(
     return findings
 
 
-def _first(findings: Sequence[ExampleFinding]) -> str:
+def _describe_first(findings: Sequence[ExampleFinding]) -> str:
     return f"The first that is wrong: {findings[0].where}: {findings[0].problem}." if findings else ""

@@ -35,7 +35,7 @@ class SubmittedRanking:
 def read_ranking(raw: msgspec.Raw, number: int, wanted: int) -> SubmittedRanking | ExampleFinding:
     """Return the `number`th entry (from 1) of a submission, with all that is wrong in it. `wanted`: how many
     candidates it has to have."""
-    where, entry = f"entry {number}", plain(raw)
+    where, entry = f"entry {number}", decode_leniently(raw)
     if not isinstance(entry, dict):
         return finding("not_a_ranking", where, f"expected an object, found {_kind(entry)}")
     example = as_id(entry.get("example-id"))
@@ -62,7 +62,7 @@ def holds_json(data: bytes) -> bool:
     return data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"[", b"{")
 
 
-def plain(raw: msgspec.Raw) -> Any:
+def decode_leniently(raw: msgspec.Raw) -> Any:
     """Return a JSON value, None for invalid JSON. NaN and lone surrogates, which Python's json writes, are
     accepted; each surrogate becomes U+FFFD, so that the value can be written again."""
     try:

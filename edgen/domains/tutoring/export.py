@@ -150,14 +150,14 @@ def _phrase(made: Exercise, space: Space) -> tuple[str, str, str]:
     Without the object's word in the answer, they are the words of the concepts.
     """
     italian = _italian(made, space)
-    answer = _plain(made.answer)
-    noun = re.search(rf"(?<!\S)(\S*['’])?{re.escape(_plain(italian['object']))}(?!\w)", answer)
+    answer = _strip_accents(made.answer)
+    noun = re.search(rf"(?<!\S)(\S*['’])?{re.escape(_strip_accents(italian['object']))}(?!\w)", answer)
     if noun is None:
         return italian["preposition"], italian["object"], italian["colour"]
     return answer[: noun.start()].strip(), noun[0], answer[noun.end() :].strip()
 
 
-def _plain(text: str) -> str:
+def _strip_accents(text: str) -> str:
     """Return a text without accents, as the release writes Italian."""
     apart = unicodedata.normalize("NFD", text)
     return unicodedata.normalize("NFC", "".join(one for one in apart if not unicodedata.combining(one)))

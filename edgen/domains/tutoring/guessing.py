@@ -79,10 +79,10 @@ def put_together(heard: Sequence[str], question: str, manner: Manner) -> Pieces:
         elif about != part:
             before[re.split(r"[ '’]", part)[-1]] = part
     places = {becomes.get(piece, piece): place for piece, place in places.items()}
-    return _in_order(places, before, manner, question, behind=behind)
+    return _order_pieces(places, before, manner, question, behind=behind)
 
 
-def _in_order(
+def _order_pieces(
     places: dict[str, tuple[int, int]], before: dict[str, str], manner: Manner, question: str, *, behind: bool
 ) -> Pieces:
     ordered = sorted(places, key=places.__getitem__)

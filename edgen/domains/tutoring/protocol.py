@@ -123,7 +123,7 @@ class TutoringProtocol(PlayedProtocol):
     def roles(self, job: Job) -> tuple[str, ...]:
         """Return the tutors, the student, and who else is asked."""
         settings: TutoringSettings = settings_of(job)
-        names = (*settings.tutor_backends, *self._student_names(job), *_others(settings))
+        names = (*settings.tutor_backends, *self._student_names(job), *_list_other_backends(settings))
         return tuple(dict.fromkeys(names))
 
     def _student_names(self, job: Job) -> list[str]:
@@ -198,7 +198,7 @@ class TutoringProtocol(PlayedProtocol):
                 },
             )
         tutor = templates[next(iter(self._tutor_uses(job).values()))]
-        for use in _others(settings_of(job)):
+        for use in _list_other_backends(settings_of(job)):
             if space is not None and use in templates:
                 message = f"the space has a role {use}, and so has the job's {use}; rename one"
                 raise JobError(job.name, "1 problem:", (Problem(f"$.prompts.{use}", message),))
@@ -247,13 +247,15 @@ class TutoringProtocol(PlayedProtocol):
                 for place, backend in enumerate(settings.tutor_backends)
                 if turn % of < answered
             ]
-            calls += [ExpectedCall(use, use, _OF_OTHERS, hears=True) for use in _others(settings)]
+            calls += [
+                ExpectedCall(use, use, _OF_OTHERS, hears=True) for use in _list_other_backends(settings)
+            ]
         return tuple(calls)
 
     def role_of(self, job: Job, step: int) -> str:
         """Return the student, then each of the tutors, then labeller and judge."""
         settings: TutoringSettings = settings_of(job)
-        order = [*self._student_names(job)[:1], *settings.tutor_backends, *_others(settings)]
+        order = [*self._student_names(job)[:1], *settings.tutor_backends, *_list_other_backends(settings)]
         return order[step % len(order)]
 
     def caveats(self, settings: TutoringSettings) -> Iterator[str]:
@@ -297,7 +299,7 @@ def _sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
     return students[0], tutors[0]
 
 
-def _others(settings: TutoringSettings) -> tuple[str, ...]:
+def _list_other_backends(settings: TutoringSettings) -> tuple[str, ...]:
     """Return the backends besides student and tutors, in the order in which each turn asks them."""
     return (
         *((LABELLER,) if settings.labelled_by != "speaker" else ()),
@@ -336,7 +338,7 @@ def _labelling_problems(settings: TutoringSettings) -> Iterator[Problem]:
     if not settings.speaker_names and settings.wanted_by_student:
         late = "a labeller tells the student's actions after the responses; this takes `labelled_by: both`"
         yield Problem("$.tutoring.wanted", f"it goes by the student's action, and {late}")
-    for name in _others(settings):
+    for name in _list_other_backends(settings):
         if name in settings.tutor_backends:
             yield Problem("$.tutoring.tutors", f"{name!r} is not a tutor here, but the {name}")
 

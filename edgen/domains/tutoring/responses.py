@@ -37,12 +37,12 @@ class Naming:
             for entry in space[name].entries:
                 for said in (entry.value, *entry.fields.values()):
                     if isinstance(said, str) and len(said) > 2:
-                        named[_plain(said)].add(keyword(name, entry.value))
+                        named[_join_words(said)].add(keyword(name, entry.value))
         self._values = {term: min(several) for term, several in named.items() if len(several) == 1}
 
     def values_in(self, text: str) -> frozenset[str]:
         """Return the values that a text names, as keywords."""
-        said = _plain(text)
+        said = _join_words(text)
         return frozenset(value for term, value in self._values.items() if term in said)
 
 
@@ -51,7 +51,7 @@ def keyword(dimension: str, value: str) -> str:
     return f"{dimension}={value}"
 
 
-def _plain(text: str) -> str:
+def _join_words(text: str) -> str:
     """Return the words of a text, with blanks around them."""
     return f" {' '.join(words_of(text, accents=False))} "
 

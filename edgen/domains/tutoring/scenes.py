@@ -52,11 +52,13 @@ class ExerciseScenes(Scenes):
         fields = {name: dict(entry.fields) for name, entry in entries.items() if entry.fields}
         made = self._grammar.exercise(one["tier"], entries)
         return TurnScene(
-            begin, Scenario(scenario.index, values, fields), "\n".join(self._brief(made, self._sees[role]))
+            begin,
+            Scenario(scenario.index, values, fields),
+            "\n".join(self._list_brief_lines(made, self._sees[role])),
         )
 
     @staticmethod
-    def _brief(made: Exercise, sees: Sequence[str]) -> Iterator[str]:
+    def _list_brief_lines(made: Exercise, sees: Sequence[str]) -> Iterator[str]:
         """Yield the lines on an exercise that a role with these fields knows, without the question."""
         if "picture" in sees and made.picture is not None:
             yield f"The picture shows {without_pictures(made.picture)}."

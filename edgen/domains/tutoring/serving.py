@@ -36,7 +36,7 @@ class Serving:
         """True if the pool held nothing that fits for some turn, in a round after the first."""
         return self._pool.number > 0 and bool(self._counts["dry"] + self._counts["new"])
 
-    def next(self, said: Turn, exercise: Exercise, rng: random.Random) -> Turn | None:
+    def choose_turn(self, said: Turn, exercise: Exercise, rng: random.Random) -> Turn | None:
         """Return the turn to serve after a student's turn about an exercise; None if the pool has nothing and
         every template was shown already."""
         shares = self._pool.settings.fallback

@@ -134,7 +134,7 @@ class TutoringSession(TutoringViews, Session):
 
     def begin(self) -> bool:
         """Begin the next exercise: the tutor puts its question. False where none is left."""
-        following = self._next_exercise()
+        following = self._choose_exercise()
         if following is None:
             return False
         self.results.append(ExerciseResult(following))
@@ -143,13 +143,13 @@ class TutoringSession(TutoringViews, Session):
         self._turns.append(Turn(self._prepared.tutor.name, following.question, data=data))
         return True
 
-    def _next_exercise(self) -> Exercise | None:
+    def _choose_exercise(self) -> Exercise | None:
         """Return one of the tier that is due, or of a later one where none of that is left."""
         solved = sum(result.solved for result in self.results)
         due = min(solved // self._settings.solved_per_tier, len(self._tiers) - 1)
         if not self.results:
             due = 0
-        return next(filter(None, (self._chain.next(tier) for tier in self._tiers[due:])), None)
+        return next(filter(None, (self._chain.draw_next(tier) for tier in self._tiers[due:])), None)
 
     def _is_over(self) -> bool:
         """Return whether the exercise at hand is solved or given up."""
@@ -188,7 +188,7 @@ class TutoringSession(TutoringViews, Session):
         if found or serving is not None:
             found = yield from self._label(found)
         if serving is not None:  # the student's actions are known now, from either source
-            served = serving.next(self._turns[-1], self.exercise, self._rng("served"))
+            served = serving.choose_turn(self._turns[-1], self.exercise, self._rng("served"))
             if served is not None:
                 self._turns.append(msgspec.structs.replace(served, alternatives=tuple(found)))
                 return None
@@ -341,12 +341,12 @@ class TutoringSession(TutoringViews, Session):
     ) -> tuple[Message, ...]:
         """Return the messages to a role: its brief about the exercise at hand, by the template of that use,
         its own turns as assistant, those of others as user."""
-        messages = list(self._brief(role, side, use, wanted))
+        messages = list(self._render_brief(role, side, use, wanted))
         for turn in self._turns:
             append_message(messages, Message("assistant" if turn.role == role.name else "user", turn.text))
         return tuple(messages)
 
-    def _brief(self, role: SpaceRole, side: str, use: str, wanted: str | None) -> tuple[Message, ...]:
+    def _render_brief(self, role: SpaceRole, side: str, use: str, wanted: str | None) -> tuple[Message, ...]:
         """Return the brief on the exercise at hand, by a template. It is the same at each of its turns, so it
         is rendered once."""
         key = use, wanted

@@ -120,7 +120,7 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
     tries, guessed = len(heard), last.startswith(_TRIES)
     told = _TELLING.search(brief)
     telling = int(told[1]) / 100 if told else 0.3 * max(0, tries - _TELLS_AFTER)
-    own = [said for said in _own_since(request.messages, len(heard)) if said]
+    own = [said for said in _find_own_texts(request.messages, len(heard)) if said]
     if not told and tries > 1 and not _unsaid(request, brief):
         telling = 1 if any(_REMEMBER in said for said in own) else max(telling, _NOTHING_LEFT)
     if wanted is None and request.random() < telling:
@@ -162,7 +162,7 @@ def _respond(request: Simulation, action: str, point: str, answer: str, guess: s
         return request.pick(_NOT_YET), ["Correction"]
     if action == "Question":
         first = answer.split()[0]
-        return f"{_new(request, _ASKS)} It begins with “{first}”.", ["Question", "Hint"]
+        return f"{_choose_new_way(request, _ASKS)} It begins with “{first}”.", ["Question", "Hint"]
     if action == "Confirmation":
         return request.pick(_GOING_WELL), ["Confirmation"]
     return point, ["Hint"]
@@ -179,18 +179,20 @@ def _point(request: Simulation, brief: str, last: str, answer: str, guess: str) 
     # A guess needs what it lacks, most of all.
     tried = last if unsaid else guess
     lacking = (
-        [point for point in unsaid or points if not _says(tried, _last_quoted(point))]
+        [point for point in unsaid or points if not _says(tried, _find_last_quotation(point))]
         if _find_guessed_words(tried)
         else []
     )
     if not unsaid and (quoting := [point for point in lacking or points if "“" in point]):
-        return f"{_REMEMBER}{_new(request, quoting)}"
-    point = request.pick(fitting or lacking or unsaid) if unsaid else _new(request, lacking or points)
+        return f"{_REMEMBER}{_choose_new_way(request, quoting)}"
+    point = (
+        request.pick(fitting or lacking or unsaid) if unsaid else _choose_new_way(request, lacking or points)
+    )
     # A rule without words of this exercise that was given before needs only a reminder.
     known = "“" not in point and any(
         point in one.content for one in request.messages if one.role == "assistant"
     )
-    return _new(request, REMINDERS) if known else point
+    return _choose_new_way(request, REMINDERS) if known else point
 
 
 def _points(brief: str) -> list[str]:
@@ -201,12 +203,12 @@ def _points(brief: str) -> list[str]:
 
 def _unsaid(request: Simulation, brief: str) -> list[str]:
     """Return the points of the tutor's prompt that it has not made in the exercise at hand."""
-    said = "\n".join(_own_since(request.messages, len(_find_heard_texts(request.messages, brief))))
+    said = "\n".join(_find_own_texts(request.messages, len(_find_heard_texts(request.messages, brief))))
     reminded = any(reminder in said for reminder in REMINDERS)
     return [point for point in _points(brief) if point not in said and not (reminded and "“" not in point)]
 
 
-def _last_quoted(point: str) -> str:
+def _find_last_quotation(point: str) -> str:
     """Return the last quotation of a point; the point itself if it quotes nothing."""
     return quoted[-1] if (quoted := _QUOTED.findall(point)) else point
 
@@ -221,7 +223,7 @@ def _fits(point: str, last: str, answer: str) -> bool:
     return word is not None if last.endswith(_SAYS_HOW) else False
 
 
-def _own_since(messages: Sequence[Message], turns: int) -> list[str]:
+def _find_own_texts(messages: Sequence[Message], turns: int) -> list[str]:
     """Return what one said in the last turns of the exercise at hand."""
     return [message.content for message in messages[-2 * turns :] if message.role == "assistant"]
 
@@ -232,7 +234,7 @@ def _find_guessed_words(text: str) -> str:
     return text[len(begin) :].strip(" .?!") if begin else ""
 
 
-def _new(request: Simulation, ways: Sequence[str]) -> str:
+def _choose_new_way(request: Simulation, ways: Sequence[str]) -> str:
     """Return one of the ways that one has not said of late, or else the one said longest ago."""
     said = _join_own_texts(request)
     fresh = [way for way in ways if way not in said]
@@ -272,10 +274,13 @@ def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
         return _guess(request, told_of), ["Guess"]
     draw = request.random()
     if draw < 0.25 and sees:
-        return _new(request, _SEES), ["Affirmation"]
+        return _choose_new_way(request, _SEES), ["Affirmation"]
     if draw < 0.35 and sees:
-        return f"{_new(request, _SEES)} {_new(request, wonders)}", ["Question", "Affirmation"]
-    return _new(request, wonders), ["Question"]
+        return f"{_choose_new_way(request, _SEES)} {_choose_new_way(request, wonders)}", [
+            "Question",
+            "Affirmation",
+        ]
+    return _choose_new_way(request, wonders), ["Question"]
 
 
 def _guess(request: Simulation, words: str) -> str:

@@ -15,10 +15,10 @@ _OF_RUNS = ("outcomes", "effort")
 
 def applies(spec: MetricSpec, table: ArmSums) -> bool:
     """Return whether a metric says anything about an arm. About a run, every metric does."""
-    return table.arm.data is None or _why_not(spec, table) is None
+    return table.arm.data is None or _explain_inapplicable(spec, table) is None
 
 
-def _why_not(spec: MetricSpec, table: ArmSums) -> str | None:
+def _explain_inapplicable(spec: MetricSpec, table: ArmSums) -> str | None:
     """Return the reason why a metric says nothing about a data set, None if it does."""
     if spec.group in _OF_RUNS:
         return "a data set does not tell how it was made"
@@ -26,14 +26,14 @@ def _why_not(spec: MetricSpec, table: ArmSums) -> str | None:
         return None if table.arm.marks_ends else "its layout does not mark who ends a conversation"
     if "probability" in spec.top:
         return None if table.total("with_probability") else "it holds no probabilities"
-    if (role := _silent(spec, table)) is not None:
+    if (role := _find_silent_role(spec, table)) is not None:
         return f"no {role} speaks in it"
     if spec.group == "measures" and not table.total(spec.bottom):
         return "it holds nothing that this measures"
     return None
 
 
-def _silent(spec: MetricSpec, table: ArmSums) -> str | None:
+def _find_silent_role(spec: MetricSpec, table: ArmSums) -> str | None:
     """Return the role that a metric is about, if it never speaks in this arm."""
     for column in (spec.top, spec.bottom):
         role = column.removeprefix("words of ").removeprefix("turns of ")
@@ -56,7 +56,9 @@ def applicable(
             kept.append(spec)
             continue
         lacking = [table for table in tables if table not in able]
-        reasons = dict.fromkeys(_why_not(spec, table) or _nothing(spec, table) for table in lacking)
+        reasons = dict.fromkeys(
+            _explain_inapplicable(spec, table) or _explain_lack(spec, table) for table in lacking
+        )
         key = tuple(table.arm.label for table in lacking), join_list(reasons)
         left_out.setdefault(key, []).append(spec.title)
     return kept, [
@@ -67,9 +69,9 @@ def applicable(
 def _says_something(spec: MetricSpec, table: ArmSums) -> bool:
     """Return whether a metric applies to an arm that has anything for it, whether a run or not."""
     has_any = spec.group == "diversity" or bool(table.total(spec.bottom))
-    return has_any and _silent(spec, table) is None and applies(spec, table)
+    return has_any and _find_silent_role(spec, table) is None and applies(spec, table)
 
 
-def _nothing(spec: MetricSpec, table: ArmSums) -> str:
-    role = _silent(spec, table)
+def _explain_lack(spec: MetricSpec, table: ArmSums) -> str:
+    role = _find_silent_role(spec, table)
     return f"no {role} speaks in it" if role is not None else "it holds nothing that this measures"

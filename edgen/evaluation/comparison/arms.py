@@ -214,7 +214,7 @@ class ArmSums:
         found[self._places] = self._digests
         return found
 
-    def first(self, scenario: int) -> tuple[Turn, ...]:
+    def read_first_conversation(self, scenario: int) -> tuple[Turn, ...]:
         """Return the accepted conversation of a scenario with the lowest number. There must be one."""
         return self.arm.turns(scenario, self._first[scenario])
 

@@ -23,7 +23,7 @@ _SCARCE = 0.2  # an arm with less than this share of the conversations of the ri
 Indices = NDArray[np.int64]
 
 
-def in_blocks(tables: Sequence[ArmSums], rng: np.random.Generator) -> dict[str, dict[str, Array]]:
+def compute_block_metrics(tables: Sequence[ArmSums], rng: np.random.Generator) -> dict[str, dict[str, Array]]:
     """Return the block metrics (blocks) of each arm, by its label and the metric's name.
 
     Arms with the first one's scenarios have the same scenarios in their blocks, those accepted in all of
@@ -46,7 +46,8 @@ def in_blocks(tables: Sequence[ArmSums], rng: np.random.Generator) -> dict[str, 
     for block in range(blocks):
         places = range(block * width, (block + 1) * width)
         texts = [
-            [conversation_words(t.first(int(orders[t.arm.draws][p]))) for p in places] for t in taking_part
+            [conversation_words(t.read_first_conversation(int(orders[t.arm.draws][p]))) for p in places]
+            for t in taking_part
         ]
         lengths = [min(map(len, row)) for row in zip(*texts, strict=True)]
         for table, rows in zip(taking_part, texts, strict=True):

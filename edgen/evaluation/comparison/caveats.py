@@ -9,7 +9,7 @@ import numpy as np
 
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.comparison.arms import Arm, ArmSums
-from edgen.evaluation.comparison.data_caveats import about_data_sets
+from edgen.evaluation.comparison.data_caveats import list_data_set_caveats
 from edgen.evaluation.comparison.metrics import BLOCK, MetricSpec
 from edgen.evaluation.comparison.result import Difference, Metric, NotCompared
 from edgen.stats.resampling import FEWEST
@@ -55,17 +55,17 @@ def find_not_compared(
 
 def caveats(tables: Sequence[ArmSums], metrics: Sequence[Metric], shared: int, tests: int) -> Iterator[str]:
     """Sentences about this comparison, the most general last. `tests`: for how many p-values are adjusted."""
-    yield from about_data_sets(tables)
-    yield from _about_scenarios(tables, shared)
-    yield from _about_answers(tables)
+    yield from list_data_set_caveats(tables)
+    yield from _list_scenario_caveats(tables, shared)
+    yield from _list_answer_caveats(tables)
     for table in tables:
         for what, count in table.arm.stale_labels.items():
             yield f"{table.arm.label}: {quantity(count, 'unit')} left out of the layer {what}."
-    yield from _about_money(tables)
-    yield from _about_intervals(metrics, tests)
+    yield from _list_cost_caveats(tables)
+    yield from _list_interval_caveats(metrics, tests)
 
 
-def _about_scenarios(tables: Sequence[ArmSums], shared: int) -> Iterator[str]:
+def _list_scenario_caveats(tables: Sequence[ArmSums], shared: int) -> Iterator[str]:
     first = tables[0].arm
     for table in tables:
         if table.arm.pending:
@@ -98,7 +98,7 @@ def _number_of(arm: Arm) -> str:
     return f"{arm.first:,} to {arm.scenarios - 1:,}" if arm.first else f"{arm.scenarios:,}"
 
 
-def _about_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
+def _list_answer_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
     simulated = [table.arm.label for table in tables if table.arm.simulated]
     if 0 < len(simulated) < len(tables):
         yield (
@@ -131,7 +131,7 @@ def _identical_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
         )
 
 
-def _about_money(tables: Sequence[ArmSums]) -> Iterator[str]:
+def _list_cost_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
     if earlier := ", ".join(table.arm.label for table in tables if table.arm.earlier):
         yield (
             f"The ledger of {earlier} holds answers of an earlier form of the job (previous/); calls, tokens and cost "
@@ -141,7 +141,7 @@ def _about_money(tables: Sequence[ArmSums]) -> Iterator[str]:
         yield f"In {branching} conversations branch: the turns that they share are paid by the first of each scenario."
 
 
-def _about_intervals(metrics: Sequence[Metric], tests: int) -> Iterator[str]:
+def _list_interval_caveats(metrics: Sequence[Metric], tests: int) -> Iterator[str]:
     shares = [value for metric in metrics if metric.kind == "share" for value in metric.arms.values()]
     if any(value.value in (0, 1) for value in shares):
         yield (
@@ -153,7 +153,7 @@ def _about_intervals(metrics: Sequence[Metric], tests: int) -> Iterator[str]:
             f"Where fewer than {FEW_CHANGED} scenarios or blocks differ, or a share has a smaller denominator, the interval may be "
             "too short; rely on p there."
         )
-    yield from _about_clusters(metrics)
+    yield from _list_cluster_caveats(metrics)
     if tests:
         yield (
             f"{tests} {'difference is' if tests == 1 else 'differences are'} tested: if nothing differed at all, about "
@@ -162,7 +162,7 @@ def _about_intervals(metrics: Sequence[Metric], tests: int) -> Iterator[str]:
         )
 
 
-def _about_clusters(metrics: Sequence[Metric]) -> Iterator[str]:
+def _list_cluster_caveats(metrics: Sequence[Metric]) -> Iterator[str]:
     blocks = [value.n for metric in metrics if metric.over == "blocks" for value in metric.arms.values()]
     most = max(blocks, default=0)
     if 0 < most < FEWEST:

@@ -12,7 +12,7 @@ from edgen.core.errors import ShortError
 from edgen.core.text import round_usd
 from edgen.evaluation.comparison.applicable import applicable, applies
 from edgen.evaluation.comparison.arms import Arm, ArmSums, Array, align, count_near_duplicates, groups
-from edgen.evaluation.comparison.blocks import in_blocks
+from edgen.evaluation.comparison.blocks import compute_block_metrics
 from edgen.evaluation.comparison.caveats import caveats, find_not_compared
 from edgen.evaluation.comparison.metrics import BLOCK_METRICS, MetricSpec, metric_specs
 from edgen.evaluation.comparison.result import (
@@ -73,7 +73,7 @@ def compare_arms(
         tell(f"looking for near-duplicates in {table.arm.label}")
         count_near_duplicates(table, most, copies)
     tell("measuring blocks")
-    blocks = in_blocks(tables, np.random.default_rng((seed, 0)))
+    blocks = compute_block_metrics(tables, np.random.default_rng((seed, 0)))
     tell("resampling")
     every = list(metric_specs(tables))
     kept, left_out = applicable(tables, every)

@@ -9,16 +9,16 @@ from edgen.evaluation.comparison.arms import Arm, ArmSums
 from edgen.evaluation.comparison.result import DataFacts
 
 
-def about_data_sets(tables: Sequence[ArmSums]) -> Iterator[str]:
+def list_data_set_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
     """Yield sentences on the data sets among the arms, those on one of them first."""
     arms = [table.arm for table in tables]
     facts = {arm.label: arm.data() for arm in arms if arm.data is not None}
     if not facts:
         return
     for label, one in facts.items():
-        yield from _about(label, one)
-    yield from _about_roles(tables)
-    yield from _about_units(arms)
+        yield from _describe_data_set(label, one)
+    yield from _list_role_caveats(tables)
+    yield from _list_unit_caveats(arms)
     names = join_list(facts)
     yield (
         f"{names} {'shares' if len(facts) == 1 else 'share'} no scenario with the others, so arms are compared as "
@@ -33,7 +33,7 @@ def about_data_sets(tables: Sequence[ArmSums]) -> Iterator[str]:
         yield f"A model may have read {names} in training; edgen cannot tell. Likeness may then be memory."
 
 
-def _about(label: str, facts: DataFacts) -> Iterator[str]:
+def _describe_data_set(label: str, facts: DataFacts) -> Iterator[str]:
     if facts.clusters < facts.records:
         why = f" {facts.depends}" if facts.depends else " share a scenario"
         yield (
@@ -53,7 +53,7 @@ def _about(label: str, facts: DataFacts) -> Iterator[str]:
         yield f"{label}: {note}"
 
 
-def _about_roles(tables: Sequence[ArmSums]) -> Iterator[str]:
+def _list_role_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
     """Say how roles of other names are compared."""
     first = tables[0]
     for other in tables[1:]:
@@ -72,7 +72,7 @@ def _about_roles(tables: Sequence[ArmSums]) -> Iterator[str]:
         )
 
 
-def _about_units(arms: Sequence[Arm]) -> Iterator[str]:
+def _list_unit_caveats(arms: Sequence[Arm]) -> Iterator[str]:
     """Say that a record is a part of a conversation, where it is."""
     parts = {
         arm.label: facts.unit

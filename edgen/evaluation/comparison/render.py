@@ -108,7 +108,7 @@ def _values(comparison: ComparisonResult, tags: dict[str, str], width: int) -> I
         if start:
             yield ""
         yield f"{'each arm, 95% interval':{_TITLE + 2}}{''.join(_pad_left(tags[label], _VALUE) for label in now)}"
-        for group, metrics in _by_group(comparison):
+        for group, metrics in _group_metrics(comparison):
             yield group
             for metric in metrics:
                 cells = [_pad_left(_with_interval(metric, metric.arms[label]), _VALUE) for label in now]
@@ -132,7 +132,7 @@ def _differences(comparison: ComparisonResult, arm: ArmFacts, width: int) -> Ite
     kind = "paired by scenario" if arm.paired else _UNPAIRED
     yield from textwrap.wrap(f"{arm.label} against {comparison.baseline} ({kind})", width)
     yield f"{'':{_TITLE + 2}}{'difference':>11}   {'95% interval':<22}{'p':>7}{'p (Holm)':>10}"
-    for group, metrics in _by_group(comparison):
+    for group, metrics in _group_metrics(comparison):
         yield group
         for metric in metrics:
             difference = next(d for d in metric.differences if d.arm == arm.label)
@@ -141,10 +141,10 @@ def _differences(comparison: ComparisonResult, arm: ArmFacts, width: int) -> Ite
             tested = f"{_p(difference.p):>7}{_p(difference.p_holm):>10}" if difference.changed else ""
             yield from _metric_lines(metric, found + tested)
             if _disagree(difference):
-                yield f"{'':6}{_too_few(metric, difference)}: the interval is too short, go by p"
+                yield f"{'':6}{_explain_too_few(metric, difference)}: the interval is too short, go by p"
 
 
-def _too_few(metric: Metric, difference: Difference) -> str:
+def _explain_too_few(metric: Metric, difference: Difference) -> str:
     if difference.evidence < difference.changed:
         times = "once" if difference.evidence == 1 else f"{difference.evidence} times"
         return f"it occurred only {times} in both arms"
@@ -160,7 +160,7 @@ def _disagree(difference: Difference) -> bool:
     return few(difference) and excludes != (difference.p < SIGNIFICANT)
 
 
-def _by_group(comparison: ComparisonResult) -> Iterator[tuple[str, list[Metric]]]:
+def _group_metrics(comparison: ComparisonResult) -> Iterator[tuple[str, list[Metric]]]:
     for group, metrics in itertools.groupby(comparison.metrics, key=lambda metric: metric.group):
         yield group, list(metrics)
 

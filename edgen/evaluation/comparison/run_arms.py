@@ -19,7 +19,7 @@ from edgen.core.errors import DataError, RunError, ShortError, UsageError
 from edgen.core.files import write_lines
 from edgen.core.text import replace_surrogates
 from edgen.core.values import Turn
-from edgen.core.yaml_values import nearest
+from edgen.core.yaml_values import suggest_name
 from edgen.evaluation.comparison.arms import Arm, SettledConversation
 from edgen.evaluation.comparison.compare import compare_arms
 from edgen.evaluation.comparison.data_arms import data_arm
@@ -118,11 +118,11 @@ def open_comparison(
             return
         policies, caveats = find_policies(paths, labels, [one.label for one in chosen])
         yield msgspec.structs.replace(
-            found, policies=_plain(policies) or UNSET, caveats=(*found.caveats, *caveats)
+            found, policies=_encode_policies(policies) or UNSET, caveats=(*found.caveats, *caveats)
         )
 
 
-def _plain(policies: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+def _encode_policies(policies: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Return the matrices as values for JSON, rounded like those of `edgen pairs --report`."""
     return tuple(round_values(msgspec.to_builtins([*policies])))
 
@@ -192,7 +192,7 @@ def _choose(
     known = {one.label: one for one in every}
     for name in names:
         if name not in known:
-            near = nearest(name, known)
+            near = suggest_name(name, known)
             near += f"; there are {', '.join(known)}" if "did you mean" in near else ""
             raise UsageError(f"--arms: there is no arm '{name}'{near}.")
         if names.count(name) > 1:
@@ -297,7 +297,7 @@ def _outcomes(reader: RunReader, stale: Counter[str]) -> Iterator[SettledConvers
     spent, records = _Sought(view.spent()), _Sought(view.records())
     with LayerJoin(reader.rundir) as layers:
         for index, replicate, status, reason in view.settled():
-            paid, kept = spent.at(index, replicate), records.at(index, replicate)
+            paid, kept = spent.find_row(index, replicate), records.find_row(index, replicate)
             calls, prompt_tokens, completion_tokens, cost = paid[2:] if paid is not None else (0, 0, 0, None)
             yield SettledConversation(
                 scenario=index,
@@ -329,7 +329,7 @@ class _Sought:
         self._rows = rows
         self._next = next(rows, None)
 
-    def at(self, index: int, replicate: int) -> tuple[Any, ...] | None:
+    def find_row(self, index: int, replicate: int) -> tuple[Any, ...] | None:
         while self._next is not None and self._next[:2] < (index, replicate):
             self._next = next(self._rows, None)
         found = self._next

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from edgen.core.kept_files import DIGESTS
 from edgen.evaluation.data_sets.files import files_at
-from edgen.evaluation.data_sets.runs import is_settled, nothing_settled, run_at
+from edgen.evaluation.data_sets.runs import is_settled, make_nothing_settled_error, run_at
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample
 from edgen.store.run_folder import RunFolder
 
@@ -29,11 +29,11 @@ def open_data_sets(paths: Sequence[Path]) -> list[DataSet]:
     unreadable ones. Faults inside a file show when it is read.
     """
     if len(paths) == 1:
-        return _at(paths[0])
-    return [_combine([found for number, path in enumerate(paths) for found in _at(path, number)])]
+        return _open_path(paths[0])
+    return [_combine([found for number, path in enumerate(paths) for found in _open_path(path, number)])]
 
 
-def _at(path: Path, number: int = 0) -> list[DataSet]:
+def _open_path(path: Path, number: int = 0) -> list[DataSet]:
     """Open the data sets at one path; `number` keeps its scenarios apart from those of other paths."""
     rundir = RunFolder(path)
     if rundir.exists:
@@ -54,7 +54,7 @@ def _at(path: Path, number: int = 0) -> list[DataSet]:
         arms = rundir.arms()
         begun = [arm for arm, own in arms if is_settled(own.ledger)]
         if not begun:
-            raise nothing_settled(rundir)
+            raise make_nothing_settled_error(rundir)
         found = [run_at(rundir, arm, number) for arm in begun]
     if missing := [arm for arm, _ in arms if arm not in begun]:
         words = f"{'Arm' if len(missing) == 1 else 'Arms'} {', '.join(missing)}: nothing is settled yet."

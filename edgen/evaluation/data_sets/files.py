@@ -20,7 +20,7 @@ from edgen.core.errors import DataError
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, Sample, Split, sample_of
 from edgen.families.reader import DataSetReader
-from edgen.families.record_files import ADVICE, RecordFile, open_records, unknown_layout
+from edgen.families.record_files import ADVICE, RecordFile, make_unknown_layout_error, open_records
 from edgen.space import load_space
 from edgen.validation.checker import decode
 from edgen.validation.reading import Inputs, find_inputs, printable
@@ -63,7 +63,7 @@ def _choose_layout(path: Path, inputs: Inputs) -> tuple[list[RecordFile], DataSe
     if not known:
         if every and all(file.is_empty for file in every):
             raise DataError(str(path), "it holds no records.")
-        raise unknown_layout(every[0].path if len(every) == 1 else path)
+        raise make_unknown_layout_error(every[0].path if len(every) == 1 else path)
     titles = Counter(file.reader.title for file in known if file.reader)
     title = max(titles, key=lambda one: titles[one])
     chosen = [file for file in known if file.reader and file.reader.title == title]
@@ -71,7 +71,7 @@ def _choose_layout(path: Path, inputs: Inputs) -> tuple[list[RecordFile], DataSe
     assert reader is not None
     others = [file for file in every if file not in chosen and not file.is_empty]
     if others and inputs.manifest is not None:
-        raise unknown_layout(others[0].path)
+        raise make_unknown_layout_error(others[0].path)
     names = [printable(file.path.relative_to(path)) for file in others[:3]] + ["…"] * (len(others) > 3)
     left_out = f"Not read: {join_list(names)}: {'it has' if len(others) == 1 else 'they have'} another layout than {title}."
     return chosen, reader, (left_out,) if others else ()

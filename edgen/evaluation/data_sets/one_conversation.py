@@ -73,7 +73,7 @@ def find_conversations(
         readers = [(arm, stack.enter_context(RunReader(run.path))) for arm, run in rundir.begun_arms()]
         scenario, name, only = _parse_name(rundir, named.strip(), readers)
         found = [
-            _one(reader, arm, scenario, replicate)
+            _read_details(reader, arm, scenario, replicate)
             for arm, reader in readers
             if name in (None, reader.name)
             for replicate in _replicates(reader, scenario, only)
@@ -124,7 +124,7 @@ def _replicates(reader: RunReader, scenario: int, only: int | None) -> Iterable[
     return sorted(task for task in known if task < view.plan.replicates) or [0]
 
 
-def _one(reader: RunReader, arm: str, index: int, replicate: int) -> ConversationDetails:
+def _read_details(reader: RunReader, arm: str, index: int, replicate: int) -> ConversationDetails:
     view = reader.views[""]
     found = ConversationDetails(
         id=record_id(reader.name, index, replicate),

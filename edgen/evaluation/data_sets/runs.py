@@ -35,7 +35,7 @@ def is_settled(ledger: Path) -> bool:
         return view.status.planned > view.status.pending
 
 
-def nothing_settled(rundir: RunFolder) -> ShortError:
+def make_nothing_settled_error(rundir: RunFolder) -> ShortError:
     """Return the error for a run in which nothing is settled."""
     return ShortError(
         f"{rundir.path}: no conversation of this run has ended yet, so there is nothing to measure. "
@@ -51,7 +51,7 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
     with RunReader(own.path) as reader:
         view = reader.views[""]
         if view.status.planned == view.status.pending:
-            raise nothing_settled(rundir)
+            raise make_nothing_settled_error(rundir)
         notes = list(_notes(rundir, own, view))
         calibration = None
         if not arm and rundir.pairs.exists():
@@ -179,18 +179,18 @@ def _plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:
         def scenario(index: int) -> Scenario:
             return _with_offset(reader.scenario(index), offset)
 
-        def pending(start: int, stop: int) -> Iterator[PlannedOutcome]:
+        def list_pending(start: int, stop: int) -> Iterator[PlannedOutcome]:
             for number in range(start, min(stop, start + left)):
                 yield PlannedOutcome(scenario(number // replicates), number % replicates, "pending")
 
         start = view.plan.first * replicates  # conversations are numbered through all scenarios
         for index, replicate, status, reason in view.settled():
             number = index * replicates + replicate
-            yield from pending(start, number)
+            yield from list_pending(start, number)
             left -= min(left, number - start)
             yield PlannedOutcome(scenario(index), replicate, status, reason)  # type: ignore[arg-type]
             start = number + 1
-        yield from pending(start, view.plan.scenarios * replicates)
+        yield from list_pending(start, view.plan.scenarios * replicates)
 
 
 def _with_offset(scenario: Scenario, offset: int) -> Scenario:

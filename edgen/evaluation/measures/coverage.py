@@ -248,7 +248,7 @@ def _dimension_table(found: Found) -> Table:
     cells = (
         (
             readable_name(each.name), *[one.arm] * arms, number(each.size), number(each.planned), number(each.seen),
-            number(each.evenness, 3), _some(each.unseen, each.planned - each.seen), _some(each.unplanned, each.size - each.planned),
+            number(each.evenness, 3), _join_first(each.unseen, each.planned - each.seen), _join_first(each.unplanned, each.size - each.planned),
         )
         for one in found
         for each in one.value.dimensions
@@ -258,7 +258,7 @@ def _dimension_table(found: Found) -> Table:
     return Table(head, rows, title, style="plain")
 
 
-def _some(values: Sequence[str], count: int) -> str:
+def _join_first(values: Sequence[str], count: int) -> str:
     """Return the first few of `count` values."""
     more = count - len(values[:_FEW])
     return (", ".join(values[:_FEW]) + (f" and {number(more)} more" if more > 0 else "")) or NONE

@@ -173,7 +173,7 @@ class CoverageCount:
         for column in (*self._dimensions.values(), *self._fields.values()):
             column.fill(len(status))
         cells = self._number_cells()
-        counts = _by_status(cells, status)
+        counts = _count_by_status(cells, status)
         lost = (counts[:, ACCEPTED] == 0) & (counts[:, PENDING] == 0)
         return Coverage(
             planned=len(status),
@@ -230,7 +230,7 @@ class CoverageCount:
         for name, column in self._fields.items():
             if column.says_anything:
                 columns.setdefault(name, column)
-        counts = {name: _by_status(column.table, status) for name, column in columns.items()}
+        counts = {name: _count_by_status(column.table, status) for name, column in columns.items()}
         p = {
             name: _p_values(column.table, len(counts[name]), status, scenarios)
             for name, column in columns.items()
@@ -318,7 +318,7 @@ def _count_cells(space: Space) -> int | None:
     return math.prod(len({*dimension.values}) for dimension in space.dimensions)
 
 
-def _by_status(places: Ints, status: Ints) -> Ints:
+def _count_by_status(places: Ints, status: Ints) -> Ints:
     """(places, statuses): how many outcomes."""
     size = int(np.max(places)) + 1 if len(places) else 0
     flat = np.bincount(places * len(STATUSES) + status, minlength=size * len(STATUSES))

@@ -102,10 +102,10 @@ class DiversityMeasure(Measure[Diversity]):
         yield row("words", f"{value.tokens:,} tokens, {value.types:,} types")
         if value.distinct:
             error = f", estimated to ± {value.distinct_error:.2%}" if value.distinct_error else ""
-            numbers = f"{_three_digits(value.distinct)} (falls as data grow{error})"
+            numbers = f"{_format_three_digits(value.distinct)} (falls as data grow{error})"
             yield row(f"distinct-{', '.join(value.distinct)}", numbers)
         if value.distinct_in_blocks:
-            numbers = f"{_three_digits(value.distinct_in_blocks)} (does not)"
+            numbers = f"{_format_three_digits(value.distinct_in_blocks)} (does not)"
             yield row(f"  by {value.block_words:,} words", numbers)
         if value.heaps_k is not None and value.heaps_beta is not None:
             yield row("growth", f"types = {value.heaps_k:.2f} × tokens^{value.heaps_beta:.2f} (Heaps)")
@@ -176,7 +176,7 @@ def _growth_picture(drawn: Sequence[ArmResult[Diversity]], total: int) -> Pictur
     )
 
 
-def _three_digits(values: Mapping[str, float]) -> str:
+def _format_three_digits(values: Mapping[str, float]) -> str:
     return " ".join(f"{value:.3f}" if value > 0.01 else f"{value:.2g}" for value in values.values())
 
 

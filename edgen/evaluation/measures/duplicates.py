@@ -144,13 +144,13 @@ class DuplicatesCount:
             shingles = gathered = self._source()
             digests = gathered.digests(len(sides))
         texts, group = np.unique(digests, return_inverse=True)
-        own, other = _exact(group, sides)
+        own, other = _find_exact(group, sides)
         found = matches(shingles, sides)
         for match in found:
             (other if sides[match.a] != sides[match.b] else own)[[match.a, match.b]] = True
         near = own | other
         test, train = sides == _SIDES.index("test"), sides == _SIDES.index("train")
-        across = _exact_across(group, test, train)
+        across = _find_exact_across(group, test, train)
         for match in found:
             for one, twin in ((match.a, match.b), (match.b, match.a)):
                 across[one] |= test[one] and train[twin]
@@ -182,14 +182,16 @@ class DuplicatesCount:
         return Estimate(value=float(np.mean(near)), low=None, high=None, n=len(near), scenarios=scenarios)
 
 
-def _exact(group: NDArray[np.intp], sides: NDArray[np.int8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _find_exact(
+    group: NDArray[np.intp], sides: NDArray[np.int8]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return whether each text is exactly another's of its own side, and of another side."""
     cell = group * len(_SIDES) + sides
     here, everywhere = np.bincount(cell)[cell] if len(cell) else cell, np.bincount(group)[group]
     return here > 1, everywhere > here
 
 
-def _exact_across(
+def _find_exact_across(
     group: NDArray[np.intp], test: NDArray[np.bool_], train: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Return whether each text is of the test side and exactly one of train's."""

@@ -62,7 +62,7 @@ class RecitedMeasure(Measure[Any]):
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
         """Return the number of reciting turns, and the dimensions."""
         return _columns(
-            _personas(space) if space else _by_names((), tuple(sample.scenario.values)), sample, words
+            _personas(space) if space else _label_personas((), tuple(sample.scenario.values)), sample, words
         )
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
@@ -70,7 +70,9 @@ class RecitedMeasure(Measure[Any]):
         if shared.data.space is not None:
             return partial(_columns, _personas(shared.data.space))
         roles = tuple(role.name for role in shared.data.roles)
-        return lambda sample, words: _columns(_by_names(roles, tuple(sample.scenario.values)), sample, words)
+        return lambda sample, words: _columns(
+            _label_personas(roles, tuple(sample.scenario.values)), sample, words
+        )
 
     def lines(self, value: Any) -> Iterator[str]:
         yield from super().lines(value)
@@ -87,7 +89,7 @@ def _personas(space: Space) -> Labels:
 
 
 @lru_cache(maxsize=64)
-def _by_names(roles: tuple[str, ...], names: Iterable[str]) -> Labels:
+def _label_personas(roles: tuple[str, ...], names: Iterable[str]) -> Labels:
     persona = persona_among(dict.fromkeys(names, ""), roles)
     return tuple((name, name.replace("_", " ")) for name in names if name in persona)
 

@@ -131,7 +131,7 @@ class _Leaks:
                 name
                 for name, secret in foreign
                 if secret.phrase not in known
-                and _first_to_say(secret, sample.turns, words.spoken) == role.name
+                and _find_first_to_say(secret, sample.turns, words.spoken) == role.name
             }
         return leaked
 
@@ -148,7 +148,7 @@ def _leaks_among(roles: tuple[SpaceRole, ...]) -> _Leaks:
     return _Leaks(roles)
 
 
-def _first_to_say(secret: Secret, turns: Sequence[Turn], said: Sequence[str]) -> Role | None:
+def _find_first_to_say(secret: Secret, turns: Sequence[Turn], said: Sequence[str]) -> Role | None:
     for turn, words in zip(turns, said, strict=True):
         if secret.words in words and find_leak(turn.text, [secret.phrase], ()) is not None:
             return turn.role
@@ -169,10 +169,10 @@ def _pieces(dimension: str, value: str) -> tuple[str, ...]:
     """Return the forms of a value in speech: of a preference each of its parts, of a reaction its core."""
     if dimension.endswith("preference"):
         return tuple(ways.parts(value))
-    return (_bare(value) if dimension.endswith("reaction") else value,)
+    return (_strip_reaction(value) if dimension.endswith("reaction") else value,)
 
 
-def _bare(reaction: str) -> str:
+def _strip_reaction(reaction: str) -> str:
     """`and gets rude otherwise` as what somebody may say of it: `gets rude`."""
     stripped = reaction.strip()
     begins = _LEADING.match(stripped)

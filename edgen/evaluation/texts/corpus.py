@@ -156,7 +156,7 @@ def ngrams(ids: Ids, ends: Ends, n: int, types: int) -> Codes:
     return codes
 
 
-def different(ordered: Codes) -> Codes:
+def drop_repeats(ordered: Codes) -> Codes:
     """Return each of sorted numbers once. numpy's own `unique` first imports the modules of masked arrays."""
     if len(ordered) < 2:
         return ordered

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from edgen.evaluation.texts.corpus import Codes, different
+from edgen.evaluation.texts.corpus import Codes, drop_repeats
 
 MOST = 1 << 21
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -33,8 +33,8 @@ class DistinctCounter:
         if self._halved:
             codes = codes[self._are_in_sample(codes)]
         # the stable sort merges what is sorted already
-        self._table = different(
-            np.sort(np.concatenate([self._table, different(np.sort(codes))]), kind="stable")
+        self._table = drop_repeats(
+            np.sort(np.concatenate([self._table, drop_repeats(np.sort(codes))]), kind="stable")
         )
         while len(self._table) > self._most:
             self._halved += 1

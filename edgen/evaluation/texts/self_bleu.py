@@ -94,14 +94,14 @@ def _count_matches(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
             break
         keys, counts = np.unique(codes * len(texts) + owner[start], return_counts=True)
         gram, who = np.divmod(keys, len(texts))
-        most, second = _two_most(gram, counts)
+        most, second = _find_two_largest(gram, counts)
         # who holds the most is matched by the second most, which is as many where two hold the most
         clipped = np.minimum(counts, np.where(counts == most[gram], second[gram], most[gram]))
         hits[n] = np.bincount(who, weights=clipped, minlength=len(texts))
     return hits
 
 
-def _two_most(
+def _find_two_largest(
     gram: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return by n-gram (numbered from 0, without gaps) its largest and second largest count in one text."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from edgen.core.digest import hash64
 from edgen.core.errors import RunError
 from edgen.core.values import Turn
-from edgen.evaluation.texts.corpus import CHUNK, Codes, Corpus, Ends, different, write_words
+from edgen.evaluation.texts.corpus import CHUNK, Codes, Corpus, Ends, drop_repeats, write_words
 
 SHINGLE = 3  # words
 BANDS, ROWS = 20, 6
@@ -81,7 +81,7 @@ class CorpusShingles:
     def of(self, place: int) -> Codes:
         """Return the different shingles of one text, in order."""
         hashes = self._hashes[self._corpus.text(place)]
-        return different(np.sort(_all_shingles(hashes, np.array([len(hashes)]))[0]))
+        return drop_repeats(np.sort(_all_shingles(hashes, np.array([len(hashes)]))[0]))
 
 
 class ShinglePart(NamedTuple):

@@ -28,9 +28,9 @@ from edgen.core.durations import seconds
 from edgen.core.errors import RETRYABLE, CallError, FailureKind, ProviderError, RunError
 from edgen.core.events import Events
 from edgen.core.values import MAX_ANSWER
-from edgen.execution.batch.ownership import own_file
+from edgen.execution.batch.ownership import find_batch_file
 from edgen.execution.batch.results import ResultCounts, read_results
-from edgen.execution.batch.round import new_token
+from edgen.execution.batch.round import make_token
 from edgen.execution.batch.service_calls import TRANSFER, ServiceCalls, service_error
 from edgen.execution.rollout import GO_ON, describe_failure
 from edgen.providers.batches import (
@@ -114,7 +114,7 @@ class BatchLifecycle:
     # -- sending
 
     async def _send(self, batch: NotedBatch) -> NotedBatch:
-        service, path = self._services[batch.backend], own_file(self._ledger.path, batch.file)
+        service, path = self._services[batch.backend], find_batch_file(self._ledger.path, batch.file)
         async with self._uploads:
             self._tell(batch, f"uploading {_requests(batch)}")
             try:
@@ -133,7 +133,7 @@ class BatchLifecycle:
         # Without a separate upload, the file is sent now.
         within = self._settings.limits.timeout if service.settles is None else TRANSFER
         try:
-            remote = await self._calls.once(lambda: service.create(self._sending(batch)), within)
+            remote = await self._calls.attempt_once(lambda: service.create(self._sending(batch)), within)
         except CallError as failure:
             if service.settles is not None and _says_no(failure):
                 batch = await self._note(batch, state="ready", file_id=None)
@@ -145,7 +145,7 @@ class BatchLifecycle:
                 batch = await self._note(batch, state="ready", file_id=None)
             if failure.kind not in RETRYABLE:
                 raise service_error(failure) from None
-            await self._no_room_for(batch, failure)
+            await self._wait_for_room(batch, failure)
             return batch  # if still `sending`: check whether it was created nevertheless
         return await self._note_begun(batch, remote)
 
@@ -153,7 +153,7 @@ class BatchLifecycle:
         others = (other.remote_id for other in self._ledger.out.batches() if other.number != batch.number)
         return Sending(
             token=batch.token,
-            file=own_file(self._ledger.path, batch.file),
+            file=find_batch_file(self._ledger.path, batch.file),
             file_id=batch.file_id,
             requests=batch.requests,
             asked_at=batch.sent_at,
@@ -258,7 +258,7 @@ class BatchLifecycle:
             raise ProviderError(
                 f"batch {batch.number} ({batch.remote_id}) is completed, and its results answer none of its "
                 f"{_requests(batch)}. They may have been paid for and are charged; see the provider's page of the "
-                f"batch, and the files in {own_file(self._ledger.path, batch.file).parent}. {GO_ON}"
+                f"batch, and the files in {find_batch_file(self._ledger.path, batch.file).parent}. {GO_ON}"
             )
         batch = await self._close(batch, charged=charged, state="read", message=remote.outcome)
         unanswered = f", {left:,} of its requests without an answer" if left else ""
@@ -273,7 +273,7 @@ class BatchLifecycle:
             raise service_error(failure)
         mark = sha256(file_id)[:8]
         name = Path(batch.file).with_name(f"{batch.number:05d}.results-{number}-{mark}.jsonl")
-        path = own_file(self._ledger.path, str(name))
+        path = find_batch_file(self._ledger.path, str(name))
         if not path.exists():  # an existing file is whole: a process was killed while reading it
             most = MAX_ANSWER + batch.requests * _MEAN
             try:
@@ -303,12 +303,12 @@ class BatchLifecycle:
             batch, f"no room for it yet ({failure.message}); it is sent again", failure=str(failure.kind)
         )
         # A new token: the provider knows the old one by a failed batch.
-        token = new_token(batch.token.removeprefix("edgen-").rpartition("-")[0])
+        token = make_token(batch.token.removeprefix("edgen-").rpartition("-")[0])
         batch = await self._note(batch, state="ready", token=token, file_id=None, remote_id=None)
-        await self._no_room_for(batch, failure, self._poll)
+        await self._wait_for_room(batch, failure, self._poll)
         return batch
 
-    async def _no_room_for(self, batch: NotedBatch, failure: CallError, least: float = 0.0) -> None:
+    async def _wait_for_room(self, batch: NotedBatch, failure: CallError, least: float = 0.0) -> None:
         """Back off while the provider's queue is full: without limit while other batches of ours are at work,
         else up to limits.give_up_after. Raises ProviderError."""
         now = asyncio.get_running_loop().time()

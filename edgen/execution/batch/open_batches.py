@@ -40,7 +40,7 @@ async def end_unsent(ledger: Ledger, batch: NotedBatch, message: str, state: Sta
     await ledger.out.note(msgspec.structs.replace(batch, state=state, message=message), clear=True)
 
 
-def first_sent_at(ledger: Ledger) -> float | None:
+def read_first_sent_time(ledger: Ledger) -> float | None:
     """Return when the first batch was sent, in seconds since the epoch; None if none was, or the note is
     invalid."""
     try:
@@ -52,7 +52,7 @@ def first_sent_at(ledger: Ledger) -> float | None:
 
 async def note_first_sent(ledger: Ledger) -> None:
     """Note the time of the first batch, unless noted already."""
-    since = first_sent_at(ledger)
+    since = read_first_sent_time(ledger)
     if since is None or since > time.time():  # never, or by a clock that was set back later
         ledger.set_fact(_SINCE, repr(time.time()))
         await ledger.flush()

@@ -23,7 +23,7 @@ def folder_of(ledger: Path) -> Path:
     return ledger.with_name(f"{ledger.stem}.batches")
 
 
-def own_file(ledger: Path, name: str) -> Path:
+def find_batch_file(ledger: Path, name: str) -> Path:
     """Return the path of a batch's file, which may be missing; `name` is as in the ledger. Raises
     DamagedError."""
     folder, place = folder_of(ledger), PurePosixPath(name)
@@ -51,7 +51,7 @@ def require_own(ledger: Path, batches: Iterable[NotedBatch], backends: Collectio
     for batch in batches:
         require_backend(ledger, batch, backends)
         if batch.state not in ("written", "preparing"):  # the user's, or not yet named
-            own_file(ledger, batch.file)
+            find_batch_file(ledger, batch.file)
         for what, name in (("file", batch.file_id), ("batch", batch.remote_id)):
             if name is not None and not is_id(name):
                 raise _strange(ledger, f"it holds {name[:80]!r} as a provider's id of a {what}")

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.errors import CallError, most_attempts
+from edgen.core.errors import CallError, limit_attempts
 from edgen.core.files import Part, remove_leftovers_for
 from edgen.core.threads import run_in_thread
 from edgen.core.values import Reply, Request, TaskId
-from edgen.execution.batch.ownership import folder_of, own_file
+from edgen.execution.batch.ownership import find_batch_file, folder_of
 from edgen.execution.client.budget import BudgetExhausted, Reservation
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import OutcomeRecorder, Rollout, run_task
@@ -116,7 +116,7 @@ class RoundPlanner:
         tries, failure = ledger.out.failure(request.address, key) or (0, None)
         if (
             failure is not None
-            and tries >= most_attempts(failure.kind, self._attempts)
+            and tries >= limit_attempts(failure.kind, self._attempts)
             and not self._lower(rollout.client, request, failure)
         ):
             raise failure
@@ -175,7 +175,7 @@ class RequestWriter:
         self._holds = holds
         self.made: list[NotedBatch] = []  # complete: ready to be sent, or written for the user
         self._batch: NotedBatch | None = None
-        self._token = new_token(work.tasks.call_settings.name)  # of the present or next batch
+        self._token = make_token(work.tasks.call_settings.name)  # of the present or next batch
         self._file: Part | None = None
         self._bytes = 0
         self._requests = 0
@@ -184,7 +184,7 @@ class RequestWriter:
         """Write a request to the present file; return the budget's error if it is not covered. Raises
         CallError if it cannot be written at all."""
         line = self._line(request, key)
-        most = self._client.charges.most(request)
+        most = self._client.charges.estimate_at_most(request)
         tokens, usd = sum(most), self._client.charges.price_of(*most, batch=True)
         if self._requests >= self._room or self._bytes + len(line) > self._service.limits.bytes:
             await self.close()
@@ -223,7 +223,7 @@ class RequestWriter:
         )
         await self._ledger.out.note(batch)
         self._bytes = self._requests = 0
-        self._token = new_token(self._work.tasks.call_settings.name)
+        self._token = make_token(self._work.tasks.call_settings.name)
         self.made.append(batch)
 
     def abandon(self) -> None:
@@ -246,7 +246,7 @@ class RequestWriter:
             )
             path = self._path(self._batch)
             if self._own:
-                own_file(self._ledger.path, f"{self._folder.name}/{path.name}")
+                find_batch_file(self._ledger.path, f"{self._folder.name}/{path.name}")
             with _naming(path):
                 self._file = Part(path)
         return self._batch, self._file
@@ -258,7 +258,7 @@ class RequestWriter:
         return self._folder / f"{name}.{self._client.name}.jsonl"
 
 
-def new_token(name: str) -> str:
+def make_token(name: str) -> str:
     """Return a unique token that identifies a batch at the provider."""
     return f"edgen-{name[:40]}-{secrets.token_hex(8)}"
 

@@ -21,9 +21,9 @@ from edgen.execution.batch.lifecycle import BatchLifecycle
 from edgen.execution.batch.open_batches import (
     begin_batch_period,
     end_unsent,
-    first_sent_at,
     note_first_sent,
     open_batches_error,
+    read_first_sent_time,
 )
 from edgen.execution.batch.ownership import require_own
 from edgen.execution.batch.results import ResultCounts
@@ -99,7 +99,7 @@ class BatchScheduler(OnlineScheduler):
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         working = asyncio.create_task(work)
         try:
-            await self._until_stopped(working)
+            await self._wait_until_stopped(working)
         finally:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
@@ -116,7 +116,7 @@ class BatchScheduler(OnlineScheduler):
         for batch in self._work.ledger.out.batches("ready"):  # prepared, but not sent
             await end_unsent(self._work.ledger, batch, "written anew, to be sent by hand")
         first = True
-        while self._write_only is not None or not self._late():
+        while self._write_only is not None or not self._is_late():
             made = await self._plan(pending, number, first=first)
             first = False
             if self._write_only is not None:
@@ -224,14 +224,14 @@ class BatchScheduler(OnlineScheduler):
             )
 
     async def _end_when_late(self, lifecycle: BatchLifecycle) -> None:
-        while not self._late():  # noqa: ASYNC110
+        while not self._is_late():  # noqa: ASYNC110
             await asyncio.sleep(1.0)  # use the wall clock, which may be set
         self._say("batches are ended now, and the rest is generated online (batch.online_after)")
         lifecycle.end()
 
-    def _late(self) -> bool:
+    def _is_late(self) -> bool:
         """Return whether the time for batches is over."""
-        since = first_sent_at(self._work.ledger)
+        since = read_first_sent_time(self._work.ledger)
         return self._after is not None and since is not None and time.time() - since >= self._after
 
     def _count_fruitless(self, *, answered: bool, progress: bool) -> None:

@@ -43,7 +43,7 @@ class ServiceCalls:
         """
         try:
             return await call_with_retries(
-                lambda: self.once(attempt, within or self._timeout),
+                lambda: self.attempt_once(attempt, within or self._timeout),
                 dataclasses.replace(self.policy, give_up_after=self._patience()),
                 on_retry=self._on_retry,
                 rng=self.rng,
@@ -53,7 +53,7 @@ class ServiceCalls:
                 raise
             raise service_error(failure) from None
 
-    async def once(self, attempt: Callable[[], Awaitable[T]], within: float) -> T:
+    async def attempt_once(self, attempt: Callable[[], Awaitable[T]], within: float) -> T:
         """Make one attempt, limited to `within` seconds and, unless it is a transfer, to the rest of
         limits.give_up_after since the provider's last answer. Raises CallError."""
         clock = asyncio.get_running_loop().time

@@ -152,7 +152,7 @@ class Admission:
         seen = frozenset[Lane]()
         if len(among) > 1:
             seen = (self._prefixes.find_servers(marks) if marks else None) or near
-        waiter: asyncio.Future[Ticket] = self._own_loop().create_future()
+        waiter: asyncio.Future[Ticket] = self._find_own_loop().create_future()
         lane = self._queue(waiter, tokens, among, seen, marks)
         try:
             ticket = await waiter
@@ -176,8 +176,8 @@ class Admission:
             raise AdmissionClosed
         if len(among) == 1:
             lane = among[0]
-            if not lane.queue and self._has_room(lane) and not self._others_wait(lane):
-                now = self._own_loop().time()
+            if not lane.queue and self._has_room(lane) and not self._has_others_waiting(lane):
+                now = self._find_own_loop().time()
                 if self._find_allowed_time(lane, tokens, now) <= now:
                     return self._grant(lane, tokens, now)
         return None
@@ -189,7 +189,7 @@ class Admission:
         """Queue a call at a lane, and return it."""
         lane = among[0]
         if len(among) > 1:
-            lane = self._choose(among, seen, self._own_loop().time())
+            lane = self._choose(among, seen, self._find_own_loop().time())
             self._prefixes.note(marks, lane)
         self._arrived += 1
         lane.queue[waiter] = WaitingCall(self._arrived, tokens, among, seen)
@@ -211,7 +211,7 @@ class Admission:
         if ticket.settled:
             raise RuntimeError("a ticket is settled once")
         ticket.settled = True
-        if ticket.lane.end(ticket, verdict, self._own_loop().time(), retry_after):
+        if ticket.lane.end(ticket, verdict, self._find_own_loop().time(), retry_after):
             self._move_queue(ticket.lane)
         if tokens is not None and self._rates is not None:
             self._rates.give_back(ticket.tokens - tokens)
@@ -251,7 +251,7 @@ class Admission:
                 return lane
         if not usable:
             return min(among, key=lambda lane: (lane.circuit.until, len(lane.queue)))
-        usual = self._usual()
+        usual = self._find_usual_latency()
         wait = {lane: lane.estimate_wait(now, usual) for lane in usable}
         best = min(usable, key=wait.__getitem__)
         if known := [lane for lane in usable if lane in seen]:
@@ -260,13 +260,13 @@ class Admission:
                 return cached
         return best
 
-    def _usual(self) -> float:
+    def _find_usual_latency(self) -> float:
         known = [lane.latency for lane in self.lanes.values() if lane.latency is not None]
         return min(known) if known else _USUAL
 
     def _move_queue(self, lane: Lane) -> None:
         """Let what waits for a server that is left out wait for others."""
-        now, queue = self._own_loop().time(), [*lane.queue.items()]
+        now, queue = self._find_own_loop().time(), [*lane.queue.items()]
         for waiter, call in queue:
             if self.has_others(lane, call.among):
                 del lane.queue[waiter]
@@ -275,7 +275,7 @@ class Admission:
     def _take_over(self, lane: Lane, now: float) -> tuple[Lane, Waiter[Ticket], WaitingCall] | None:
         """Return the call that a lane without a queue takes from another one's, with that lane; None if
         there is none."""
-        usual = self._usual()
+        usual = self._find_usual_latency()
         wait = lane.estimate_wait(now, usual)
         full = [other for other in self.lanes.values() if other.queue and other is not lane]
         for other in sorted(full, key=lambda one: -one.estimate_wait(now, usual)):
@@ -290,11 +290,11 @@ class Admission:
     def _has_room(self, lane: Lane) -> bool:
         return lane.running < lane.window.size and self.running + self.unstored < self._most
 
-    def _others_wait(self, lane: Lane) -> bool:
+    def _has_others_waiting(self, lane: Lane) -> bool:
         """Return whether calls wait for the rates at another server."""
         return len(self.lanes) > 1 and any(one.queue for one in self.lanes.values() if one is not lane)
 
-    def _own_loop(self) -> asyncio.AbstractEventLoop:
+    def _find_own_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         return self._loop
@@ -316,7 +316,7 @@ class Admission:
 
     def _admit_first(self, lane: Lane) -> float | None:
         """Admit the calls of the only lane; return when to look again."""
-        now = self._own_loop().time()
+        now = self._find_own_loop().time()
         while lane.queue and self._has_room(lane):
             waiter, call = next(iter(lane.queue.items()))
             if not waiter.done():  # else it was cancelled, and its task has not run yet
@@ -330,7 +330,7 @@ class Admission:
 
     def _admit_to_several(self) -> float | None:
         """Admit the calls of several lanes, the oldest first; return when to look again."""
-        now = self._own_loop().time()
+        now = self._find_own_loop().time()
         while self.running + self.unstored < self._most:
             open_lanes = [lane for lane in self.lanes.values() if lane.has_room]
             ready = [lane for lane in open_lanes if self._circuit_allows(lane, now)]
@@ -347,7 +347,7 @@ class Admission:
                     moments = [lane.circuit.find_allowed_time(now, lane.window.size) for lane in open_lanes]
                     return min((moment for moment in moments if moment > now), default=None)
             if not waiter.done():
-                if self._rates is not None and (allowed_at := self._rates.ready_at(call.tokens)) > now:
+                if self._rates is not None and (allowed_at := self._rates.find_ready_time(call.tokens)) > now:
                     return allowed_at
                 del source.queue[waiter]
                 waiter.set_result(self._grant(lane, call.tokens, now))
@@ -361,7 +361,7 @@ class Admission:
     def _find_allowed_time(self, lane: Lane, tokens: int, now: float) -> float:
         """Return the moment from which pauses, probes and rates allow the next call."""
         moment = lane.circuit.find_allowed_time(now, lane.window.size)
-        return moment if self._rates is None else max(moment, self._rates.ready_at(tokens))
+        return moment if self._rates is None else max(moment, self._rates.find_ready_time(tokens))
 
     def _grant(self, lane: Lane, tokens: int, now: float) -> Ticket:
         if self._rates is not None:
@@ -386,7 +386,7 @@ class Admission:
             self._timer.cancel()
             self._timer = None
         if moment is not None:
-            self._timer = self._own_loop().call_at(moment, self._on_time)
+            self._timer = self._find_own_loop().call_at(moment, self._on_time)
 
     def _on_time(self) -> None:
         self._timer = None

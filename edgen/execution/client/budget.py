@@ -72,7 +72,7 @@ class Budget:
         self._own = BudgetUse(0, 0)  # totals of the purse's ledger: spent and reserved
         self._own_reserved = BudgetUse(0, 0)
 
-    def beside(self, purse: Purse | None, total: tuple[int, float]) -> Budget:
+    def make_concurrent(self, purse: Purse | None, total: tuple[int, float]) -> Budget:
         """Return the budget of a concurrent session under the same caps. `total`: its ledger's tokens and US
         dollars so far, without amounts for `take`."""
         budget = Budget(None, None, purse=purse)

@@ -34,7 +34,7 @@ class Charges:
         """Return about how many tokens the prompt of a request has, for a rate."""
         return prompt_token_estimate(request.messages, request.schema, self._counted)
 
-    def most(self, request: Request) -> tuple[int, int]:
+    def estimate_at_most(self, request: Request) -> tuple[int, int]:
         """Return the maximum prompt and completion tokens of a request, as far as known: a service may again
         count as far beyond the bounds as before."""
         prompt, room = self._bounds(request)
@@ -56,7 +56,7 @@ class Charges:
         the maximum; for counts below the minimum for the bytes, charge that minimum."""
         usage = reply.usage
         if usage is None:
-            prompt, room = self.most(request)
+            prompt, room = self.estimate_at_most(request)
             least = text_token_floor if self._max_tokens else text_token_bound
             used = prompt, max(room, sum(least(one.text) for one in (reply, *reply.others)))
             return sum(used), None if self._price is None else self.price_of(*used)
@@ -69,4 +69,4 @@ class Charges:
         without one."""
         if self._price is None:
             return 0.0
-        return to_picodollars(self._price.most(prompt_tokens, completion_tokens, batch=batch))
+        return to_picodollars(self._price.compute_highest_cost(prompt_tokens, completion_tokens, batch=batch))

@@ -104,7 +104,7 @@ class FormSupport:
                 )
                 if about and way != "prose":
                     refusal = failure.message
-                    way = self.way if found else _next(way, failure.message)
+                    way = self.way if found else _choose_next_way(way, failure.message)
                     continue
                 if about:
                     self._refused_anyway += 1
@@ -121,7 +121,9 @@ class FormSupport:
         one."""
         if not request.prose or self.way == "prose" or not self._may_be_refused(request, failure):
             return False
-        self._change(_next(self.way, failure.message), _REFUSES.format(failure.message.rstrip(" .")))
+        self._change(
+            _choose_next_way(self.way, failure.message), _REFUSES.format(failure.message.rstrip(" ."))
+        )
         return True
 
     def learn(self, request: Request, reply: Reply) -> None:
@@ -156,7 +158,7 @@ class FormSupport:
         self.tell(f"The backend {self._name} {why}. From now on {_CONSEQUENCE[way]}.")
 
 
-def _next(way: Way, refusal: str) -> Way:
+def _choose_next_way(way: Way, refusal: str) -> Way:
     """Return the way to send what was refused in a way. A schema of names, types and values alone is sent
     only to a service that names a keyword which it leaves out."""
     following = WAYS[WAYS.index(way) + 1]

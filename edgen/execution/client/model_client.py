@@ -210,7 +210,7 @@ class ModelClient:
 
     async def _within(self, budget: Budget, call: Call) -> Reply:
         """Make one attempt within a reservation of its maximum use."""
-        most = self.charges.most(call.request)
+        most = self.charges.estimate_at_most(call.request)
         call.most, call.held = (sum(most), self.charges.price_of(*most)), None
         reservation = await budget.reserve(*call.most)
         lost = (0, 0.0)
@@ -230,7 +230,7 @@ class ModelClient:
         budget.settle(reservation, tokens, cost or 0.0)
         return reply
 
-    def plain_call(self, request: Request, key: bytes) -> Call | None:
+    def make_plain_call(self, request: Request, key: bytes) -> Call | None:
         """Return a call that waits for nothing but its turn at a server, whose answer keeps its place; None
         for a request that may wait for more, or be sent in several forms."""
         support = self.form_support
@@ -254,14 +254,14 @@ class ModelClient:
         if not (known := servers.known):
             await servers.learn()
         ticket = await self.admission.admit(
-            tokens, servers.marks(call.request), servers.lanes, servers.near()
+            tokens, servers.marks(call.request), servers.lanes, servers.find_near_lanes()
         )
         started = clock()
         call.queued += started - came
         try:
             if not known:
                 await servers.learn_of(ticket.lane)  # which may not have been up when the call began to wait
-            if self._budget is not None and sum(self.charges.most(call.request)) > call.most[0]:
+            if self._budget is not None and sum(self.charges.estimate_at_most(call.request)) > call.most[0]:
                 raise EstimateTooLowError
             if self._ledger is not None and not self._closed:
                 call.held = await self._ledger.hold(call.request.address, call.key, *call.most)

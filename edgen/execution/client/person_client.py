@@ -34,7 +34,7 @@ class PersonClient(ModelClient):
         """Return 0: a person may think for hours, which is no silence of a service."""
         return 0
 
-    def plain_call(self, request: Request, key: bytes) -> None:
+    def make_plain_call(self, request: Request, key: bytes) -> None:
         """Return None: a call waits for a person."""
 
     def close(self, *, shared: bool = False) -> None:

@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-from edgen.core.errors import RETRYABLE, CallError, most_attempts
+from edgen.core.errors import RETRYABLE, CallError, limit_attempts
 from edgen.core.plugin_faults import blame, require_value
 from edgen.core.registry import plugin_of
 from edgen.core.values import Reply, Request
@@ -96,7 +96,7 @@ async def retry(
 ) -> T:
     """Do what `call_with_retries` does after a first failure, of an attempt that `started` then. Separate, so
     that calls without failure do not pay for tenacity."""
-    if most_attempts(first.kind, policy.attempts) <= 1 - excused.turned_away:
+    if limit_attempts(first.kind, policy.attempts) <= 1 - excused.turned_away:
         raise first
     clock = asyncio.get_running_loop().time
 
@@ -107,12 +107,12 @@ async def retry(
     def stop(state: RetryCallState) -> bool:
         # tenacity's own stops read time.monotonic, which is not every loop's clock.
         too_late = clock() - excused.queued + state.upcoming_sleep > started + policy.give_up_after
-        most = most_attempts(_failure(state).kind, policy.attempts)
+        most = limit_attempts(_failure(state).kind, policy.attempts)
         return too_late or state.attempt_number - excused.turned_away >= most
 
     failed = iter((first,))
 
-    async def first_failure_then_attempt() -> T:
+    async def raise_first_then_attempt() -> T:
         for failure in failed:
             raise failure
         return await attempt()
@@ -125,7 +125,7 @@ async def retry(
         before_sleep=lambda state: on_retry(_failure(state), state.upcoming_sleep),
         reraise=True,
     )
-    return await retrying(first_failure_then_attempt)
+    return await retrying(raise_first_then_attempt)
 
 
 def _failure(state: RetryCallState) -> CallError:

@@ -59,7 +59,7 @@ class Servers:
         """True for a single server that has been asked what `learn` asks."""
         return self._same is None and (self.lanes[0].knows_slots or self.lanes[0] not in self._counting)
 
-    def near(self) -> frozenset[Lane]:
+    def find_near_lanes(self) -> frozenset[Lane]:
         """Return the lane that is best for the present task, all else being equal, if there is one."""
         if self._fleet is None:
             return _NONE

@@ -26,7 +26,7 @@ class Bucket:
         self._rate = (per_minute - (self.capacity - unit)) / _MINUTE
         self._full_at = float("-inf")
 
-    def ready_at(self, amount: float) -> float:
+    def find_ready_time(self, amount: float) -> float:
         """Return the moment from which `amount` may be taken; -inf if always."""
         return self._full_at - (self.capacity - min(amount, self.capacity)) / self._rate
 
@@ -55,13 +55,13 @@ class Rates:
             return None
         return cls(_bucket(requests_per_minute, unit=1.0), _bucket(tokens_per_minute))
 
-    def ready_at(self, tokens: int) -> float:
+    def find_ready_time(self, tokens: int) -> float:
         """Return the moment from which a request of so many tokens may go; -inf if always."""
         moment = float("-inf")
         if self._requests is not None:
-            moment = self._requests.ready_at(1.0)
+            moment = self._requests.find_ready_time(1.0)
         if self._tokens is not None:
-            moment = max(moment, self._tokens.ready_at(tokens))
+            moment = max(moment, self._tokens.find_ready_time(tokens))
         return moment
 
     def take(self, tokens: int, now: float) -> None:

@@ -70,7 +70,7 @@ class _NodeFleet(Fleet):
         if address not in self.servers:
             self.servers[address] = RemoteBackend(self._calls, self._name, address, self._first)
 
-    def nearest(self) -> str | None:
+    def find_nearest(self) -> str | None:
         """Return the server on the node of the present unit's worker."""
         home = self._calls.home.get()
         return None if home is None else (home.link.local or {}).get(self._name)
@@ -108,7 +108,7 @@ class RemoteBackend:
         else:
             link = await pool.pick(self.is_reached_by)
         sent = pickle.dumps(request) if way is None else b""
-        number = pool.next_number()
+        number = pool.assign_number()
         permit = Permit(number, self._name, self._server, unit, way or "schema", sent, link.beat)
         called: Called = await link.ask(permit)
         reply = called.reply
@@ -121,7 +121,7 @@ class RemoteBackend:
         """Let a rollout's worker make an attempt with its open request, sent in a way; the `waiter` gets what
         comes of it, and the worker takes the reply. Raises WorkerLostError."""
         link = rollout.link
-        number = self._pool().next_number()
+        number = self._pool().assign_number()
         link.permit(Permit(number, self._name, self._server, rollout.unit, way, heard=link.beat), waiter)
 
     async def models(self) -> list[str] | None:
@@ -146,7 +146,7 @@ class RemoteBackend:
         """Return what the server says about itself. Raises CallError."""
         pool = self._pool()
         link = await pool.pick(self.is_reached_by)
-        told: Told = await link.ask(ServerQuestion(pool.next_number(), self._name, self._server, about))
+        told: Told = await link.ask(ServerQuestion(pool.assign_number(), self._name, self._server, about))
         return told.value
 
     async def aclose(self) -> None:

@@ -107,7 +107,7 @@ class Pool:
         """The counts of all workers, by node and process, the ended ones first."""
         return {**self._past, **{link.name: link.stand for link in self.links if link.pid}}
 
-    def next_number(self) -> int:
+    def assign_number(self) -> int:
         """Return the number of a new call."""
         self._calls += 1
         return self._calls

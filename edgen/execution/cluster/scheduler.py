@@ -117,7 +117,7 @@ class ClusterScheduler(OnlineScheduler):
                 f"The workers only make calls, and this process does the rest: {self._pool.alone.rstrip('.')}.",
             )
         try:
-            await super().run(_again(first, units))
+            await super().run(_prepend(first, units))
         finally:
             self._pool.broken.remove_done_callback(self._stop_broken)
 
@@ -154,6 +154,6 @@ class ClusterScheduler(OnlineScheduler):
         return await self._asker(rollout, request)
 
 
-def _again(first: Unit, others: Iterator[Unit]) -> Iterator[Unit]:
+def _prepend(first: Unit, others: Iterator[Unit]) -> Iterator[Unit]:
     yield first
     yield from others

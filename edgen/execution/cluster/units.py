@@ -221,7 +221,7 @@ class Units:
         rollout.client, rollout.busy = client, True
         backend, call = client.backend, None
         if self._plain and isinstance(backend, RemoteBackend) and backend.is_reached_by(rollout.link):
-            call = client.plain_call(request, message.key)
+            call = client.make_plain_call(request, message.key)
         if call is None:
             self._keep(self._ask(rollout))
             return

@@ -68,12 +68,12 @@ class _Metadata:
 
     def speaker(self, role: str, scenario: Scenario) -> dict[str, Any]:
         own = self.own[role].read(scenario) if role in self.own else {}
-        return {"role": role, **{_own_name(name, role): value for name, value in own.items()}}
+        return {"role": role, **{_strip_role(name, role): value for name, value in own.items()}}
 
     def types(self) -> dict[str, dict[str, str]]:
         """Return the metadata by object, with their types."""
         speakers = {
-            _own_name(name, role): _PYTHON[type_]
+            _strip_role(name, role): _PYTHON[type_]
             for role, columns in self.own.items()
             for name, (type_, _) in columns.columns.items()
         }
@@ -104,7 +104,7 @@ def _of_layers(layers: Sequence[LayerFacts]) -> Columns:
     }
 
 
-def _own_name(column: str, role: str) -> str:
+def _strip_role(column: str, role: str) -> str:
     own = column.removeprefix(f"{role.lower()}_")
     return column if own == "role" else own
 

@@ -16,7 +16,7 @@ import msgspec
 
 from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
-from edgen.export.formats.sharegpt import begins_with_user, in_its_words
+from edgen.export.formats.sharegpt import begins_with_user, convert_message
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
 from edgen.plugin.formats import DataTable, JsonLines, Patterns, find_trials, write_new
 
@@ -45,9 +45,9 @@ def _pair(chat: Chat, pair: TurnPair) -> Item:
     if not begins_with_user(prompt):
         return LeftOut("assistant_first")
     value = {
-        "conversations": [in_its_words(message) for message in prompt],
-        "chosen": in_its_words(pair.chosen),
-        "rejected": in_its_words(pair.rejected),
+        "conversations": [convert_message(message) for message in prompt],
+        "chosen": convert_message(pair.chosen),
+        "rejected": convert_message(pair.rejected),
         "margin": pair.whole.label.margin,
         "id": pair.id,
     }
@@ -60,7 +60,7 @@ def _make_tagged_row(chat: Chat, found: Completion) -> Row | None:
     if not begins_with_user(prompt):
         return None
     value = {
-        "conversations": [in_its_words(message) for message in (*prompt, found.completion)],
+        "conversations": [convert_message(message) for message in (*prompt, found.completion)],
         "kto_tag": found.label,
         "id": found.id,
     }

@@ -40,7 +40,7 @@ def soft_preference(pair: Pair, source: Label | None) -> float | None:
     `source` is any label of the same run."""
     if pair.label is None and pair.left_out not in ("tie", "contradicted"):
         return None
-    if (told := _by_logprobs(pair, source)) is not None:
+    if (told := _read_logprob_preference(pair, source)) is not None:
         return told
     if pair.label is not None:
         return pair.label.p if pair.label.chosen == "a" else 1 - pair.label.p
@@ -52,7 +52,7 @@ def soft_preference(pair: Pair, source: Label | None) -> float | None:
     return None if signal is None else signal.p
 
 
-def _by_logprobs(pair: Pair, source: Label | None) -> float | None:
+def _read_logprob_preference(pair: Pair, source: Label | None) -> float | None:
     """Return the preference for side a by log probabilities of the labelling judge; None without any."""
     if source is None or source.by != "oracle":
         return None

@@ -31,7 +31,7 @@ def _row(conversation: AcceptedConversation, chat: Chat, repeats: Repeats) -> It
     if repeats.has(conversation.scenario.index, messages):
         return LeftOut("repeated")
     value = {
-        "conversations": [{**in_its_words(m), **chat.mask(m)} for m in messages],
+        "conversations": [{**convert_message(m), **chat.mask(m)} for m in messages],
         "id": conversation.candidate.id,
     }
     return Row(conversation.split, value, scenario=conversation.scenario)
@@ -43,7 +43,7 @@ def begins_with_user(messages: list[Message]) -> bool:
     return bool(said) and said[0]["role"] == "user"
 
 
-def in_its_words(message: Message) -> dict[str, str]:
+def convert_message(message: Message) -> dict[str, str]:
     """Return the message in ShareGPT's format."""
     return {"from": NAMES[message["role"]], "value": message["content"]}
 

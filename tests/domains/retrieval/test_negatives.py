@@ -44,7 +44,7 @@ def test_nothing_drawn_is_right_or_doubled_or_short(texts: list[str], right: str
     for text in texts:
         candidates.add(text, "all")
     fit = {t for t in texts if len(t.split()) >= 3 and not are_alike(t, right)}
-    wanted = (candidates, candidates.among("all"), [right], max(count, 1), "seed", range(3, 401))
+    wanted = (candidates, candidates.list_group("all"), [right], max(count, 1), "seed", range(3, 401))
     drawn = draw(*wanted)
     assert drawn == draw(*wanted)
     if drawn is None:
@@ -61,7 +61,7 @@ def test_draws_are_uniform_and_end() -> None:
     found = Counter(
         text
         for seed in range(400)
-        for text in draw(candidates, candidates.among("all"), [], 5, str(seed)) or ()
+        for text in draw(candidates, candidates.list_group("all"), [], 5, str(seed)) or ()
     )
     assert len(found) == 20
     # 100 each; chi-square with 19 degrees of freedom, p = 0.001
@@ -75,9 +75,9 @@ def test_a_text_has_one_number_and_is_in_its_groups_once() -> None:
     shown = candidates.add("the train side says this", "train", ("train", "a"))
     assert candidates.add("the train side says this", "train") == shown
     assert candidates.add("only the test side says so") == hidden
-    assert list(candidates.among("train")) == list(candidates.among(("train", "a"))) == [shown]
-    assert list(candidates.among(("test", "a"))) == [hidden]
-    assert list(candidates.among("b")) == []
+    assert list(candidates.list_group("train")) == list(candidates.list_group(("train", "a"))) == [shown]
+    assert list(candidates.list_group(("test", "a"))) == [hidden]
+    assert list(candidates.list_group("b")) == []
 
 
 @settings(max_examples=dose(15, 60), deadline=None)
@@ -119,7 +119,7 @@ def test_the_thousand_best_are_those_by_the_formula() -> None:
     texts = list(dict.fromkeys(texts))
     index = Bm25(enumerate(texts))
     for query in ("w1 w2 the w3", "W7", "w9 w9 unknown", "rare1 w2 rare3", "rare4"):
-        best = index.best(query)
+        best = index.find_best(query)
         assert best is not None
         by_book = _scores(texts, query)
         assert len(best) == min(MOST, sum(score > 0 for score in by_book))
@@ -131,7 +131,7 @@ def test_the_thousand_best_are_those_by_the_formula() -> None:
 @pytest.mark.parametrize("texts", [[], ["the of"], ["a cat sat"]])
 def test_queries_without_words_and_empty_indexes(texts: list[str]) -> None:
     index = Bm25(enumerate(texts))
-    assert index.best("the of and") is None
-    found = index.best("a dog")
+    assert index.find_best("the of and") is None
+    found = index.find_best("a dog")
     assert found is not None
     assert len(found) == 0

@@ -132,7 +132,7 @@ def session(name: str, index: int, count: int, seed: int = 7, tier: str | None =
     sampler = Sampler(space, seed, "balanced")
     chain = ExerciseChain(ExercisePool(grammar_of(name)), sampler.scenario(index), seed)
     tier = tier or next(iter(SHIPPED[name]))
-    return list(itertools.takewhile(bool, (chain.next(tier) for _ in range(count))))  # type: ignore[arg-type]
+    return list(itertools.takewhile(bool, (chain.draw_next(tier) for _ in range(count))))  # type: ignore[arg-type]
 
 
 def test_the_next_exercise_shares_a_value_with_the_last() -> None:
@@ -156,19 +156,19 @@ def test_a_session_begins_with_the_scenario_and_ends_when_none_is_left() -> None
     space = shipped("italian_shapes")
     scenario = Sampler(space, 1, "balanced").scenario(4)
     chain = ExerciseChain(ExercisePool(Grammar(space)), scenario, 1)
-    first = chain.next("shapes")
+    first = chain.draw_next("shapes")
     assert first is not None
     assert first.concepts == {name: scenario[name] for name in ("shape", "colour")}
-    made = [first, *[one for _ in range(29) if (one := chain.next("shapes")) is not None]]
+    made = [first, *[one for _ in range(29) if (one := chain.draw_next("shapes")) is not None]]
     assert len({one.question for one in made}) == 30
-    assert chain.next("shapes") is None
+    assert chain.draw_next("shapes") is None
 
 
 def test_the_mistake_stays_that_of_the_scenario_and_tiers_share_concepts() -> None:
     space = shipped("fractions")
     scenario = Sampler(space, 1, "balanced").scenario(4)
     chain = ExerciseChain(ExercisePool(Grammar(space)), scenario, 1)
-    made = [chain.next(tier) for tier in ("comparing", "comparing", "adding", "adding")]
+    made = [chain.draw_next(tier) for tier in ("comparing", "comparing", "adding", "adding")]
     assert [one.tier for one in made if one] == ["comparing", "comparing", "adding", "adding"]
     for before, after in itertools.pairwise(made):
         assert before is not None
@@ -399,6 +399,6 @@ def test_conditions_and_exclusions_rule_exercises_out() -> None:
         0, {"word": "dog", "size": "small", "learner": "shy"}, {"word": {"es": "perro", "f": False}}
     )
     chain = ExerciseChain(ExercisePool(grammar), scenario, 1)
-    made = [one.question for _ in range(4) if (one := chain.next("words")) is not None]
+    made = [one.question for _ in range(4) if (one := chain.draw_next("words")) is not None]
     assert made[0] == "small dog?"
     assert sorted(made) == ["big house?", "small dog?", "small house?"]

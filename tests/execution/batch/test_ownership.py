@@ -16,7 +16,7 @@ from edgen.core.errors import CallError, DamagedError, FailureKind, ProviderErro
 from edgen.core.events import Events
 from edgen.core.values import MAX_ANSWER
 from edgen.execution.batch.manual import give_up
-from edgen.execution.batch.ownership import own_file
+from edgen.execution.batch.ownership import find_batch_file
 from edgen.execution.batch.results import read_results
 from edgen.providers.batches import OversizedError
 from edgen.store.ledger import Ledger, batches_at
@@ -166,7 +166,7 @@ async def test_a_line_longer_than_an_answer_can_be_is_passed_over(tmp_path: Path
 
 def test_places_of_a_run_s_own(tmp_path: Path) -> None:
     assert (
-        own_file(tmp_path / "run.db", "run.batches/1/00001.x.jsonl")
+        find_batch_file(tmp_path / "run.db", "run.batches/1/00001.x.jsonl")
         == tmp_path / "run.batches/1/00001.x.jsonl"
     )
     for name in (
@@ -178,4 +178,4 @@ def test_places_of_a_run_s_own(tmp_path: Path) -> None:
         "run.batches/\x00",
     ):
         with pytest.raises(DamagedError):
-            own_file(tmp_path / "run.db", name)
+            find_batch_file(tmp_path / "run.db", name)

@@ -16,7 +16,7 @@ def greedy(bucket: Bucket, amounts: list[float], pauses: list[float]) -> list[tu
     now = 0.0
     taken = []
     for amount, pause in zip(amounts, pauses, strict=True):
-        now = max(now + pause, bucket.ready_at(amount))
+        now = max(now + pause, bucket.find_ready_time(amount))
         bucket.take(amount, now)
         taken.append((now, amount))
     return taken
@@ -75,11 +75,11 @@ def test_takings_above_the_burst_exceed_it_by_no_more_than_their_excess(amounts:
 def test_what_is_given_back_can_be_taken_and_what_is_used_on_top_is_owed() -> None:
     bucket = Bucket(60_000, burst_seconds=2)  # holds 2,000, refills 58,000 a minute
     bucket.take(2000, 0)
-    assert bucket.ready_at(1000) == pytest.approx(1000 / 58_000 * 60, rel=1e-3)
+    assert bucket.find_ready_time(1000) == pytest.approx(1000 / 58_000 * 60, rel=1e-3)
     bucket.give_back(1500)
-    assert bucket.ready_at(1000) <= 0
+    assert bucket.find_ready_time(1000) <= 0
     bucket.give_back(-58_000)
-    assert bucket.ready_at(500) == pytest.approx(57_000 / 58_000 * 60, rel=1e-3)
+    assert bucket.find_ready_time(500) == pytest.approx(57_000 / 58_000 * 60, rel=1e-3)
 
 
 def test_it_never_holds_more_than_its_burst() -> None:
@@ -87,4 +87,4 @@ def test_it_never_holds_more_than_its_burst() -> None:
     bucket.take(10, 0)
     bucket.give_back(1_000_000)
     bucket.take(2000, 100)
-    assert bucket.ready_at(1) > 100
+    assert bucket.find_ready_time(1) > 100

@@ -88,7 +88,7 @@ def _overall(wizard: Mapping[str, Any], partner: Mapping[str, Any]) -> dict[str,
     number of turns; {} if the guided role wrote none."""
     if "first_message" not in wizard:
         return {}
-    last = max((one for one in (wizard, partner) if "last_message" in one), key=_last_id)
+    last = max((one for one in (wizard, partner) if "last_message" in one), key=_read_last_id)
     return {
         "first_message": {"user_id": wizard["user_id"], **wizard["first_message"]},
         "last_message": {"user_id": last["user_id"], **last["last_message"]},
@@ -99,7 +99,7 @@ def _overall(wizard: Mapping[str, Any], partner: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _last_id(participant: Mapping[str, Any]) -> int:
+def _read_last_id(participant: Mapping[str, Any]) -> int:
     found: int = participant["last_message"]["message_log_id"]
     return found
 
@@ -124,8 +124,8 @@ def _span(logs: Logs, begin: Mapping[str, Any], after: Mapping[str, Any]) -> dic
     seconds = after["data"]["seconds_since_start"] - begin["data"]["seconds_since_start"]
     return {
         "subtask_elapsed_time": round(seconds, 3),
-        "subtask_start_time": _when(begin),
-        "subtask_end_time": _when(after),
+        "subtask_start_time": _read_times(begin),
+        "subtask_end_time": _read_times(after),
         "messages": {
             "operator_turns": sum(one["user"]["id"] == PARTNER for one in said),
             "wizard_turns": sum(one["user"]["id"] == WIZARD for one in said),
@@ -133,7 +133,7 @@ def _span(logs: Logs, begin: Mapping[str, Any], after: Mapping[str, Any]) -> dic
     }
 
 
-def _when(log: Mapping[str, Any]) -> dict[str, float]:
+def _read_times(log: Mapping[str, Any]) -> dict[str, float]:
     return {"timestamp": log["date_created"], "seconds_since_start": log["data"]["seconds_since_start"]}
 
 

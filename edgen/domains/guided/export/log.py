@@ -105,7 +105,7 @@ class RoomLog:
             yield from self._messages(time, guided.turn(event))
             if (write := _WRITERS.get(event["event"])) is not None:
                 yield from write(self, time, event)
-        yield from self._rest(self._events.duration)
+        yield from self._list_unlogged_turns(self._events.duration)
 
     def _messages(self, time: float, until: int) -> Iterator[Entry]:
         """Yield the turns up to `until` that were said by `time` and are not in the log yet."""
@@ -117,7 +117,7 @@ class RoomLog:
             self._said += 1
             yield self._message(at, turn)
 
-    def _rest(self, time: float, until: int | None = None) -> Iterator[Entry]:
+    def _list_unlogged_turns(self, time: float, until: int | None = None) -> Iterator[Entry]:
         """Yield the turns up to `until`, or all, that are not in the log yet."""
         for turn in self._turns[self._said : until]:
             self._said += 1
@@ -158,7 +158,7 @@ class RoomLog:
     def _choose(self, time: float, event: Event) -> Iterator[Entry]:
         """Yield the utterance; the change of the state follows it."""
         place = guided.turn(event)
-        yield from self._rest(time, place)
+        yield from self._list_unlogged_turns(time, place)
         if self._said == place < len(self._turns):
             self._chosen = self._turns[place].text
             self._said = place + 1
@@ -175,7 +175,7 @@ class RoomLog:
         data = {"previous_state": before, "utterance": self._chosen, "current_state": target}
         yield time, "fsa_state_change", WIZARD, data
 
-    def _next_subtask(self, time: float, event: Event) -> Iterator[Entry]:
+    def _begin_subtask(self, time: float, event: Event) -> Iterator[Entry]:
         if (name := guided.text(event, "to")) is not None:
             yield from self._advance(time, name)
 
@@ -213,7 +213,7 @@ class RoomLog:
 
     def _end(self, time: float, _event: Event) -> Iterator[Entry]:
         """Yield the end with one of CRWIZ's five reasons, and the machine's own as its description."""
-        yield from self._rest(time)
+        yield from self._list_unlogged_turns(time)
         end = self._events.end
         if end is None:
             return
@@ -258,7 +258,7 @@ _WRITERS: Mapping[str, Callable[[RoomLog, float, Event], Iterator[Entry]]] = {
     "hint": RoomLog._hint,
     "chosen": RoomLog._choose,
     "state": RoomLog._move,
-    "subtask": RoomLog._next_subtask,
+    "subtask": RoomLog._begin_subtask,
     "effect": RoomLog._begin_action,
     "world": RoomLog._change_world,
     "lock": RoomLog._lock,

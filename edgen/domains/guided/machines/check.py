@@ -16,7 +16,7 @@ from edgen.domains.guided.machines.model import Condition, Effect, Machine, Stat
 from edgen.domains.guided.machines.reach import MachineReach, explore
 from edgen.domains.guided.machines.slots import says, slots_in
 from edgen.domains.guided.machines.world import ValueMismatchError, fitting
-from edgen.plugin.files import nearest
+from edgen.plugin.files import suggest_name
 
 _SHOWN = 5  # names in one sentence
 _TOLERANCE = 0.005  # of a sum of probabilities that are written with two or three digits
@@ -57,9 +57,7 @@ def check_machine(machine: Machine, available: Collection[str] | None = None) ->
 
 def _head(machine: Machine, available: Collection[str] | None) -> Iterator[MachineFinding]:
     if machine.initial not in machine.states:
-        message = (
-            f"there is no state '{machine.initial}' to begin in{nearest(machine.initial, machine.states)}"
-        )
+        message = f"there is no state '{machine.initial}' to begin in{suggest_name(machine.initial, machine.states)}"
         yield MachineFinding("no_start", None, message, True)
     for name in () if available is None else machine.needed:
         if available is not None and name not in available:
@@ -90,19 +88,19 @@ def _names(machine: Machine, state: State) -> Iterator[MachineFinding]:
     for said, names in listed.items():
         for name in names:
             if name not in machine.states and name not in machine.fixed:
-                message = f"it {said} '{name}', which is not there{_near(name, machine.states)}"
+                message = f"it {said} '{name}', which is not there{_suggest_close_name(name, machine.states)}"
                 yield MachineFinding("dangling", state.name, message, True)
     for said, subtask in (("is for", state.subtask), ("begins", state.advances)):
         if subtask is not None and subtask not in machine.subtasks:
-            near = _near(subtask, machine.subtasks)
+            near = _suggest_close_name(subtask, machine.subtasks)
             message = f"it {said} the sub-task '{subtask}', which the machine does not have{near}"
             yield MachineFinding("subtask", state.name, message, True)
     if not state.formulations and state.name != machine.initial:
         yield MachineFinding("mute", state.name, "it has no formulation, so it is never offered")
 
 
-def _near(name: str, known: Collection[str]) -> str:
-    near = nearest(name, known) if known else ""
+def _suggest_close_name(name: str, known: Collection[str]) -> str:
+    near = suggest_name(name, known) if known else ""
     return near if near.startswith(" (did") else ""
 
 
@@ -133,7 +131,7 @@ def _slots(state: State, known: Collection[str]) -> Iterator[MachineFinding]:
     named = dict.fromkeys(name for text in texts for name in slots_in(text))
     for name in dict.fromkeys([*named, *state.slots]):
         if name not in known:
-            message = f"nothing fills the slot {{{name}}}{_near(name, known)}: make it a variable of the world, or name it in `needs`"
+            message = f"nothing fills the slot {{{name}}}{_suggest_close_name(name, known)}: make it a variable of the world, or name it in `needs`"
             yield MachineFinding("slot", state.name, message, True)
 
 
@@ -143,9 +141,7 @@ def _conditions(
     for name, condition in when.items():
         variable = machine.world.get(name)
         if variable is None:
-            message = (
-                f"a condition is on '{name}', which is no variable of the world{_near(name, machine.world)}"
-            )
+            message = f"a condition is on '{name}', which is no variable of the world{_suggest_close_name(name, machine.world)}"
             yield MachineFinding("variable", state, message, True)
             continue
         for value in condition.one_of:
@@ -174,9 +170,7 @@ def _effect(machine: Machine, state: str, effect: Effect) -> Iterator[MachineFin
     for name in changed:
         variable = machine.world.get(name)
         if variable is None:
-            message = (
-                f"an effect changes '{name}', which is no variable of the world{_near(name, machine.world)}"
-            )
+            message = f"an effect changes '{name}', which is no variable of the world{_suggest_close_name(name, machine.world)}"
             yield MachineFinding("variable", state, message, True)
         elif name in effect.add and variable.kind != "number":
             yield MachineFinding("type", state, f"an effect adds to {name}, which is a {variable.kind}", True)
@@ -227,7 +221,7 @@ def _check_reach(machine: Machine, reach: MachineReach) -> Iterator[MachineFindi
             yield from _transitions(machine, state, reach)
         elif state.formulations or name == machine.initial:
             yield MachineFinding(
-                "unreachable", name, f"it is never reached: {_why_never(machine, state, reach)}"
+                "unreachable", name, f"it is never reached: {_explain_unreached(machine, state, reach)}"
             )
     for subtask in machine.subtasks[1:]:
         if subtask not in reach.subtasks:
@@ -267,7 +261,7 @@ def _transitions(machine: Machine, state: State, reach: MachineReach) -> Iterato
         yield MachineFinding("gate", state.name, f"'{name}' is never offered after it: {why}")
 
 
-def _why_never(machine: Machine, state: State, reach: MachineReach) -> str:
+def _explain_unreached(machine: Machine, state: State, reach: MachineReach) -> str:
     before = [one.name for one in machine.states.values() if state.name in one.leads_to]
     if not before:
         return "no state leads to it"

@@ -58,6 +58,6 @@ def _describe_additions(add: Mapping[str, Value]) -> Iterable[str]:
     return (f"{name} {float(number):+g}" for name, number in add.items())
 
 
-def whole(state: State) -> str:
+def join_full_text(state: State) -> str:
     """Return the full text of a card, shown when the pointer is on it."""
     return "\n".join([state.name, *state.formulations])

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from edgen.domains.guided.machines.describe import BAD, EFFECT, GOOD, LOCK, WHEN, remarks, whole
+from edgen.domains.guided.machines.describe import BAD, EFFECT, GOOD, LOCK, WHEN, join_full_text, remarks
 from edgen.domains.guided.machines.layout import Box, DiagramLayout, lay_out
 from edgen.domains.guided.machines.model import Machine, State
 from edgen.domains.guided.machines.reach import explore
@@ -25,9 +25,9 @@ from edgen.domains.guided.machines.svg import (
     SOFT,
     arrow,
     bend,
+    escape_xml,
     fit,
     mark,
-    safe,
     text,
     wrap_words,
 )
@@ -142,7 +142,7 @@ class _Picture:
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
             f'viewBox="0 0 {width:g} {height:g}" role="img" {SANS} font-size="11">'
         )
-        yield f"<title>{safe(self.machine.name)}</title>"
+        yield f"<title>{escape_xml(self.machine.name)}</title>"
         yield f'<rect width="{width:g}" height="{height:g}" fill="#fff"/>'
         yield from head
         yield from body
@@ -259,7 +259,7 @@ class _Picture:
         head = f'<path d="M{end_x + 5:g} {end_y:g}l-7 -4v8z" fill="{shown}"/>'
         said = f"{name} → {row.target}{_percent(row)}"
         return (
-            f'<g opacity="0.85"><title>{safe(said)}</title><path d="{path}" fill="none" stroke="{shown}" '
+            f'<g opacity="0.85"><title>{escape_xml(said)}</title><path d="{path}" fill="none" stroke="{shown}" '
             f'stroke-width="{wide:.3g}"{dash}/>{head}</g>'
         )
 
@@ -271,7 +271,7 @@ class _Picture:
         unseen = card.visits == 0 and name != self.machine.initial
         first = name == self.machine.initial
         yield f'<g transform="translate({place[0]:g} {place[1]:g})">'
-        yield f"<title>{safe(whole(state))}</title>"
+        yield f"<title>{escape_xml(join_full_text(state))}</title>"
         border = f'stroke="{FAINT if unseen else colour}" stroke-width="{2.4 if first else 1.1}"'
         dash = ' stroke-dasharray="4 3"' if unseen else ""
         yield f'<rect width="{_WIDE:g}" height="{card.height:g}" rx="7" fill="{"#f4f5f6" if unseen else "#fff"}" {border}{dash}/>'

@@ -75,13 +75,13 @@ def _head(machine: Machine) -> str:
 
 
 def _state(state: State) -> str:
-    lines = [*_first_keys(state, state.probabilities)]
+    lines = [*_dump_crwiz_keys(state, state.probabilities)]
     if state.lock is not None:
         lines.append(f"lock: {'any' if state.lock == Lock() else _flow(msgspec.to_builtins(state.lock))}")
     if state.effects:
         lines += ["effects:", *(f"  - {_flow(_conditional(one))}" for one in state.effects)]
     if state.when:
-        lines.append(f"when: {_flow(_when(state.when))}")
+        lines.append(f"when: {_flow(_dump_conditions(state.when))}")
     if state.advances is not None:
         lines.append(f"advances: {as_text(state.advances)}")
     if state.end is not None:
@@ -92,10 +92,10 @@ def _state(state: State) -> str:
 
 
 def _crwiz_state(state: State) -> str:
-    return "\n".join(_first_keys(state, state.weights(state.transitions))) + "\n"
+    return "\n".join(_dump_crwiz_keys(state, state.weights(state.transitions))) + "\n"
 
 
-def _first_keys(state: State, probabilities: Mapping[str, float]) -> Iterator[str]:
+def _dump_crwiz_keys(state: State, probabilities: Mapping[str, float]) -> Iterator[str]:
     """Yield the lines of CRWIZ's six keys."""
     yield f"name: {as_text(state.name)}"
     if state.subtask is not None:
@@ -114,10 +114,10 @@ def _first_keys(state: State, probabilities: Mapping[str, float]) -> Iterator[st
 
 
 def _conditional(one: Effect | End) -> dict[str, Any]:
-    return {**msgspec.to_builtins(one), **({"when": _when(one.when)} if one.when else {})}
+    return {**msgspec.to_builtins(one), **({"when": _dump_conditions(one.when)} if one.when else {})}
 
 
-def _when(when: Mapping[str, Condition]) -> dict[str, Any]:
+def _dump_conditions(when: Mapping[str, Condition]) -> dict[str, Any]:
     """Return conditions as files have them: a value for one value, a list for several, a mapping for
     bounds."""
     said: dict[str, Any] = {}
@@ -130,12 +130,12 @@ def _when(when: Mapping[str, Condition]) -> dict[str, Any]:
 
 def _flow(value: Any) -> str:
     """Return a value as `flow` does, with whole numbers as people write them."""
-    return flow(_whole(value))
+    return flow(_convert_whole_numbers(value))
 
 
-def _whole(value: Any) -> Any:
+def _convert_whole_numbers(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _whole(one) for key, one in value.items()}
+        return {key: _convert_whole_numbers(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_whole(one) for one in value]
+        return [_convert_whole_numbers(one) for one in value]
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value

@@ -136,7 +136,7 @@ class _Reader:
         self.problems += [Problem(f"{self.file} {one.path}", one.message) for one in found]
         return None if found else made
 
-    def when(self, value: Any, path: str) -> dict[str, Condition]:
+    def read_conditions(self, value: Any, path: str) -> dict[str, Condition]:
         if value is None:
             return {}
         if not isinstance(value, dict) or not value:
@@ -202,7 +202,7 @@ class _Reader:
         if read.repeat and not (read.after_turns or read.after_seconds >= 1):
             self.note(path, "what repeats needs a span: after_seconds of at least 1, or after_turns")
         said = msgspec.structs.asdict(read)
-        return Effect(**{**said, "set": new, "when": self.when(read.when, f"{path}.when")})
+        return Effect(**{**said, "set": new, "when": self.read_conditions(read.when, f"{path}.when")})
 
     def lock(self, value: Any, path: str) -> Lock | None:
         if value is None:
@@ -225,7 +225,9 @@ class _Reader:
         read = self.convert({"reason": value} if isinstance(value, str) else value, _End, path)
         if read is None:
             return None
-        return End(reason=read.reason, success=read.success, when=self.when(read.when, f"{path}.when"))
+        return End(
+            reason=read.reason, success=read.success, when=self.read_conditions(read.when, f"{path}.when")
+        )
 
     def probabilities(self, value: Any, path: str) -> dict[str, float]:
         if value is None or value == []:  # what CRWIZ takes for none
@@ -304,7 +306,7 @@ def read_state(value: Any, file: str, problems: list[Problem]) -> State | None:
         slots=read.slots or (),
         lock=reader.lock(read.lock, "$.lock"),
         effects=reader.effects(read.effects, "$.effects"),
-        when=reader.when(read.when, "$.when"),
+        when=reader.read_conditions(read.when, "$.when"),
         advances=read.advances,
         end=reader.end(read.end, "$.end"),
         act=read.act,

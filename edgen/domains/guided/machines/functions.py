@@ -17,7 +17,7 @@ from edgen.domains.guided.machines.model import Machine
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.plugin import RunReader, template_variables
 from edgen.plugin.errors import MachineError, RunError, ShortError, UsageError
-from edgen.plugin.files import explain_write_errors, nearest, write_whole
+from edgen.plugin.files import explain_write_errors, suggest_name, write_whole
 from edgen.plugin.formats import protocol_of
 from edgen.space import load_space
 from edgen.space.model import template_fields
@@ -53,7 +53,7 @@ def find_machine(reference: str) -> Path:
         return folder
     if (here := Path(reference)).exists():
         return here
-    known = nearest(reference, resources.list_shipped("machines"))
+    known = suggest_name(reference, resources.list_shipped("machines"))
     raise MachineError(reference, f"there is no such folder, and no shipped machine of this name{known}.")
 
 

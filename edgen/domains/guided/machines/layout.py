@@ -51,7 +51,7 @@ class DiagramLayout:
 
 def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge]) -> DiagramLayout:
     """Return the layout of boxes, in the order of their importance, and of the edges between them."""
-    forward = _forward(list(boxes), edges)
+    forward = _drop_back_edges(list(boxes), edges)
     columns = _columns(list(boxes), forward)
     drawn = [(a, b) for a, b in forward if columns[b] - columns[a] <= LONGEST]
     grid = _Grid(boxes, columns, drawn)
@@ -70,7 +70,7 @@ def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge]) -> DiagramLayout:
     return layout
 
 
-def _forward(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
+def _drop_back_edges(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
     """Return the edges without those that close a circle, as a walk in the order of the names meets them."""
     after: dict[str, list[str]] = defaultdict(list)
     for a, b in dict.fromkeys(edges):

@@ -42,7 +42,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def holds(self, value: Value) -> bool:
         """Return whether a value is like that. A text or a truth value is at least nothing, and below
         nothing."""
-        if self.one_of and not any(_same(value, one) for one in self.one_of):
+        if self.one_of and not any(_is_same_value(value, one) for one in self.one_of):
             return False
         if self.at_least is None and self.below is None:
             return True
@@ -53,7 +53,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-def _same(a: Value, b: Value) -> bool:
+def _is_same_value(a: Value, b: Value) -> bool:
     return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 

@@ -104,7 +104,7 @@ class MachineReach:
         while waiting:
             while waiting:
                 waiting += self._step(waiting.pop())
-            waiting = list(self._back())
+            waiting = list(self._go_back())
 
     def _meet(self, place: Place) -> None:
         self.places[place] = len(self._after)
@@ -132,7 +132,7 @@ class MachineReach:
             own.append(self.places[after])
         return new
 
-    def _back(self) -> Iterator[Place]:
+    def _go_back(self) -> Iterator[Place]:
         """Yield the new places that stuck places reach through the transitions of earlier states."""
         if not self.stuck:
             return

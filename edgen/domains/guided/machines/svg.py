@@ -33,10 +33,10 @@ def text(
     more = "" if weight == 400 else f' font-weight="{weight}"'
     more += "" if anchor == "start" else f' text-anchor="{anchor}"'
     more += "" if style == "normal" else f' font-style="{style}"'
-    return f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" fill="{colour}"{more} {font}>{safe(words)}</text>'
+    return f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" fill="{colour}"{more} {font}>{escape_xml(words)}</text>'
 
 
-def safe(words: str) -> str:
+def escape_xml(words: str) -> str:
     """Return a text escaped for XML, with U+FFFD for control characters and halves of characters."""
     return escape("".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in words))
 

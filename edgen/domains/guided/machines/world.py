@@ -17,7 +17,7 @@ class ValueMismatchError(ValueError):
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
-def first_world(machine: Machine, scenario: Mapping[str, Any]) -> dict[str, Value]:
+def make_first_world(machine: Machine, scenario: Mapping[str, Any]) -> dict[str, Value]:
     """Return the world at the start. `scenario`: a scenario's values by name. Raises ValueMismatchError for a
     value of the scenario's that does not fit, and for a variable without any."""
     world: dict[str, Value] = {}

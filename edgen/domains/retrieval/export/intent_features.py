@@ -71,11 +71,11 @@ class Features:
     def add(self, text: str) -> None:
         """Count the words of a text of the data set."""
         self._texts += 1
-        self._with.update({*_content(_words(_plain(text)))})
+        self._with.update({*_content(_words(_normalize(text)))})
 
     def of(self, texts: Sequence[str], actors: Sequence[str]) -> list[list[str]]:
         """Return the values of FEATURES for each utterance of a dialog."""
-        plain = [*map(_plain, texts)]
+        plain = [*map(_normalize, texts)]
         words = [*map(_words, plain)]
         weights = [self._weights(one) for one in words]
         whole = self._weights([word for one in words for word in one])
@@ -105,7 +105,7 @@ class Features:
         }
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     """Return a text in lower case, contractions apart, with punctuation that has no part in any feature
     removed."""
     apart = _CONTRACTED.sub(r" \1", _OTHER.sub(" ", text))

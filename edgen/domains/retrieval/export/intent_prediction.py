@@ -23,7 +23,7 @@ from edgen.domains.retrieval.export.msdialog import (
     WHO,
     actor_of,
     find_tied_turns,
-    one_line,
+    join_lines,
     tags_of,
 )
 from edgen.plugin import Chat, Format, FormatOptions, Item, LeftOut, Row, RunReader
@@ -96,7 +96,7 @@ def _turns(
         yield {
             "dialog": one.id,
             "labels": "_".join(labels),
-            "utterance": one_line(turn.text),
+            "utterance": join_lines(turn.text),
             "actor": actor_of(turn, chat),
         }
 

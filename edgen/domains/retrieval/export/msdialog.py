@@ -46,7 +46,7 @@ def actor_of(turn: Turn, chat: Chat) -> Actor:
     return "Agent" if turn.role == chat.agent else "User"
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """Return a text as a cell of a tab-separated line."""
     return " ".join(text.split())
 
@@ -168,4 +168,4 @@ class DialogFiles(SplitFiles):
 def context_of(turns: Sequence[Turn], last: int) -> list[str]:
     """Return the first utterance, up to BEFORE directly before turn `last`, and that one, each on one
     line."""
-    return [one_line(turn.text) for turn in (turns[0], *turns[max(1, last - BEFORE) : last + 1])]
+    return [join_lines(turn.text) for turn in (turns[0], *turns[max(1, last - BEFORE) : last + 1])]

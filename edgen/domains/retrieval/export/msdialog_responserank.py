@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from edgen.domains.retrieval.candidates import CandidatePool, Key, RightAnswers, key_of
 from edgen.domains.retrieval.export import REASONS
-from edgen.domains.retrieval.export.msdialog import WHO, actor_of, context_of, one_line
+from edgen.domains.retrieval.export.msdialog import WHO, actor_of, context_of, join_lines
 from edgen.domains.retrieval.export.sides import DevShare, Side, Sides
 from edgen.plugin import Chat, Format, FormatOptions, Item, LeftOut, Row, RunReader
 from edgen.plugin.formats import AcceptedConversation, Patterns, RowFiles, Staging, Tried
@@ -50,7 +50,7 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     options = chat.own if isinstance(chat.own, RankOptions) else RankOptions()
     sides = Sides(run, options.dev)
     candidates, answers = _collect(run, chat)
-    index = Bm25((number, candidates.texts[number]) for number in candidates.among("train"))
+    index = Bm25((number, candidates.texts[number]) for number in candidates.list_group("train"))
     seen: set[Key] = set()
     for conversation in run.conversations():
         if not FEWEST_TURNS <= len(conversation.candidate.turns) <= MOST_TURNS:
@@ -64,7 +64,7 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
                 yield LeftOut("same_context")
                 continue
             seen.add(cut.key)
-            among = index.best(cut.reply)
+            among = index.find_best(cut.reply)
             if among is None:
                 yield LeftOut("stop_words")
                 continue
@@ -87,7 +87,7 @@ def _collect(run: RunReader, chat: Chat) -> tuple[CandidatePool, RightAnswers]:
         groups = [conversation.split] if conversation.split == "train" else []
         for turn in conversation.candidate.turns:
             if actor_of(turn, chat) == "Agent":
-                candidates.add(one_line(turn.text), *groups)
+                candidates.add(join_lines(turn.text), *groups)
         for cut in _cuts(conversation, chat):
             said = (cut.reply, *cut.others)
             answers.add(cut.key, [candidates.add(text) for text in said])
@@ -101,8 +101,8 @@ def _cuts(conversation: AcceptedConversation, chat: Chat) -> Iterator[ResponseCo
     for place in range(1, len(turns) - 1):
         if actors[place : place + 2] == ["User", "Agent"]:
             reply, context = turns[place + 1], context_of(turns, place)
-            others = [one_line(other.text) for other in reply.alternatives]
-            yield ResponseContext(context, key_of(context), one_line(reply.text), others, place + 1)
+            others = [join_lines(other.text) for other in reply.alternatives]
+            yield ResponseContext(context, key_of(context), join_lines(reply.text), others, place + 1)
 
 
 class RankFiles(RowFiles):

@@ -64,7 +64,7 @@ class ExerciseChain:
         self._used: set[tuple[str, ...]] = set()
         self._number = 0
 
-    def next(self, tier: str) -> Exercise | None:
+    def draw_next(self, tier: str) -> Exercise | None:
         """Return the next exercise of a tier, which shares a value with the last one where one of these is
         left; None where none is left at all."""
         names = self._pool.grammar.tiers[tier].tier.concepts

@@ -82,7 +82,7 @@ def _check_tier(grammar: Grammar, name: str, chosen: dict[str, set[int]], proble
             )
         else:
             concepts.add(tuple(exercise.concepts.items()))
-            found |= dict.fromkeys(_wrong(grammar, exercise, path, values, seen))
+            found |= dict.fromkeys(_check_exercise(grammar, exercise, path, values, seen))
         for rule, place in picked.items():
             chosen[rule].add(place)
         if len(found) >= _MOST:
@@ -91,7 +91,7 @@ def _check_tier(grammar: Grammar, name: str, chosen: dict[str, set[int]], proble
     return len(concepts)
 
 
-def _wrong(
+def _check_exercise(
     grammar: Grammar,
     exercise: Exercise,
     path: str,

@@ -18,7 +18,7 @@ from edgen.domains.tutoring.exercises.drawing import drawing_name, thing_problem
 from edgen.domains.tutoring.exercises.model import Case, Exercise, Point, Thing, Tier, When, exercises_of
 from edgen.plugin import Problem, Scenario, Space
 from edgen.plugin.errors import SpaceError, TemplateError
-from edgen.plugin.files import nearest, shorten_word
+from edgen.plugin.files import shorten_word, suggest_name
 from edgen.plugin.protocols import AllowedCells
 from edgen.prompting.prompt import Snippet, make_sandbox
 from edgen.prompting.sandbox import ValueWithFields
@@ -48,7 +48,7 @@ class Grammar:
         self.space, self.exercises = space, exercises
         self.tiers = {name: _CompiledTier(name, tier, self) for name, tier in exercises.tiers.items()}
         self.rules = {name: _CompiledRule(name, cases, self) for name, cases in exercises.rules.items()}
-        problems = [*self._found, *self._unknown_conditions()]
+        problems = [*self._found, *self._find_unknown_conditions()]
         if not problems:
             problems = [*self._circles(), *self._find_unused_rules()]
         if problems:
@@ -82,7 +82,9 @@ class Grammar:
         except RuleError as error:
             raise SpaceError.of(self.space.name, [Problem(error.path, error.message)]) from None
         except TemplateError as error:
-            raise SpaceError.of(self.space.name, [*_at(f"{_ROOT}.tiers.{tier}", error)]) from None
+            raise SpaceError.of(
+                self.space.name, [*_locate_problems(f"{_ROOT}.tiers.{tier}", error)]
+            ) from None
 
     def exercise_of(self, scenario: Scenario, one: Mapping[str, Any]) -> Exercise:
         """Return the exercise that a session's outcome names by tier and concepts, with all that no record
@@ -139,7 +141,7 @@ class Grammar:
         try:
             return Snippet(text, self._sandbox, self._available, self._fields)
         except TemplateError as error:
-            self._found.extend(_at(path, error))
+            self._found.extend(_locate_problems(path, error))
             return Snippet("-", self._sandbox, ())
 
     # ---- what is wrong
@@ -161,7 +163,7 @@ class Grammar:
             if name not in used:
                 yield Problem(f"{_ROOT}.rules.{name}", "no text of any tier uses this rule; take it out")
 
-    def _unknown_conditions(self) -> Iterator[Problem]:
+    def _find_unknown_conditions(self) -> Iterator[Problem]:
         """Yield the conditions on unknown dimensions, fields, rules and values."""
         for path, when in self._conditions():
             for name, wanted in when.items():
@@ -173,16 +175,16 @@ class Grammar:
                     known = [*self.space.names, *self.rules]
                     yield Problem(
                         where,
-                        f"there is no dimension or rule {shorten_word(dimension)}{nearest(dimension, known)}",
+                        f"there is no dimension or rule {shorten_word(dimension)}{suggest_name(dimension, known)}",
                     )
                     continue
                 if field and field not in self._fields[dimension]:
-                    message = f"no value of {dimension} has a '{shorten_word(field)}'{nearest(field, self._fields[dimension])}"
+                    message = f"no value of {dimension} has a '{shorten_word(field)}'{suggest_name(field, self._fields[dimension])}"
                     yield Problem(where, message)
                     continue
-                yield from self._unknown_values(where, name, dimension, field, wanted)
+                yield from self._find_unknown_values(where, name, dimension, field, wanted)
 
-    def _unknown_values(
+    def _find_unknown_values(
         self, where: str, name: str, dimension: str, field: str, wanted: Sequence[Any]
     ) -> Iterator[Problem]:
         entries = self.space[dimension].entries
@@ -190,7 +192,7 @@ class Grammar:
         for one in wanted:
             if _kind(one) not in known:
                 texts = sorted(value for _, value in known if isinstance(value, str))
-                near = nearest(str(one), texts) if texts else ""
+                near = suggest_name(str(one), texts) if texts else ""
                 yield Problem(where, f"{name} is never {shorten_word(repr(one))}{near}")
 
     def _conditions(self) -> Iterator[tuple[str, When]]:
@@ -363,7 +365,7 @@ def _kind(value: Any) -> tuple[str, Any]:
     ), value
 
 
-def _at(path: str, error: TemplateError) -> Iterator[Problem]:
+def _locate_problems(path: str, error: TemplateError) -> Iterator[Problem]:
     """Yield the problems of a text, at its path."""
     if not error.problems:
         yield Problem(path, error.summary)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgen.domains.tutoring.exercises.model import SHOWN, Exercises
 from edgen.plugin import Problem
-from edgen.plugin.files import convert, nearest, shorten_word
+from edgen.plugin.files import convert, shorten_word, suggest_name
 from edgen.space.entries import dimension_problem
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _check_length(
 def _concepts(path: str, concepts: tuple[str, ...], dimensions: Collection[str]) -> Iterator[Problem]:
     for i, name in enumerate(concepts):
         if name not in dimensions:
-            message = f"there is no dimension {shorten_word(name)}{nearest(name, dimensions)}"
+            message = f"there is no dimension {shorten_word(name)}{suggest_name(name, dimensions)}"
             yield Problem(f"{path}[{i}]", message)
     if not concepts or len({*concepts}) < len(concepts):
         yield Problem(path, "expected one dimension or more, each listed once, as in [colour, shape]")

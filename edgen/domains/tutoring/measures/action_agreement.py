@@ -118,13 +118,13 @@ class AgreementCount:
             agreed=total,
             of_complete=share(agrees[complete], scenarios[complete]),
             of_all=share(agrees, scenarios),
-            by_student=self._by_student(agrees),
+            by_student=self._count_by_student(agrees),
             sets={_name(one): count / total for one, count in agreed.most_common(3)} if total else {},
             lead=(counts[0] - counts[1]) / total if total else 0.0,
             alpha=krippendorff(self._labelled, masi),
         )
 
-    def _by_student(self, agrees: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
+    def _count_by_student(self, agrees: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
         found: defaultdict[Set, list[int]] = defaultdict(lambda: [0, 0])
         for number, agree in zip(self._student, agrees.tolist(), strict=True):
             if student := self._all[number]:

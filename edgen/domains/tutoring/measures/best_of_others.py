@@ -59,10 +59,10 @@ def reference_overlap(
         raise UsageError(f"a response has no reference to be scored against: {bare.response[:60]!r}.")
     groups: dict[Hashable, int] = {}
     members = np.array([groups.setdefault(one.group, len(groups)) for one in scored], dtype=np.int64)
-    bleu, signature = _best_bleu(scored)
+    bleu, signature = _score_best_bleu(scored)
     signatures, bert = [signature], None
     if bert_model is not None and scored:
-        f1, name = _best_bertscore(scored, bert_model)
+        f1, name = _score_best_bertscore(scored, bert_model)
         bert, signatures = _estimate(f1, members, len(groups)), [signature, name]
     return ReferenceOverlap(
         responses=len(scored),
@@ -72,7 +72,7 @@ def reference_overlap(
     )
 
 
-def _best_bleu(scored: Sequence[ScoredResponse]) -> tuple[list[float], str]:
+def _score_best_bleu(scored: Sequence[ScoredResponse]) -> tuple[list[float], str]:
     """Return the best BLEU of each response, and the signature of all."""
     metric = importlib.import_module("sacrebleu.metrics").BLEU(effective_order=True)
     best = [
@@ -82,7 +82,7 @@ def _best_bleu(scored: Sequence[ScoredResponse]) -> tuple[list[float], str]:
     return best, str(metric.get_signature()) if scored else ""
 
 
-def _best_bertscore(scored: Sequence[ScoredResponse], model: str) -> tuple[list[float], str]:
+def _score_best_bertscore(scored: Sequence[ScoredResponse], model: str) -> tuple[list[float], str]:
     """Return the best F1 of each response, by the last layer of a model, and what scored it."""
     require_extra("bertscore", "BERTScores")
     try:

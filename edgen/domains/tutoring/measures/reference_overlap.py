@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from edgen.domains.tutoring.measures.best_of_others import SEED, ReferenceOverlap, reference_overlap
 from edgen.domains.tutoring.served import responses_to
 from edgen.plugin import Mean, Measure, Sample, Total, Words
-from edgen.plugin.files import missing_modules
+from edgen.plugin.files import find_missing_modules
 from edgen.plugin.formats import install_command
 from edgen.plugin.measures import Aggregate, ArmResult, Block, Panel, wrap
 
@@ -40,7 +40,7 @@ class ReferenceOverlapCount:
             self._kept[at : at + 1] = [(scenario, responses)]
 
     def result(self) -> ReferenceOverlap | None:
-        if not self._kept or missing_modules("bleu"):
+        if not self._kept or find_missing_modules("bleu"):
             return None
         scored = (
             (response, [*responses[:place], *responses[place + 1 :]], scenario)
@@ -48,7 +48,7 @@ class ReferenceOverlapCount:
             for place, response in enumerate(responses)
         )
         model = os.environ.get(VARIABLE) or None
-        return reference_overlap(scored, None if missing_modules("bertscore") else model)
+        return reference_overlap(scored, None if find_missing_modules("bertscore") else model)
 
 
 class ReferenceOverlapMeasure(Measure[ReferenceOverlap | None]):
@@ -79,7 +79,7 @@ class ReferenceOverlapMeasure(Measure[ReferenceOverlap | None]):
     )  # fmt: skip
 
     def lines(self, value: ReferenceOverlap | None) -> Iterator[str]:
-        if value is None and (missing := missing_modules("bleu")):
+        if value is None and (missing := find_missing_modules("bleu")):
             yield from wrap(f"This needs {missing[0]}, of the extra 'bleu': {install_command('bleu')}", 76)
         if value is not None and value.bleu is not None:
             yield from super().lines(value)

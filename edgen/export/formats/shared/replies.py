@@ -82,7 +82,7 @@ def responses(run: RunReader, chat: Chat) -> Iterator[TrainedReply | LeftOut]:
     for conversation in run.conversations():
         one = conversation.candidate
         if chat.scenes is None:
-            yield from _by_message(conversation, chat)
+            yield from _list_message_replies(conversation, chat)
             continue
         scenes = chat.scenes.of(chat.assistant, conversation.scenario, one.turns, one.outcome)
         for turn, (at, scene) in enumerate(scenes.items()):
@@ -130,13 +130,13 @@ def _reply(place: ReplyPlace, chat: Chat, prompt: list[Message], said: Turn | No
     )
 
 
-def _by_message(conversation: AcceptedConversation, chat: Chat) -> Iterator[TrainedReply | LeftOut]:
+def _list_message_replies(conversation: AcceptedConversation, chat: Chat) -> Iterator[TrainedReply | LeftOut]:
     """Yield the replies of a whole conversation, one per message of the trained side: consecutive turns form
     one."""
     one = conversation.candidate
     messages = chat.messages(one.turns, conversation.scenario, one.ended_by)
     spoken = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
-    own = _own_turns(one.turns, chat.assistant)
+    own = _find_own_turns(one.turns, chat.assistant)
     for turn, at in enumerate(spoken):
         # After the last of its turns the trained side may only have ended the conversation.
         speaks = turn < len(own)
@@ -157,7 +157,7 @@ def rows_of_replies(make: Callable[[TrainedReply], dict[str, Any]]) -> Rows:
     return rows_from(replies, row)
 
 
-def _own_turns(turns: Sequence[Turn], role: Role) -> list[int]:
+def _find_own_turns(turns: Sequence[Turn], role: Role) -> list[int]:
     """Return the places where runs of a role's turns begin, each being one message."""
     runs = groupby(range(len(turns)), key=lambda at: turns[at].role == role)
     return [next(places) for own, places in runs if own]

@@ -149,12 +149,12 @@ def test_what_is_out_of_reach_is(seed: int) -> None:
     import random
 
     from edgen.domains.guided.machines.model import holds
-    from edgen.domains.guided.machines.world import changes, first_world
+    from edgen.domains.guided.machines.world import changes, make_first_world
 
     machine = random_machine(seed)
     reach, rng = explore(machine), random.Random(seed)
     for _ in range(30):
-        world = first_world(machine, {"who": "Ann"})
+        world = make_first_world(machine, {"who": "Ann"})
         state, subtask = "start", machine.subtasks[0] if machine.subtasks else None
         for _ in range(15):
             here = machine.states[state]

@@ -20,7 +20,7 @@ from edgen.domains.guided.machines.slots import fill, phrases, says, slots_in
 from edgen.domains.guided.machines.world import (
     ValueMismatchError,
     changes,
-    first_world,
+    make_first_world,
     opens,
     select_visible_variables,
 )
@@ -53,7 +53,7 @@ def test_weights_are_as_written_zero_where_missing_and_uniform_where_all_are_zer
 
 
 def test_only_what_can_be_said_now_is_offered() -> None:
-    world = first_world(MACHINE, {})
+    world = make_first_world(MACHINE, {})
     assert MACHINE.find_offered_states("start", world, None) == ("a",)
     assert MACHINE.find_offered_states("start", {**world, "fire": 3.0}, "late") == ("a", "b", "gated")
     assert MACHINE.find_offered_states("start", world, "late", names=["gated", "gated"]) == ("gated",)
@@ -117,7 +117,7 @@ def test_an_answer_opens_a_lock_that_it_fits() -> None:
 
 
 def test_effects_stay_within_bounds_and_change_only_what_is_other() -> None:
-    world = first_world(MACHINE, {"robot": "quad", "fire": "4", "topic": "unused"})
+    world = make_first_world(MACHINE, {"robot": "quad", "fire": "4", "topic": "unused"})
     assert world == {"fire": 4.0, "robot": "quad", "out": False}
     assert changes(Effect(add={"fire": 3}), MACHINE, world) == {"fire": 5.0}
     assert changes(Effect(set={"fire": 1}, add={"fire": -9}), MACHINE, world) == {"fire": 0.0}
@@ -129,9 +129,9 @@ def test_effects_stay_within_bounds_and_change_only_what_is_other() -> None:
 @pytest.mark.parametrize("drawn", ["hot", True, math.inf, "nan", "1e999"])
 def test_a_scenarios_value_that_does_not_fit_is_told(drawn: object) -> None:
     with pytest.raises(ValueMismatchError, match=r"fire: .* number"):
-        first_world(MACHINE, {"fire": drawn})
+        make_first_world(MACHINE, {"fire": drawn})
     with pytest.raises(ValueMismatchError, match="robot: 'drone' is not one of husky, quad"):
-        first_world(MACHINE, {"robot": "drone"})
+        make_first_world(MACHINE, {"robot": "drone"})
 
 
 def test_the_clock_counts_turns_and_words() -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from edgen.domains.retrieval.candidates import CandidatePool, Key, RightAnswers, keys_of
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, ParaphrasedTests
-from edgen.domains.retrieval.export.msdialog import actor_of, one_line
+from edgen.domains.retrieval.export.msdialog import actor_of, join_lines
 from edgen.domains.retrieval.export.sides import Side, Sides
 from edgen.plugin import Chat, LeftOut, RunReader, Turn
 from edgen.plugin.errors import ShortError, UsageError
@@ -72,7 +72,7 @@ class KnownUtterances:
         """Return the side of a conversation."""
         return self.sides.of(conversation)
 
-    def about(self, conversation: AcceptedConversation) -> tuple[Side, str]:
+    def find_topic_group(self, conversation: AcceptedConversation) -> tuple[Side, str]:
         """Return the group of texts from the same side and topic."""
         return self.side(conversation), str(conversation.scenario.values.get(self.topic))
 
@@ -120,16 +120,16 @@ def collect(run: RunReader, chat: Chat, options: Dstc7Options) -> KnownUtterance
     known = KnownUtterances(run, chat, options, topic, Sides(run, options.dev), paraphrased)
     tests = 0
     for conversation in known.conversations():
-        groups = [known.side(conversation), *([known.about(conversation)] if by_topic else [])]
+        groups = [known.side(conversation), *([known.find_topic_group(conversation)] if by_topic else [])]
         for turn in _sayable(conversation):
-            if actor_of(turn, chat) == "Agent" and (text := one_line(turn.text)):
+            if actor_of(turn, chat) == "Agent" and (text := join_lines(turn.text)):
                 known.candidates.add(text, *groups)
         cuts = cuts_of(conversation, chat)
         tests += bool(cuts) and isinstance(conversation, Paraphrased)
         for cut in cuts:
             known.answers.add(cut.key, [known.candidates.add(text) for text in (cut.reply, *cut.others)])
     if paraphrased is not None and not tests:
-        raise paraphrased.none()
+        raise paraphrased.make_no_paraphrases_error()
     if known.candidates.texts and options.subtask != 2:
         _require(known)
     return known
@@ -147,7 +147,7 @@ def _sayable(conversation: AcceptedConversation) -> Iterator[Turn]:
 def _require(known: KnownUtterances) -> None:
     """Raise ShortError if the train side is too small for any pool."""
     run, chat, wanted = known.run, known.chat, known.options.candidates
-    if (there := known.candidates.different("train")) >= wanted:
+    if (there := known.candidates.count_different("train")) >= wanted:
         return
     raise ShortError(
         f"{run.name}: a pool of {wanted:,} takes as many different turns of agents (here: {chat.agent}) on the train side, "
@@ -164,12 +164,12 @@ def cuts_of(conversation: AcceptedConversation, chat: Chat) -> list[DialogueCut]
     """Return the agent's turns after at least CONTEXT turns; of a conversation in other words, those that may
     be chosen."""
     turns = conversation.candidate.turns
-    keys = keys_of(one_line(turn.text) for turn in turns)
+    keys = keys_of(join_lines(turn.text) for turn in turns)
     return [
-        DialogueCut(place, key, text, tuple(one_line(other.text) for other in turn.alternatives))
+        DialogueCut(place, key, text, tuple(join_lines(other.text) for other in turn.alternatives))
         for place, (turn, key) in enumerate(zip(turns, keys, strict=False))
         if place >= CONTEXT
         and actor_of(turn, chat) == "Agent"
-        and (text := one_line(turn.text))
+        and (text := join_lines(turn.text))
         and (not isinstance(conversation, Paraphrased) or conversation.may_be_chosen(place))
     ]

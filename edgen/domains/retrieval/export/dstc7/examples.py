@@ -14,7 +14,7 @@ from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.dstc7.pool import SharedPool
 from edgen.domains.retrieval.export.dstc7.profile import Profiles, has_profile, knowledge_of
 from edgen.domains.retrieval.export.dstc7.reworded import Rewordings
-from edgen.domains.retrieval.export.msdialog import one_line
+from edgen.domains.retrieval.export.msdialog import join_lines
 from edgen.domains.retrieval.export.sides import Side
 from edgen.domains.retrieval.negatives import WrongAnswers
 from edgen.domains.retrieval.truth import NONE
@@ -47,7 +47,7 @@ def _with_paraphrases(known: KnownUtterances, reworded: Rewordings) -> Iterator[
         found += isinstance(row, Row) and row.value["reworded"] > 0
         yield row
     if not found:
-        raise reworded.none()
+        raise reworded.make_no_paraphrases_error()
     yield from reworded.dialogs()
 
 
@@ -66,7 +66,7 @@ def _with_own_pools(known: KnownUtterances, reworded: Rewordings | None = None) 
         none = options.subtask == 4 and hash64(f"{seed}/none") < options.none * 2.0**64
         others = reworded.of(one.conversation, one.cut.place) if reworded else []
         answers = [one.cut.reply, *others][: options.candidates - 1]
-        wrong = drawing.wrong(one, options.candidates - (0 if none else len(answers)), seed, others)
+        wrong = drawing.draw_wrong(one, options.candidates - (0 if none else len(answers)), seed, others)
         if not wrong.enough:
             yield LeftOut("small_pool")
             continue
@@ -87,7 +87,7 @@ def _with_shared_pool(known: KnownUtterances) -> Iterator[Item]:
         if isinstance(one, LeftOut):
             yield one
             continue
-        example = example_of(one, known, ids.candidates(pool.right(one)))
+        example = example_of(one, known, ids.candidates(pool.list_right_texts(one)))
         yield Row(one.conversation.split, {"side": one.side, "example": example})
     texts = known.candidates.texts
     for number in sorted(pool.sources, key=lambda number: ids[texts[number]]):
@@ -106,7 +106,7 @@ def example_of(
         "data-split": one.side,
         "example-id": one.name,
         "messages-so-far": [
-            {"speaker": known.speaker(turn), "utterance": one_line(turn.text)}
+            {"speaker": known.speaker(turn), "utterance": join_lines(turn.text)}
             for turn in one.conversation.candidate.turns[: one.cut.place]
         ],
         "options-for-correct-answers": right,
@@ -126,7 +126,9 @@ class CandidateDrawing:
         if known.options.negatives == "written":
             self._written = WrittenTexts(known.run.rundir.written("wrong"))
 
-    def wrong(self, one: CutConversation, count: int, seed: str, others: Sequence[str] = ()) -> WrongAnswers:
+    def draw_wrong(
+        self, one: CutConversation, count: int, seed: str, others: Sequence[str] = ()
+    ) -> WrongAnswers:
         """Return this many wrong candidates for an example: as requested as far as possible, then any of its
         side, then any of the train side. `others` are right, in addition to all answers of the context in the
         run."""
@@ -135,30 +137,32 @@ class CandidateDrawing:
         wrong = WrongAnswers(candidates, [*right, *others], count, seed)
         self._as_asked(one, wrong)
         asked = count if self.known.options.negatives == "random" else len(wrong.texts)
-        wrong.draw(candidates.among(one.side))
+        wrong.draw(candidates.list_group(one.side))
         own = len(wrong.texts)
         if one.side != "train":
-            wrong.draw(candidates.among("train"))
+            wrong.draw(candidates.list_group("train"))
         self.topped_up, self.borrowed = max(0, own - asked), len(wrong.texts) - own
         return wrong
 
     def _as_asked(self, one: CutConversation, wrong: WrongAnswers) -> None:
         kind = self.known.options.negatives
         if kind == "same-topic":
-            wrong.draw(self.known.candidates.among(self.known.about(one.conversation)))
+            wrong.draw(self.known.candidates.list_group(self.known.find_topic_group(one.conversation)))
         elif kind == "bm25":
             wrong.draw(self._index(one.side).best(one.cut.reply) or ())
         elif self._written is not None:
             turn = one.conversation.candidate.turns[one.cut.place]
             texts = self._written.of(one.conversation.candidate.id, one.cut.place, turn.text)
-            wrong.take(map(one_line, texts))
+            wrong.take(map(join_lines, texts))
 
     def _index(self, side: Side) -> Any:
         if side not in self._bm25:
             from edgen.domains.retrieval.bm25 import Bm25
 
             candidates = self.known.candidates
-            self._bm25[side] = Bm25((number, candidates.texts[number]) for number in candidates.among(side))
+            self._bm25[side] = Bm25(
+                (number, candidates.texts[number]) for number in candidates.list_group(side)
+            )
         return self._bm25[side]
 
 

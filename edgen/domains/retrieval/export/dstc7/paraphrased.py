@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from msgspec.structs import asdict, replace
 
-from edgen.domains.retrieval.export.msdialog import one_line
+from edgen.domains.retrieval.export.msdialog import join_lines
 from edgen.plugin import RunReader, Turn
 from edgen.plugin.errors import ShortError
 from edgen.plugin.formats import AcceptedConversation, WrittenTexts
@@ -44,10 +44,10 @@ class ParaphrasedTests:
         self._run = run
         path = run.rundir.written("paraphrases")
         if not path.exists() or not path.stat().st_size:
-            raise self.none()
+            raise self.make_no_paraphrases_error()
         self._written = WrittenTexts(path)
 
-    def none(self) -> ShortError:
+    def make_no_paraphrases_error(self) -> ShortError:
         """Return the error for missing paraphrases."""
         path = self._run.rundir.path
         return ShortError(
@@ -63,7 +63,9 @@ class ParaphrasedTests:
         for place, turn in enumerate(one.turns):
             texts = self._written.of(one.id, place, turn.text)
             lines = [
-                line for line in dict.fromkeys(map(one_line, texts)) if line not in ("", one_line(turn.text))
+                line
+                for line in dict.fromkeys(map(join_lines, texts))
+                if line not in ("", join_lines(turn.text))
             ]
             if not lines:
                 turns[place] = replace(turn, alternatives=())

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from edgen.domains.retrieval.export.dstc7.collect import CutConversation, KnownUtterances
-from edgen.domains.retrieval.export.msdialog import actor_of, one_line
+from edgen.domains.retrieval.export.msdialog import actor_of, join_lines
 from edgen.domains.retrieval.near_duplicates import AlikeTexts
 from edgen.plugin import RunReader
 from edgen.plugin.errors import ShortError, UsageError
@@ -42,7 +42,9 @@ class SharedPool:
             raise UsageError(
                 f"--pool {wanted}: the right answers alone are {len(self.sources):,}; take --pool {len(self.sources)} or more."
             )
-        self._fill("run", (number for side in ("train", "dev", "test") for number in candidates.among(side)))
+        self._fill(
+            "run", (number for side in ("train", "dev", "test") for number in candidates.list_group(side))
+        )
         for path in known.options.pool_from:
             self._fill("others", [candidates.add(text) for text in self._read_utterances(Path(path))])
         if len(self.sources) < wanted:
@@ -55,18 +57,18 @@ class SharedPool:
             )
         self._index = AlikeTexts(candidates, self.sources)
 
-    def right(self, one: CutConversation) -> list[str]:
+    def list_right_texts(self, one: CutConversation) -> list[str]:
         """Return the texts of the pool that are right in an example's context, the true one first: texts
         equal or nearly equal to any continuation of the context, or to its paraphrases."""
         found = {self.known.candidates.add(one.cut.reply): None}
         for number in self.known.answers.of(one.cut.key):
             for same in (number, *self._reworded.get(number, ())):
-                found |= dict.fromkeys(self._like(same))
+                found |= dict.fromkeys(self._find_alike(same))
         return [self.known.candidates.texts[number] for number in found]
 
-    def _like(self, number: int) -> list[int]:
+    def _find_alike(self, number: int) -> list[int]:
         if number not in self._found:
-            self._found[number] = self._index.like(self.known.candidates.texts[number])
+            self._found[number] = self._index.find_alike(self.known.candidates.texts[number])
         return self._found[number]
 
     def _fill(self, source: str, numbers: Iterable[int]) -> None:
@@ -86,7 +88,7 @@ class SharedPool:
             chat = dataclasses.replace(self.known.chat, agent=agent)
             for conversation in run.conversations():
                 for turn in conversation.candidate.turns:
-                    if actor_of(turn, chat) == "Agent" and (text := one_line(turn.text)):
+                    if actor_of(turn, chat) == "Agent" and (text := join_lines(turn.text)):
                         yield text
 
     def _paraphrases(self) -> Iterator[int]:
@@ -97,8 +99,8 @@ class SharedPool:
         written, candidates = WrittenTexts(path), self.known.candidates
         for conversation in self.known.run.conversations():
             for place, turn in enumerate(conversation.candidate.turns):
-                for text in map(one_line, written.of(conversation.candidate.id, place, turn.text)):
+                for text in map(join_lines, written.of(conversation.candidate.id, place, turn.text)):
                     if text:
                         number = candidates.add(text)
-                        self._reworded.setdefault(candidates.add(one_line(turn.text)), []).append(number)
+                        self._reworded.setdefault(candidates.add(join_lines(turn.text)), []).append(number)
                         yield number

@@ -11,7 +11,7 @@ import msgspec
 
 from edgen.domains.retrieval.export.dstc7.collect import KnownUtterances
 from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, for_training
-from edgen.domains.retrieval.export.msdialog import one_line
+from edgen.domains.retrieval.export.msdialog import join_lines
 from edgen.plugin import Row
 from edgen.plugin.errors import ShortError
 from edgen.plugin.files import read_regular
@@ -44,10 +44,10 @@ class Rewordings:
         self._known = known
         path = known.run.rundir.written("paraphrases")
         if not path.exists() or not path.stat().st_size:
-            raise self.none()
+            raise self.make_no_paraphrases_error()
         self._written = WrittenTexts(path)
 
-    def none(self) -> ShortError:
+    def make_no_paraphrases_error(self) -> ShortError:
         """Return the error for missing paraphrases."""
         two, several = (
             ("", "")
@@ -65,8 +65,8 @@ class Rewordings:
         turn = one.turns[place]
         if isinstance(conversation, Paraphrased):
             return [*conversation.places.get(place, ())[1:]]
-        texts = map(one_line, self._written.of(one.id, place, turn.text))
-        found = [text for text in dict.fromkeys(texts) if text and text != one_line(turn.text)]
+        texts = map(join_lines, self._written.of(one.id, place, turn.text))
+        found = [text for text in dict.fromkeys(texts) if text and text != join_lines(turn.text)]
         return found if self._known.paraphrased is None else [*for_training(found)]
 
     def dialogs(self) -> Iterator[Row]:
@@ -79,7 +79,7 @@ class Rewordings:
                 messages: list[dict[str, Any]] = [
                     {
                         "speaker": known.speaker(turn),
-                        "utterance": one_line(turn.text),
+                        "utterance": join_lines(turn.text),
                         "paraphrases": self.of(conversation, place),
                     }
                     for place, turn in enumerate(one.turns)

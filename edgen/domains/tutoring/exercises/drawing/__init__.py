@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from edgen.domains.tutoring.exercises.drawing.colours import COLOURS, tints
 from edgen.domains.tutoring.exercises.drawing.objects import OBJECTS, SOMETHING, Sketch
-from edgen.domains.tutoring.exercises.drawing.scene import DrawnGroup, Placed, arrange, plain
+from edgen.domains.tutoring.exercises.drawing.scene import DrawnGroup, Placed, arrange, escape_words
 from edgen.domains.tutoring.exercises.drawing.shapes import SHAPES, bar, pie
 from edgen.domains.tutoring.exercises.model import Exercise, Thing
-from edgen.plugin.files import nearest, shorten_word
+from edgen.plugin.files import shorten_word, suggest_name
 from edgen.plugin.texts import columns, shorten, without_pictures
 
 POSITIONS = ("on top of", "under", "inside of", "next to", "behind", "in front of")
@@ -35,7 +35,7 @@ def thing_problem(thing: Thing) -> tuple[str, str] | None:
         ("thing", thing.thing, THINGS), ("colour", thing.colour, COLOURS), ("position", thing.position, ("", *POSITIONS))
     ):  # fmt: skip
         if named not in known:
-            near = nearest(named, known) or f" (known: {', '.join(filter(None, known))})"
+            near = suggest_name(named, known) or f" (known: {', '.join(filter(None, known))})"
             return key, f"there is no {key} {shorten_word(repr(named))}{near}"
     if len(thing.label) > MAX_LABEL:
         return "label", f"it is longer than {MAX_LABEL} characters"
@@ -89,7 +89,7 @@ def draw(things: Sequence[Thing], title: str = "") -> str:
     if any(group.stands for group in groups):
         edge = high - _MARGIN - 34
         floor = f'<path d="M0 {edge:.1f}H{wide:.1f}V{high - 14:.1f}a14 14 0 0 1-14 14H14a14 14 0 0 1-14-14Z" fill="#efe6d6"/>'
-    named = f"<title>{plain(shorten(title, _TITLE))}</title>" if title else ""
+    named = f"<title>{escape_words(shorten(title, _TITLE))}</title>" if title else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.1f} {high:.1f}" width="{wide:.0f}" height="{high:.0f}" '
         f'role="img">{named}<rect width="{wide:.1f}" height="{high:.1f}" rx="14" fill="#fdfbf5"/>{floor}{inner}</svg>\n'
@@ -127,6 +127,6 @@ def _card(words: str) -> Sketch:
     wide = max(90, 24 + 11.5 * columns(words))
     body = (
         f'<rect x="{-wide / 2:.1f}" y="-62" width="{wide:.1f}" height="60" rx="10" fill="{{l}}" stroke="{{o}}" stroke-width="3"/>'
-        f'<text x="0" y="-25" text-anchor="middle" font-family="sans-serif" font-size="20" fill="#2b2f36">{plain(words)}</text>'
+        f'<text x="0" y="-25" text-anchor="middle" font-family="sans-serif" font-size="20" fill="#2b2f36">{escape_words(words)}</text>'
     )
     return Sketch(wide, 64, body, (0, -62), (0, -32, 20), stands=False)

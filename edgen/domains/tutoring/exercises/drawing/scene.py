@@ -106,7 +106,7 @@ class DrawnGroup:
         if one.position == "on top of":
             self._add(5, one, base.top[0] + step, base.top[1] - lift + 3, scale)
         elif one.position == "inside of":
-            self._inside(base, one, number, lift)
+            self._put_inside(base, one, number, lift)
         elif one.position == "behind":
             x, y = base.beside + step, -_DEPTH
             self._add(1, one, x, y, scale)
@@ -116,19 +116,19 @@ class DrawnGroup:
             self._shadow(x, y, half * 0.8)
             self._add(6, one, x, y, scale)
         elif one.position == "under":
-            self._under(base, one, step, scale)
+            self._put_under(base, one, step, scale)
         else:
             x = base.wide / 2 + _GAP + half + step
             self._shadow(x, 0.0, half * 0.8)
             self._add(3, one, x, 0.0, scale)
 
-    def _under(self, base: Sketch, one: Placed, step: float, scale: float) -> None:
+    def _put_under(self, base: Sketch, one: Placed, step: float, scale: float) -> None:
         if base.clear:
             scale = min(scale, (base.clear + _lift(base, one) - 6) / one.sketch.high)
         self._shadow(step, 0.0, one.sketch.wide * scale * 0.4)
         self._add(1, one, step, 0.0, scale)
 
-    def _inside(self, base: Sketch, one: Placed, number: int, lift: float) -> None:
+    def _put_inside(self, base: Sketch, one: Placed, number: int, lift: float) -> None:
         """Place a thing in the open front of the base, or in a hole that is cut into it."""
         x, y, radius = base.hole
         x, y = x + number * radius, y - lift
@@ -163,11 +163,11 @@ def _lift(base: Sketch, one: Placed) -> float:
 def _words(label: str) -> str:
     return (
         '<text text-anchor="middle" font-family="sans-serif" font-size="20" font-weight="600" fill="#2b2f36">'
-        f"{plain(label)}</text>"
+        f"{escape_words(label)}</text>"
     )
 
 
-def plain(words: str) -> str:
+def escape_words(words: str) -> str:
     """Words as they stand in a sketch: escaped, their braces no placeholders, what XML cannot hold written
     out."""
     return escape(escape_invisible(words)).replace("{", "&#123;").replace("}", "&#125;")
