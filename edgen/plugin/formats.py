@@ -8,7 +8,7 @@ Rows
     AcceptedConversation: a conversation of a run. DataTable: one of several tables of a format.
     rows_from: rows of all that a function reads. Repeats: the same conversation twice.
         without_trailing_user: for chats.
-    tried, Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. flag_of: an
+    find_trials, Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. flag_of: an
         option as people type it. DEFAULT: the table's name where a format has one
         table.
     SPLITS, SplitName: train and test. Message: a dict of role and content.
