@@ -16,8 +16,9 @@ Keys
         Secrets, scrub, without_secrets: texts without keys.
 One call
     HttpBackend, Http: a backend with its connection. append_path, base_address, is_local: addresses.
-    encode, encode_prompt, decode: bodies of requests and answers. keep_stated: the settings that a job states.
-        refuse_extra: settings that edgen writes itself. describe_config: a backend's settings as JSON.
+    encode, encode_prompt, decode: bodies of requests and answers. keep_stated: the settings that a job
+        states. refuse_extra: settings that edgen writes itself. describe_config: a backend's settings as
+        JSON.
     Token: one token of a reply. FinishReason: why an answer ended. read_usage, read_member, add_counts,
         MOST_PROMPT: counts of tokens.
     StatedToken, LEAST, read_token, join_tokens: tokens with log probabilities. memory_size: bytes that this

@@ -62,7 +62,7 @@ def superiority(
         span = (1 / (1 + math.exp(half - middle)), 1 / (1 + math.exp(-half - middle)))
     exact = x.size + y.size <= EXACT_GROUPS
     p = _test_groups_exactly(x, y) if exact else _normal_groups(x, y, value)
-    return _found(value, span, p, exact, clusters)
+    return _make_rank_test(value, span, p, exact, clusters)
 
 
 def spearman(x: ArrayLike, y: ArrayLike, scenarios: ArrayLike) -> RankTest | None:
@@ -86,10 +86,10 @@ def spearman(x: ArrayLike, y: ArrayLike, scenarios: ArrayLike) -> RankTest | Non
             span = (math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half))
     exact = n <= EXACT_PAIRS
     p = _test_pairs_exactly(first, second) if exact else _student(value, n - 2)
-    return _found(value, span, p, exact, clusters)
+    return _make_rank_test(value, span, p, exact, clusters)
 
 
-def _found(
+def _make_rank_test(
     value: float, span: tuple[float, float] | None, p: float, exact: bool, clusters: NDArray[np.int64]
 ) -> RankTest:
     low, high = (None, None) if span is None else map(round_number, span)
