@@ -24,6 +24,8 @@ version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
 html_title = f"edgen {__version__}"
 html_show_copyright = False
 myst_heading_anchors = 3

@@ -171,7 +171,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     conversations: Annotated[int, Meta(ge=1, le=2**40)]
     """Number of planned scenarios."""
     top_up: bool = False
-    """Whether to plan more until this many are accepted."""
+    """Whether to plan more scenarios until `conversations` are accepted."""
     replicates: Annotated[int, Meta(ge=1, le=2**20)] = 1
     """Conversations per scenario."""
     space: Text
