@@ -37,7 +37,7 @@ this table if it says more of it; its last line names the others.
 |---|---|
 {common}
 """
-_WIDTH = 100
+_WIDTH = 88
 # The help of an option that only some formats of exports have begins with their names.
 _FORMAT = "|".join(map(re.escape, names("format")))
 _FORMATS = re.compile(rf"((?:{_FORMAT})(?:(?:, | and )(?:{_FORMAT}))*) only: ")
