@@ -339,7 +339,8 @@ def values(kind: Any) -> str:
         case types.StructType(cls=cls) if cls is BackendConfig:
             return "[backend](#backends-what-every-kind-takes)"
         case types.UnionType(types=several):
-            words = " or ".join(values(one) for one in several if not isinstance(one, types.NoneType))
+            kinds = [values(one) for one in several if not isinstance(one, types.NoneType)]
+            words = " or ".join(dict.fromkeys(kinds))
             return words + (" or null" if kind.includes_none else "")
         case types.LiteralType(values=words):
             return " · ".join(f"`{word}`" for word in words)
