@@ -339,8 +339,7 @@ def values(kind: Any) -> str:
         case types.StructType(cls=cls) if cls is BackendConfig:
             return "[backend](#backends-what-every-kind-takes)"
         case types.UnionType(types=several):
-            kinds = [values(one) for one in several if not isinstance(one, types.NoneType)]
-            words = " or ".join(dict.fromkeys(kinds))
+            words = " or ".join(values(one) for one in several if not isinstance(one, types.NoneType))
             return words + (" or null" if kind.includes_none else "")
         case types.LiteralType(values=words):
             return " · ".join(f"`{word}`" for word in words)
