@@ -119,7 +119,7 @@ def _common(rows: list[Row]) -> dict[tuple[str, str], Common]:
 
 def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
     """A command's help, in which common options are named below, or have only what this command says of them."""
-    lines, named = [text.usage, "", text.summary], []
+    lines, named = [text.usage], []
     of_formats: dict[str, list[str]] = {}
     further = ""
     for title in _PARTS:
@@ -141,7 +141,7 @@ def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
         further = f"\nOptions of [single formats](exports.md): {'; '.join(several)}.\n"
     body = "\n".join(lines).strip()
     line = f"\nCommon options: {', '.join(named)}.\n" if named else ""
-    return f"```text\n{body}\n```\n{line}{further}"
+    return f"{text.summary}\n\n```text\n{body}\n```\n{line}{further}"
 
 
 def _columns(rows: list[tuple[str, str]]) -> Iterator[str]:
