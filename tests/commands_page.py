@@ -43,6 +43,7 @@ _FORMAT = "|".join(map(re.escape, names("format")))
 _FORMATS = re.compile(rf"((?:{_FORMAT})(?:(?:, | and )(?:{_FORMAT}))*) only: ")
 _PARTS = ("Arguments", "Options")
 _EVERYWHERE = ("--help", "--json")
+_BARE_OPTION = re.compile(r"(--[a-z][\w-]*(?: [\w.]+=\w+)?)")  # in the meaning of another
 _ROW = re.compile(r"^  (\S.*?)(?:  +(\S.*))?$")
 
 
@@ -81,7 +82,7 @@ def page() -> str:
     helps = {path: _help(path[1:]) for path in _commands(root)}
     common = _common([row for one in helps.values() for title in _PARTS for row in one.parts.get(title, ())])
     rows = [
-        f"| `{'`, `'.join(one.flags)}` | {_cell(f'{one.first} {one.rest}'.strip())} |"
+        f"| `{'`, `'.join(one.flags)}` | {_BARE_OPTION.sub(r'`\1`', _cell(f'{one.first} {one.rest}'.strip()))} |"
         for (name, _), one in sorted(common.items(), key=lambda item: item[0][0].strip("-").lower())
         if name not in _EVERYWHERE
     ]
