@@ -82,13 +82,17 @@ def page() -> str:
     helps = {path: _help(path[1:]) for path in _commands(root)}
     common = _common([row for one in helps.values() for title in _PARTS for row in one.parts.get(title, ())])
     rows = [
-        f"| `{'`, `'.join(one.flags)}` | {_BARE_OPTION.sub(r'`\1`', _cell(f'{one.first} {one.rest}'.strip()))} |"
+        f"| `{'`, `'.join(one.flags)}` | {_meaning(one)} |"
         for (name, _), one in sorted(common.items(), key=lambda item: item[0][0].strip("-").lower())
         if name not in _EVERYWHERE
     ]
     groups = "\n".join(_groups([*helps], helps["edgen",]))
     sections = [f"## {' '.join(path)}\n\n{_section(text, common)}" for path, text in helps.items()]
     return "\n".join([INTRODUCTION.format(groups=groups, common="\n".join(rows)), *sections])
+
+
+def _meaning(row: Common) -> str:
+    return _BARE_OPTION.sub(r"`\1`", _cell(f"{row.first} {row.rest}".strip()))
 
 
 def _cell(text: str) -> str:
