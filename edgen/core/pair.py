@@ -145,8 +145,8 @@ class OracleSignal(msgspec.Struct, frozen=True, kw_only=True):
     compare: Compare  # compared texts
     verdicts: tuple[Verdict, ...]  # all answers
     wins_ab: float | None
-    """Side a's share of the readable verdicts in order ab. None: the order abstains, for want of more than
-    half of its verdicts."""
+    """Side a's share of the readable verdicts in order ab; None: at most half of its
+    verdicts are readable, and the order abstains."""
     wins_ba: float | None  # the same in order ba
     p: float | None  # the mean of both; None if the signal abstains
     tie: bool  # the orders do not favour the same side

@@ -52,7 +52,7 @@ class PersonRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
     key: str  # identifies everything that shapes the answer
     address: Address  # of the call
-    role: str  # that the person plays, in the job's words
+    role: str  # of the job that the person answers for
     view: View  # shown to the person
     schema: bytes = b""  # JSON Schema of the answer; empty: any text
     again: str = ""  # why the person's last answer could not be used

@@ -302,7 +302,7 @@ def _list_begun_uses(view: LedgerReader, plan: Plan, units: range, rates: RolePr
 class BudgetReach(msgspec.Struct, frozen=True):
     """The reach of a cap: the conversations that can be made within it."""
 
-    key: str  # the cap, as in the job or the budget file
+    key: str  # the cap's name in the job or the budget file
     cap: float  # in US dollars or tokens
     charged: float  # so far, in the same unit
     out: float  # part of `charged` that is reserved for outstanding requests

@@ -21,7 +21,7 @@ class GoldFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     gold: str  # the file or the layer
     units: int  # with labels by both
-    ties: int  # units without a label by most annotators: the majority says nothing there, and is wrong
+    ties: int  # units without a majority, which count as wrong for the majority
     unlabelled: int  # units in gold alone
     majority: LabelFigures  # against gold
     annotators: dict[str, LabelFigures]  # each against gold, by name

@@ -32,7 +32,7 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
     """Frequency of labels among the units that have any."""
 
     units: int  # with labels, without ties
-    ties: int  # units without a label by most annotators
+    ties: int  # units where no labels have a majority
     counts: dict[str, int]  # units with each label
     shares: dict[str, Estimate]  # of the units, by label
     mean: Estimate | None = None  # of labels that are numbers on a scale
@@ -44,7 +44,7 @@ class LayerFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Figures of a layer."""
 
     units: int  # with labels
-    ties: int  # units without a label by most annotators
+    ties: int  # units where no labels have a majority
     several: bool  # whether any unit carries more than one label
     annotators: dict[str, int]  # units that each labels, by name
     overall: Shares  # of all units

@@ -129,9 +129,10 @@ class DataSet:
     sources: tuple[str, ...] = ()  # paths it was read from
     samples: Callable[[], Iterator[Sample]]  # yields every accepted conversation
     divide: Callable[[int], Iterator[range]] | None = None
-    """Of a run: ranges of scenarios with about so many conversations each, for several processes."""
+    """Of a run: ranges of scenarios with about so many conversations each, for several processes;
+    None for other data sets."""
     turns: Callable[[range], Iterator[Sequence[Turn]]] | None = None
-    """Of a run: the conversations of one range, in the order of `samples`."""
+    """Of a run: the conversations of one range, in the order of `samples`; None for other data sets."""
     plan: Callable[[], Iterator[PlannedOutcome] | None] = lambda: None
     """The outcome of everything planned; None for files, which have no plan."""
     family: DataSetReader | None  # the kind of conversations; None for several kinds

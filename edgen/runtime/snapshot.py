@@ -124,7 +124,7 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
 
     in_flight: int = 0  # calls
     timeouts: int = 0  # attempts without an answer in time
-    per_second: float = 0.0  # calls answered
+    per_second: float = 0.0  # conversations settled
     wait: float = 0.0  # seconds until calls go to the service again
     flows: tuple[Flow, ...] = ()  # of each backend's calls
     workers: Mapping[str, WorkerCounts] = {}  # of a cluster, by name

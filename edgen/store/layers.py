@@ -45,7 +45,7 @@ class UnitLabels(msgspec.Struct, frozen=True, kw_only=True):
     role: Role | None  # the speaker; None if the whole conversation is labelled
     labels: Labels  # the majority's; empty if `tie`
     annotators: dict[str, Labels]  # labels by each annotator's name
-    tie: bool  # most annotators agree on no labels
+    tie: bool  # no labels have a majority
     agreement: float | None
     """Mean overlap (Jaccard) of the label sets over all pairs of annotators; None for one annotator."""
     text_sha256: str  # digest of the unit's text

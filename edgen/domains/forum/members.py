@@ -41,8 +41,8 @@ class ForumSeat(NamedTuple):
     named: bool  # `name` is a person's, and no user id
     actor: Actor  # kind of member, such as a student
     affiliation: str  # shown to the others
-    expertise: str | None  # the member's subject; None without one
-    weight: float  # relative frequency of its posts
+    expertise: str | None  # hidden from the others; None without any
+    weight: float  # chance of being the next speaker, relative to the others
 
     @property
     def use(self) -> str:

@@ -55,8 +55,8 @@ class RankedExample(msgspec.Struct, frozen=True, kw_only=True):
     entry: msgspec.Raw  # the example's, with the ranking
     windows: int  # see Ranked, as for the next four
     unread: int = 0  # windows that kept their order
-    unknown: int = 0  # numbers that were dropped
-    repeated: int = 0  # numbers that were dropped
+    unknown: int = 0  # numbers that name no candidate
+    repeated: int = 0  # numbers that came before
     missing: int = 0  # candidates that were put last
     model: str = ""  # that answered
 
@@ -73,8 +73,8 @@ class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
     failed: dict[str, int]  # examples without a ranking, by reason
     windows: int  # lists that it put in order
     unread: int  # windows that kept their order
-    unknown: int  # numbers that were dropped
-    repeated: int  # numbers that were dropped
+    unknown: int  # numbers that name no candidate, and were dropped
+    repeated: int  # numbers that came before, and were dropped
     missing: int  # candidates that were put last
     model: str  # that answered
     simulated: bool  # no model answered

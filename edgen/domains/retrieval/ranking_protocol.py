@@ -54,7 +54,7 @@ class Ranked(msgspec.Struct, frozen=True):
     windows: int  # lists that the model put in order
     unread: int = 0  # windows that could not be read
     unknown: int = 0  # numbers that name no candidate, and were dropped
-    repeated: int = 0  # numbers that were dropped
+    repeated: int = 0  # numbers that came before, and were dropped
     missing: int = 0  # candidates that were not named
     detail: Rejection | None = None  # why the last unread window could not be read
 

@@ -36,7 +36,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """Choices in states that the machine does not have, or of states that are no transition of the current
     one (while its lock stayed shut, or back to what an earlier state leads to)."""
     kept: tuple[str, ...]  # states without a choice, whose probabilities stay
-    smoothing: float  # count added to each transition
+    smoothing: float  # choices added to each transition
 
 
 class ChoiceCounts:

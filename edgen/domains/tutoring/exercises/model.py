@@ -97,7 +97,7 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True):
     concepts: dict[str, str]  # its values by dimension
     question: str  # the task
     answers: tuple[str, ...]  # at least one
-    points: tuple[str, ...] = ()  # of grammar and vocabulary that it practises
+    points: tuple[str, ...] = ()  # that a tutor may make
     rules: tuple[str, ...] = ()
     """The points that are not vocabulary: those of the cases of rules, and those of every exercise of the
     tier."""

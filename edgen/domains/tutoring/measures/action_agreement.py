@@ -38,12 +38,12 @@ class ActionAgreement(msgspec.Struct, frozen=True, kw_only=True):
     responses: int  # the usual number of them to one context
     complete: int  # contexts with so many responses
     agreed: int  # complete contexts in which all responses take the same set
-    of_complete: Estimate | None  # share of the agreed ones
-    of_all: Estimate | None  # share of the agreed ones
+    of_complete: Estimate | None  # share of `agreed` in the complete contexts
+    of_all: Estimate | None  # share of `agreed` in all contexts
     by_student: dict[str, tuple[int, int]]
     """Agreed contexts and all contexts for each set of the student's actions."""
     sets: dict[str, float]  # shares of sets among those agreed on
-    lead: float  # by how much the first set leads
+    lead: float  # by how much the most frequent set leads, as a share
     alpha: float | None  # Krippendorff's; None where all are alike
     not_available: str | None = None  # why none of these can be computed; None if they can
 

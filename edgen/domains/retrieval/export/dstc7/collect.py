@@ -51,7 +51,7 @@ class KnownUtterances:
     chat: Chat  # converts its turns
     options: Dstc7Options  # of the format
     topic: str  # dimension of same-topic candidates
-    sides: Sides  # conversations of each part
+    sides: Sides  # train, dev or test of each conversation
     paraphrased: ParaphrasedTests | None  # tests in other words; None without them
     candidates: CandidatePool = field(default_factory=CandidatePool)
     """Utterances, by side, and by side and topic."""
