@@ -43,10 +43,10 @@ _SURE = 1.96  # standard errors of a mean that was drawn
 class AnnotatorNeeds(msgspec.Struct, frozen=True, kw_only=True):
     """An annotator, and the use of its remaining requests."""
 
-    annotator: str  # its name
-    model: str  # the backend's
+    annotator: str  # name of the annotator
+    model: str  # name of the model
     there: int  # requests of the layer that it has answered
-    requests: int  # the others
+    requests: int  # requests that it still has to answer
     calls: EstimateInterval  # `at_most`: each request as often as the job allows
     tokens: TokenIntervals  # of these calls
     cost_usd: EstimateInterval | None  # US dollars; None without a price
@@ -56,7 +56,7 @@ class AnnotateEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """Estimate of a layer: of each annotator, and in all, on the assumption that their errors are alike."""
 
     run: str  # the run's path
-    layer: str  # its name
+    layer: str  # name of the layer
     labels: str  # name of the label set
     unit: UnitKind  # labelled unit
     together: bool  # one request labels all turns of a conversation

@@ -62,8 +62,8 @@ class AnnotatedRun:
     """The status of the annotators, and the people whose labels were taken. Figures need the extra
     `analysis`."""
 
-    run: Path  # its folder
-    layer: str  # its name
+    run: Path  # folder of the run
+    layer: str  # name of the layer
     labels: LabelSet  # the label set
     unit: UnitKind  # labelled unit
     file: Path  # labels.jsonl of the layer
@@ -314,7 +314,7 @@ def require_labels(made: AnnotatedRun) -> None:
 class LabelSheet(msgspec.Struct, frozen=True, kw_only=True):
     """A sheet that was written."""
 
-    file: str  # its path
+    file: str  # path of the sheet
     unit: str  # labelled unit
     units: int  # number of units
     conversations: int  # number of conversations

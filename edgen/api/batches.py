@@ -49,14 +49,14 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of the lines of a result file."""
 
     path: str  # of the file
-    lines: int  # all of them
+    lines: int  # all lines
     answered: int  # taken as answers now
     known: int  # answered earlier
     failed: int  # with an error
     unanswered: int  # never worked on
     strangers: int  # lines that answer no request of the run
     stranger: str  # id of the first of these; empty without one
-    unreadable: int  # lines
+    unreadable: int  # lines that cannot be read
 
 
 class ReadResults(msgspec.Struct, frozen=True):

@@ -35,10 +35,10 @@ MOST = 20  # texts of one turn
 class WrittenCandidates:
     """Status of the writer, and its file."""
 
-    run: Path  # its folder
+    run: Path  # folder of the run
     options: CandidateOptions  # of the call
     file: Path  # with the texts
-    writer: WriterStatus  # its status
+    writer: WriterStatus  # status of the writer
     totals: WriterTotals | None = None
     """Content of `file`; None if `ended` stopped the writer and it was not written."""
     ended: EdgenError | None = None  # the error that stopped the writer; None: none
@@ -48,7 +48,7 @@ class CandidatesEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """Estimate of candidates."""
 
     run: str  # the run's path
-    writer: str  # its id
+    writer: str  # id of the writer
     writes: Kind  # kind of texts
     there: int  # turns that already have texts
     to_write: int  # the other turns

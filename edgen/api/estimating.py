@@ -41,7 +41,7 @@ class BackendPrice(msgspec.Struct, frozen=True, kw_only=True):
     """US dollars for a million tokens, and the source of these prices."""
 
     backend: str  # its name in the job
-    model: str  # its name
+    model: str  # name of the model
     prompt: float | None = None  # None if unknown
     completion: float | None = None  # None if unknown
     cache_read: float | UnsetType = UNSET  # unset without a price of its own
@@ -88,9 +88,9 @@ class AlreadyThere(msgspec.Struct, frozen=True, kw_only=True):
 class EstimatedNeeds(msgspec.Struct, frozen=True, kw_only=True):
     """Needs of the conversations still to be made and not yet at the provider."""
 
-    conversations: int  # wanted ones
+    conversations: int  # wanted conversations
     to_make: int  # expected ones still to be made
-    calls: EstimateInterval  # for these
+    calls: EstimateInterval  # calls for `to_make`
     tokens: TokenIntervals  # of these calls
     cost_usd: EstimateInterval | None  # US dollars; None without a price
     seconds: EstimateInterval | None  # of online work; None by batch

@@ -107,11 +107,11 @@ def _folder_of(job: Job, options: GenerateOptions) -> RunFolder:
 class _ArmWork:
     """The equipment of one arm, and its work once it is started."""
 
-    name: Arm  # the arm's
-    plan: Plan  # the arm's
+    name: Arm  # name of the arm
+    plan: Plan  # plan of the arm
     backends: Mapping[str, Backend]  # by role
     scheduler: SchedulerFactory  # makes the arm's scheduler
-    folder: RunFolder  # the arm's
+    folder: RunFolder  # folder of the arm
     ledger: Ledger = field(init=False)  # set at the start, as are the next two
     run: ActiveRun = field(init=False)  # the work in progress
     noted: contextlib.AsyncExitStack = field(init=False)  # ends the session of the work

@@ -21,7 +21,7 @@ from edgen.providers.llamacpp.installed import (
 class LocalModel(msgspec.Struct, frozen=True):
     """An installed model."""
 
-    name: str  # short one
+    name: str  # short name
     backend: str  # how a job names it
     path: str  # of the file
     package: str  # that installed it

@@ -48,9 +48,9 @@ _SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
 class PairedRun:
     """The result of making pairs."""
 
-    run: Path  # its folder
+    run: Path  # folder of the run
     by: Source  # source of the labels
-    scenarios: int  # with candidates
+    scenarios: int  # scenarios with candidates
     file: Path  # pairs.jsonl of the pair set
     compare: str  # compared texts, `conversation` or `response`
     votes: int  # judge calls per pair in each order

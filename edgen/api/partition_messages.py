@@ -18,7 +18,7 @@ class PartitionMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     """One message of a partition: a note, its state, or its end."""
 
     note: str = ""  # for the log
-    snapshot: Snapshot | None = None  # its state
+    snapshot: Snapshot | None = None  # state of the partition
     done: bool = False  # it has ended; the fields below are set
     made: int = 0  # calls that it made now
     ended: str = ""  # the error's message; empty if all was made

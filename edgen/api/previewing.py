@@ -39,12 +39,12 @@ class ScenarioPrompts(msgspec.Struct, frozen=True, kw_only=True):
 class Preview(msgspec.Struct, frozen=True):
     """The first scenarios of each arm."""
 
-    job: str  # its name
+    job: str  # name of the job
     cells: int | None  # combinations of values in the space; None if there are too many to count
     previews: tuple[ScenarioPrompts, ...]  # scenarios with their prompts
     warnings: tuple[str, ...]  # sentences
     planned: int  # conversations
-    space: str  # its name
+    space: str  # name of the space
     rounds: int = 1  # those that the first arm is made in
 
 

@@ -28,7 +28,7 @@ class WorkingProcess(msgspec.Struct, frozen=True):
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a folder."""
 
-    run: str  # its path
+    run: str  # path of the run
     name: str  # of its folder
     status: StatusReport | None = None  # None if it cannot be read
     problem: str | None = None  # why it cannot be read; None if it can

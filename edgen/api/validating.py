@@ -48,7 +48,7 @@ class FixedFiles(msgspec.Struct, frozen=True):
 
     out: str  # folder of the copies
     records: int  # in all files
-    changed: int  # records
+    changed: int  # repaired records
     left_out: int  # records that cannot be repaired
     changes: str  # path of the list of changes
     files: tuple[FixedFile, ...]  # each copy
@@ -57,8 +57,8 @@ class FixedFiles(msgspec.Struct, frozen=True):
 class Validation(msgspec.Struct, frozen=True):
     """The result of a check. Errors make a record, or a file of a run, invalid; warnings do not."""
 
-    records: int  # checked
-    valid: int  # of these
+    records: int  # records that were checked
+    valid: int  # records without an error
     files: tuple[FileReport, ...]  # each with its findings
     fixed: FixedFiles | UnsetType = UNSET  # copies, if asked for
     repairs: tuple[str, ...] | UnsetType = UNSET  # sentences about remedies for damaged files of runs

@@ -244,7 +244,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     # Not keys of a file: the keys named after a protocol, each as the protocol's own Config; and the roles of
     # the space, filled in by planning.
     protocol_settings: dict[str, Any] = {}
-    speakers: tuple[Role, ...] = ROLES  # roles of the space
+    speakers: tuple[Role, ...] = ROLES  # roles of the space, filled in by planning
 
     @property
     def measure_references(self) -> tuple[str, ...]:
@@ -260,7 +260,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class CallSettings(msgspec.Struct, frozen=True):
     """The parts of a job that a scheduler needs."""
 
-    name: str  # the job's
+    name: str  # name of the run
     limits: Limits  # of speed and size
     batch: BatchSettings  # of provider batches
     backends: dict[str, BackendConfig]  # by role

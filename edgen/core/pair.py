@@ -31,7 +31,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """An accepted conversation of a scenario, to be compared with others of the same scenario."""
 
     id: str  # of the conversation
-    scenario: int  # its index
+    scenario: int  # index of the scenario
     replicate: int  # from 0
     turns: tuple[Turn, ...]  # without the end marker
     arm: str = ""  # empty without arms
@@ -141,9 +141,9 @@ class OracleSignal(msgspec.Struct, frozen=True, kw_only=True):
     """The signal of one judge. Unreadable verdicts never count for either side."""
 
     judge: str  # names backend, template and settings (16 hex digits)
-    model: str  # the judge's
+    model: str  # name of the judge's model
     compare: Compare  # compared texts
-    verdicts: tuple[Verdict, ...]  # all answers
+    verdicts: tuple[Verdict, ...]  # every answer of the judge
     wins_ab: float | None
     """Side a's share of the readable verdicts in order ab; None: at most half of its
     verdicts are readable, and the order abstains."""
@@ -183,7 +183,7 @@ class RolloutSignal(msgspec.Struct, frozen=True, kw_only=True):
     tie: bool  # p favours no side
     abstain: bool  # `counted` is not more than half of k
     judge: str | None = None  # its identity; None without one
-    model: str | None = None  # the judge's
+    model: str | None = None  # name of the judge's model
     verdicts: int = 0  # the judge's readable ones
     simulated: bool = False  # no model wrote or judged
 
@@ -259,7 +259,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 class Label(msgspec.Struct, frozen=True, kw_only=True):
     """The chosen side, with its source."""
 
-    by: Source  # its source
+    by: Source  # source of the label
     chosen: SideName  # the better side
     p: float  # the source's preference for the chosen side, in (0.5, 1]
     margin: float  # in (0, 1]: 2p - 1, or for an oracle's label a function of the Bradley-Terry strengths

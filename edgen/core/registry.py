@@ -65,10 +65,10 @@ class PluginError(InputError):
 class Plugin(NamedTuple):
     """One entry point."""
 
-    kind: Kind  # of plugin
+    kind: Kind  # kind of plugin
     name: str  # as commands and jobs know it
     object: str  # `module:name`
-    package: str  # its distribution
+    package: str  # distribution that holds it
     version: str  # of the package
     requires: tuple[str, ...] = ()  # requirements of the package
 

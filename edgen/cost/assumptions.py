@@ -45,7 +45,7 @@ _LEAST_TURN = 4  # tokens
 class Prompts(NamedTuple):
     """The prompts of a job's scenarios, by use."""
 
-    mean: dict[str, float]  # mean tokens
+    mean: dict[str, float]  # mean tokens of a prompt
     most: dict[str, int]  # maximum tokens of any scenario
     error: float  # possible error of the means, as a share
     how: str  # the counting method, in words

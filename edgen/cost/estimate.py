@@ -50,7 +50,7 @@ class Already(msgspec.Struct, frozen=True):
     """Existing results of the run."""
 
     conversations: int = 0  # settled ones of the plan
-    accepted: int = 0  # of these
+    accepted: int = 0  # settled conversations that were accepted
     used: CallUse = CallUse()  # by all its calls, for the plan or not
     cost_usd: float | None = None  # of all its calls; None without a price
     partly: CallUse = CallUse()  # of begun conversations
@@ -61,7 +61,7 @@ class Already(msgspec.Struct, frozen=True):
 class PlanEstimate(msgspec.Struct, frozen=True):
     """The remaining use of a plan."""
 
-    job: Job  # the plan's
+    job: Job  # job of the plan
     conversations: int
     """Wanted conversations."""
     to_make: float
@@ -73,7 +73,7 @@ class PlanEstimate(msgspec.Struct, frozen=True):
     most: CallUse | None
     """The maximum use of all; None without max_tokens."""
     priced: bool  # every backend that answers has a price
-    prompts: Prompts  # their sizes
+    prompts: Prompts  # sizes of the prompts
     runs: tuple[EarlierRun, ...]  # earlier runs that the estimate rests on
     basis: tuple[str, ...]
     """The basis of the estimate in words."""

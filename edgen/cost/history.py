@@ -51,7 +51,7 @@ class EarlierRun(NamedTuple):
 
     path: Path  # of the run
     scenarios: list[CallUse]  # the use of each
-    accepted: int  # conversations
+    accepted: int  # accepted conversations
     ended: int  # conversations that ended with an answer
     other_model: str | None  # the difference of models in words; None: the same ones
     other_settings: bool  # the backends' settings differ

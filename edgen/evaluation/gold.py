@@ -23,7 +23,7 @@ class GoldFigures(msgspec.Struct, frozen=True, kw_only=True):
     units: int  # with labels by both
     ties: int  # units without a majority, which count as wrong for the majority
     unlabelled: int  # units in gold alone
-    majority: LabelFigures  # against gold
+    majority: LabelFigures  # the majority against gold
     annotators: dict[str, LabelFigures]  # each against gold, by name
 
 

@@ -43,7 +43,7 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
 class LayerFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Figures of a layer."""
 
-    units: int  # with labels
+    units: int  # units with labels
     ties: int  # units where no labels have a majority
     several: bool  # whether any unit carries more than one label
     annotators: dict[str, int]  # units that each labels, by name

@@ -30,7 +30,7 @@ _WALKED = 400  # answered conversations that are examined
 class Rework(NamedTuple):
     """The losses of one run. None means unknown or impossible."""
 
-    run: Path  # its folder
+    run: Path  # folder of the run
     finished: int
     """Conversations in its files now."""
     left: int

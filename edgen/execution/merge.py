@@ -43,10 +43,10 @@ _DUPLICATES = "duplicates.jsonl"
 class MergeInput(msgspec.Struct, frozen=True, kw_only=True):
     """A merged ledger: its planned scenarios, half open, and its status."""
 
-    run: str  # its folder
+    run: str  # folder of the run
     arm: str  # empty without arms
-    first: int  # scenario
-    end: int  # scenario, exclusive
+    first: int  # first planned scenario
+    end: int  # end of the planned scenarios, exclusive
     planned: int  # conversations
     accepted: int  # conversations
     pending: int  # conversations without an outcome
@@ -55,7 +55,7 @@ class MergeInput(msgspec.Struct, frozen=True, kw_only=True):
 class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a merge."""
 
-    inputs: tuple[MergeInput, ...]  # by arm
+    inputs: tuple[MergeInput, ...]  # merged ledgers, by arm
     same: int
     """Conversations settled alike in several inputs."""
     other: int

@@ -71,12 +71,12 @@ class ProgressCounts(LedgerCounts):
 class Work(NamedTuple):
     """Tasks, and the means to make them."""
 
-    tasks: Tasks  # to make
+    tasks: Tasks  # tasks to make
     clients: Mapping[str, ModelClient]  # by role
     ledger: Ledger  # of replies and outcomes
     fingerprint: str  # of everything that shapes the outcomes
-    counts: ProgressCounts  # running ones
-    events: Events  # their listeners
+    counts: ProgressCounts  # running counts
+    events: Events  # sent to listeners
     budget: Budget | None = None  # None without caps
     beside: Sequence[Scheduler] = ()
     """Schedulers of all sessions that share the work, this one's too: an error that stops one stops all."""

@@ -125,7 +125,7 @@ class Chat:
     prompt: Prompt | None
     """Gives the texts of the opening, from `opening_variables`, or those of the environment if it asks for
     turns; None without an opening."""
-    space: Space  # the run's
+    space: Space  # space of the run
     keeps_end: bool = False
     """The end marker follows the assistant's last words, if it spoke it."""
     masks: bool = True

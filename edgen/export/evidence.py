@@ -174,7 +174,7 @@ class EvidenceCase(msgspec.Struct, frozen=True, kw_only=True):
     """Labels of one kind of pairs, by the number of turns after they part."""
 
     where: str  # the number of turns; or `all`, or `min_turns_left N`
-    n: int  # labels
+    n: int  # number of labels
     right: float  # share whose preferred turn is truly better
     low: float  # end of the 95% interval, which allows for correlated pairs of a scenario
     high: float  # end of the 95% interval
@@ -205,7 +205,7 @@ class CreditFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of one measurement."""
 
     date: str  # of the measurement, YYYY-MM-DD
-    edgen: str  # the version
+    edgen: str  # version of edgen
     planted: int  # the seed from which worths were planted
     scenarios: int  # in the measurement
     conversations: int  # in the measurement

@@ -45,7 +45,7 @@ CROISSANT = "croissant.json"
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an export."""
 
-    format: str  # its name
+    format: str  # name of the format
     dir: str  # the folder that was written
     summary: str  # of the format, for people
     rows: dict[str, dict[str, int]]  # of each table, by split

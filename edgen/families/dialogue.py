@@ -30,7 +30,7 @@ class DialogueRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     scenario: dict[str, Any]  # its values by dimension
     roles: tuple[Role, ...]  # speakers, in the order of their first turns
     conversation: tuple[Turn, ...]  # its turns
-    provenance: Provenance  # its origin
+    provenance: Provenance  # origin of the conversation
     outcome: dict[str, Any] | None = None  # its result, if its protocol states one
     events: tuple[Event, ...] = ()  # besides turns
     probability: float | None = None  # that the student understood; None if unknown

@@ -18,10 +18,10 @@ _SUFFIX = f" {END_MARKER}"
 class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
     """The origin of a record."""
 
-    scenario: int  # its index
-    seed: int  # the job's
+    scenario: int  # index of the scenario
+    seed: int  # seed of the job
     replicate: int  # from 0
-    protocol: str  # its name
+    protocol: str  # name of the protocol
     backend: str  # of the first role
     model: str  # of the first role
     simulated: bool  # no model wrote it

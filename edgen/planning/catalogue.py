@@ -33,7 +33,7 @@ class TemplateInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     """Its name in a job: a shipped one's name, else the path."""
-    file: str  # path
+    file: str  # path of the file
     shipped: bool  # it is one of edgen's own
     title: str | None = None  # for people
     version: str | None = None  # of the template

@@ -52,7 +52,7 @@ Signal = OracleSignal | ProbabilitySignal | HumanSignal | RolloutSignal | MarkSi
 class LabelRules(msgspec.Struct, frozen=True, kw_only=True):
     """Rules of labels: the source of the labels, and the pairs to keep."""
 
-    by: Source  # the source
+    by: Source  # source of the labels
     judge: str | None = None  # the oracle that counts; None: the first one found
     min_margin: float = 0.0  # pairs with less stay unlabelled
     max_per_scenario: int | None = None  # labels with the largest margin, then the first id, stay; None: all

@@ -114,7 +114,7 @@ class _Known(NamedTuple):
     """All that is known of pairs."""
 
     choice: PairChoice  # of the candidates
-    votes: Votes  # of people
+    votes: Votes  # votes of people
     partners: Mapping[str, list[str]]  # ids that come after an id in a vote on both
     views: Mapping[str, LedgerReader]  # the judges' ledgers by their names
     judge: str | None  # the one that labels; None without one

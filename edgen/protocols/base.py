@@ -258,7 +258,7 @@ class Question(NamedTuple):
 
     address: Address  # of the call in the run
     messages: tuple[Message, ...]  # of the prompt
-    protocol: str  # that asks
+    protocol: str  # name of the protocol that asks
     role: str = "default"  # of the job, that answers
     schema: bytes | None = None  # of the template; None without one
     logprobs: int | None = None  # see Request

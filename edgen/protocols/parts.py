@@ -54,13 +54,13 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     """Rules of a job's requests."""
 
     asks: int  # tries for one answer before the last one counts as rejected
-    seed: int  # the job's
+    seed: int  # seed of the job
     settings: Any = None  # the protocol's own
     branch: Branch | None = None  # branching of replicates; None without it
     words: OwnWords = ()  # the job's own words for the roles, for reading replies
-    roles: tuple[SpaceRole, ...] = ROLES  # the space's
+    roles: tuple[SpaceRole, ...] = ROLES  # roles of the space
     prepared: Any = None  # data that the protocol made once for all of a job's conversations
-    too_long: TooLong = "cut"  # the job's
+    too_long: TooLong = "cut"  # treatment of cut-off turns, as in the job
     backends: Mapping[str, BackendConfig] = {}  # the job's, by role; empty: unknown
     several: bool = False  # several answers to one prompt are wanted (`Request.one_of_several`)
     book: SpaceBook | None = None  # the space, as the simulator speaks of it
@@ -110,7 +110,7 @@ class Template:
 class ExpectedCall(NamedTuple):
     """A call that a conversation is expected to make, for an estimate."""
 
-    role: str  # that answers
+    role: str  # role that answers
     use: str  # of the template
     tokens: tuple[float, float, float]  # of its answer: low, expected, high
     hears: bool = False  # its prompt holds the conversation so far

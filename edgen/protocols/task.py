@@ -26,7 +26,7 @@ class AnsweringModel(msgspec.Struct, frozen=True):
 class Spent(msgspec.Struct):
     """Sums over one task's calls, the answering parties, and the end of the last answer."""
 
-    asks: int = 0  # calls answered
+    asks: int = 0  # answered calls
     prompt_tokens: int = 0  # of all calls
     completion_tokens: int = 0  # of all calls
     finish_reason: str = "stop"  # of the last answer

@@ -99,7 +99,7 @@ class KeyRequest(NamedTuple):
     """Request of a backend for a key."""
 
     variables: tuple[str, ...]  # environment variables that may hold it
-    url: str  # its destination
+    url: str  # address that the key is sent to
     service: str  # name for people
     required: bool  # calls fail without it
     header: str = ""  # that needs it; empty for the service's own key

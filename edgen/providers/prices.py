@@ -22,8 +22,8 @@ class _Model(msgspec.Struct, frozen=True, kw_only=True):
     """Prices of a model, in US dollars for a million tokens."""
 
     names: tuple[str, ...]  # of the model and its versions
-    prompt: float  # price
-    completion: float  # price
+    prompt: float  # price of prompts
+    completion: float  # price of answers
     date: str  # of the prices
     regional: float = 1.0  # factor at regional addresses
     cache_read: float | None = None  # share of the prompt's price; None: the list's

@@ -49,7 +49,7 @@ class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
     """The ledger's sessions."""
     latency: Distribution
     """Decimal logarithms of the seconds of each stored answer."""
-    quality: Quality  # measures
+    quality: Quality  # values of the measures
     reasons: tuple[RejectionGroup, ...]  # conversations not accepted, by reason
     guide: Any = None
     """See `ConversationProtocol.guide`."""
@@ -83,7 +83,7 @@ class ShownConversation(msgspec.Struct, frozen=True, kw_only=True):
     id: str  # as in the shards
     arm: str  # empty without arms
     why: tuple[str, ...]  # reasons for the choice
-    record: Recorded  # the conversation's
+    record: Recorded  # record of the conversation
     turns: tuple[Turn, ...]  # its first ones
     words: int  # of all turns
     roles: tuple[str, ...]  # speakers
@@ -133,8 +133,8 @@ class PairExample(msgspec.Struct, frozen=True, kw_only=True):
 class PairsReport(msgspec.Struct, frozen=True, kw_only=True):
     """The preference pairs of a run."""
 
-    train: int  # labelled pairs
-    test: int  # labelled pairs
+    train: int  # labelled pairs of the training side
+    test: int  # labelled pairs of the test side
     left_out: dict[str, int]  # unlabelled pairs by reason
     simulated: bool  # no model judged
     rests: dict[str, int]  # labels by their basis
@@ -155,7 +155,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of the page."""
 
     name: str  # of the run
-    edgen: str  # the version
+    edgen: str  # version of edgen
     job: str
     """The text of job.yaml."""
     inputs: dict[str, str] | None

@@ -51,9 +51,9 @@ class WrittenReport:
     """A written report."""
 
     path: Path  # of the page
-    size: int  # bytes
+    size: int  # size in bytes
     pending: int  # conversations without an outcome
-    accepted: int  # conversations
+    accepted: int  # accepted conversations
     refused: int  # conversations rejected or failed
     missing: tuple[str, ...]  # arms without settled conversations
     uncompared: str | None  # why arms are not compared; None if they are

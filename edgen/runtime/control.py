@@ -31,7 +31,7 @@ def no_interrupts(_on_signal: Callable[[int], None]) -> AbstractContextManager[N
 class Control:
     """Callbacks and consents of a command's work."""
 
-    events: Events = field(default_factory=Events)  # their listeners
+    events: Events = field(default_factory=Events)  # sent to listeners
     deadline: Deadline | None = None  # end of the work; None: none
     trust: Trust = field(default_factory=Trust)  # which key may go where
     agree: Confirm | None = None

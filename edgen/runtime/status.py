@@ -97,7 +97,7 @@ class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
     retried: dict[str, int] | UnsetType = UNSET  # calls by reason
     timeouts: int | UnsetType = UNSET  # attempts without an answer in time
     stopped: Stopped | UnsetType = UNSET  # why the last start ended early
-    batches: tuple[OpenBatch, ...] | UnsetType = UNSET  # open ones
+    batches: tuple[OpenBatch, ...] | UnsetType = UNSET  # open batches
 
     @classmethod
     def at(cls, ledger: Path) -> Self:
@@ -177,7 +177,7 @@ class AskerStatus(TasksStatus, frozen=True, kw_only=True):
 class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     """The status of a run; of a run with arms the sums, and each arm's own under `arms`."""
 
-    run: str  # its path
+    run: str  # path of the run
     state: State  # complete, short, running or stopped
     range: ScenarioRange | UnsetType = UNSET  # scenarios of a piece
     round: RoundStatus | UnsetType = UNSET  # the present one of a run that is made in several
@@ -199,14 +199,14 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     workers: dict[str, WorkerCounts] | UnsetType = UNSET  # of the last start on a cluster
     stopped: Stopped | UnsetType = UNSET  # why the last start ended early
     last: str | UnsetType = UNSET  # how the last session ended, if the run is not complete
-    batches: tuple[OpenBatch, ...] | UnsetType = UNSET  # open ones
+    batches: tuple[OpenBatch, ...] | UnsetType = UNSET  # open batches
     arms: dict[str, StatusReport | None] | UnsetType = UNSET  # by name; None for one that was not begun
     judges: tuple[JudgeStatus, ...] | UnsetType = UNSET  # of its pairs
     rollouts: tuple[RolloutStatus, ...] | UnsetType = UNSET  # that labels of its pairs depend on
     annotators: tuple[AnnotatorStatus, ...] | UnsetType = UNSET  # of its layers
     layers: tuple[str, ...] | UnsetType = UNSET  # names of those that have labels
     writers: tuple[WriterStatus, ...] | UnsetType = UNSET  # of its candidates
-    asked: tuple[AskerStatus, ...] | UnsetType = UNSET  # other askers
+    asked: tuple[AskerStatus, ...] | UnsetType = UNSET  # status of other askers
 
     def begun_arms(self) -> dict[str, StatusReport]:
         """Return the arms that began, by name; none for a run without arms."""

@@ -25,7 +25,7 @@ class LineForm(NamedTuple):
     head: str = ""  # before all turns
     foot: str = ""  # after all turns
     chance: str = "Probability: {value}"  # the line of the probability; holds {value}
-    names: str = "as they are"  # their spelling
+    names: str = "as they are"  # spelling of names
     percent: bool = False  # the probability is a percentage
 
     def render(self, spoken: Entries, probability: float | None) -> str:

@@ -112,13 +112,13 @@ class SimulatedBatch:
     window: float  # seconds until it expires
     started: float  # by the loop's clock
     created: float = field(default_factory=time.time)  # seconds since the epoch
-    state: State = "validating"  # present one
+    state: State = "validating"  # present state
     stamps: dict[State, float] = field(default_factory=dict)  # times of states, by the wall clock
     problems: list[BatchProblem] = field(default_factory=list)  # of its requests' form
     model: str = ""  # of its requests
-    total: int = 0  # requests
-    completed: int = 0  # requests
-    failed: int = 0  # requests
+    total: int = 0  # requests of the batch
+    completed: int = 0  # answered requests
+    failed: int = 0  # failed requests
     offset: int = 0  # of the next line in `source`
     output: File | None = None  # file of the answers; None before the end
     errors: File | None = None  # file of the failed requests; None without one

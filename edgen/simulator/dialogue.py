@@ -35,7 +35,7 @@ class Plot(NamedTuple):
     """A conversation before it is spoken."""
 
     course: Course  # of the two preferences
-    length: int  # entries
+    length: int  # number of entries
     turning: int  # the entry at which a side gives way
     mood: Mood  # of the end
     probability: float  # that the student understood

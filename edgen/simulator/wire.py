@@ -31,7 +31,7 @@ class WireCall(NamedTuple):
     """One call, independent of the vendor."""
 
     messages: tuple[Message, ...]  # of the prompt
-    model: str  # its name
+    model: str  # name of the model
     seed: int | None = None  # None: none requested
     temperature: float | None = None  # None: not stated
     max_tokens: int | None = None  # of the answer; None: not stated

@@ -96,7 +96,7 @@ class _Body(msgspec.Struct):
     temperature: float | None = None  # of the answer
     max_output_tokens: int | None = None  # of the answer
     text: _TextConfig | None = None  # form of the answer
-    reasoning: _Reasoning | None = None  # effort
+    reasoning: _Reasoning | None = None  # reasoning effort
     tools: list[_Tool] | None = None  # of which one may be called
     tool_choice: Literal["none", "auto", "required"] | _Chosen | None = None  # forces a tool
     stream: bool | None = None  # the answer is sent as events

@@ -45,12 +45,12 @@ class AnnotatorAgreement(msgspec.Struct, frozen=True, kw_only=True):
     alpha: float | None  # Krippendorff's, nominal; None if undefined
     alpha_masi: float | None  # Krippendorff's for sets, with the MASI distance; None if undefined
     between: tuple[Kappa, ...]  # each pair of annotators
-    alpha_interval: Span | None = None  # 95%
-    alpha_masi_interval: Span | None = None  # 95%
+    alpha_interval: Span | None = None  # 95% interval
+    alpha_masi_interval: Span | None = None  # 95% interval
     units_by_all: int = 0
     """Units that all annotators label."""
     fleiss: float | None = None  # kappa of units that all annotators label; None if undefined
-    fleiss_interval: Span | None = None  # 95%
+    fleiss_interval: Span | None = None  # 95% interval
 
 
 class AgreementCounts:

@@ -23,15 +23,15 @@ class Bin(msgspec.Struct, frozen=True):
 class Distribution(msgspec.Struct, frozen=True, kw_only=True):
     """A summary of numbers; quantiles are values of the data. All but `n` and `bins` are None if `n` is 0."""
 
-    n: int  # numbers
-    mean: float | None = None  # of all
+    n: int  # how many numbers
+    mean: float | None = None  # arithmetic mean
     sd: float | None = None  # standard deviation
     min: float | None = None  # the least
-    p5: float | None = None  # quantile, as all below
-    p25: float | None = None  # lower quartile
-    median: float | None = None  # the middle
-    p75: float | None = None  # upper quartile
-    p95: float | None = None  # quantile
+    p5: float | None = None  # 5th percentile
+    p25: float | None = None  # 25th percentile
+    median: float | None = None  # 50th percentile
+    p75: float | None = None  # 75th percentile
+    p95: float | None = None  # 95th percentile
     max: float | None = None  # the greatest
     bins: tuple[Bin, ...] = ()  # of a histogram
 

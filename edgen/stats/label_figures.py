@@ -46,7 +46,7 @@ class LabelScores(Scores, frozen=True, kw_only=True):
 class LabelFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Scores of all labels."""
 
-    units: int  # scored ones
+    units: int  # scored units
     exact: Estimate | None  # share of units with equal sets
     by_unit: Estimate | None
     """Mean over units of the Jaccard index of their two sets, 1 if both are empty (the accuracy of Godbole

@@ -34,8 +34,8 @@ class RankTest(msgspec.Struct, frozen=True, kw_only=True):
     """End of the 95% interval; None for fewer than five scenarios, and if all observations agree."""
     p: float  # of no effect, two-sided
     exact: bool  # p counts every possibility, else it is approximate
-    n: int  # observations
-    scenarios: int  # of the observations
+    n: int  # number of observations
+    scenarios: int  # number of their scenarios
 
 
 def superiority(

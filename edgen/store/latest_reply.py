@@ -16,7 +16,7 @@ from edgen.store.run_folder import RunFolder
 class LatestReply(msgspec.Struct, frozen=True, kw_only=True):
     """A raw reply and the call that it answers."""
 
-    ledger: str  # its path
+    ledger: str  # path of the ledger
     at: str  # the time of the answer, ISO 8601, UTC
     scenario: int  # of the call
     task: TaskId  # of the call
@@ -25,7 +25,7 @@ class LatestReply(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None  # as the service names it
     finish_reason: str  # as in Reply
     refusal: str | None  # the service's words if it refused
-    text: str  # raw
+    text: str  # raw text
 
 
 def find_latest(run: Path) -> LatestReply:

@@ -76,7 +76,7 @@ class Seat(NamedTuple):
 
     conversation: ConversationPlace  # its place in the run
     role: str  # that the person plays
-    person: str  # the name
+    person: str  # name of the person
     token: str  # a word for the game, the same for all its seats
     at: float  # seconds since the epoch
     sitting: int  # its number, from 0

@@ -59,10 +59,10 @@ class Invitation(NamedTuple):
 class UnitAnswer(NamedTuple):
     """One person's answer to one unit."""
 
-    n: int  # number of the answer, in order of arrival
+    n: int  # number of the answer, in the order of arrival
     task: str  # such as "vote" or "label dialogue_acts"
-    unit: str  # its id
-    person: str  # the name
+    unit: str  # id of the unit
+    person: str  # name of the person
     value: Any  # None for an answer that was withdrawn
     shown: Any  # to the person, such as the order of two sides
     seconds: float | None  # between page and answer; None if the page did not count them

@@ -22,9 +22,9 @@ from edgen.store.run_folder import RunFolder
 class AcceptedConversation(msgspec.Struct, frozen=True):
     """An accepted conversation with scenario, side of the split and record."""
 
-    candidate: Candidate  # for pairs
+    candidate: Candidate  # the conversation, as a candidate for pairs
     scenario: Scenario  # its values
-    split: Literal["train", "test"]  # its side
+    split: Literal["train", "test"]  # side of the split
     record: dict[str, Any]  # as in the shards
     turns: tuple[Turn, ...]  # the record's, with an end marker
     provenance: dict[str, Any]  # plain JSON

@@ -20,11 +20,11 @@ _AT_LEAST = 2  # people, for agreement
 class Progress(NamedTuple):
     """Figures of one task, ready to be shown."""
 
-    task: str  # its name
+    task: str  # name of the task
     answers: int  # of all people
     units: int  # with an answer
     complete: int  # units with as many answers as wanted
-    per_unit: int  # wanted answers
+    per_unit: int  # wanted answers per unit
     people: list[dict[str, Any]]  # figures of each person
     agreement: dict[str, Any] | None  # None with too few answers
     position: dict[str, Any] | None  # choices by position of the sides; None for other tasks

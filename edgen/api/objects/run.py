@@ -54,7 +54,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     turns: tuple[Turn, ...]  # without the end marker
     probability: float | None  # that the student understood; None if unknown
     ended_by: str | None  # the speaker of the end marker; None without one
-    split: Literal["train", "test"]  # its side
+    split: Literal["train", "test"]  # side of the split
     arm: str  # empty for a run without arms
     replicate: int  # from 0
     provenance: dict[str, Any]  # how it was made

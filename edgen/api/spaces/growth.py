@@ -30,11 +30,11 @@ from edgen.store.ledger import run_status
 class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
     """The result, in the form of `--json`."""
 
-    space: str  # its name
+    space: str  # path of the space
     dimension: str  # that has grown
-    present: int  # values before
+    present: int  # values before the call
     asked: int  # values wanted
-    kept: int  # new values
+    kept: int  # number of new values
     dropped: dict[str, int]  # answers by reason
     answers: int  # replies of the model
     empty: int  # replies without a value
@@ -42,11 +42,11 @@ class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
     simulated: bool  # no model answered
     template: dict[str, str]  # its `name` and `sha256`
     file: str | None  # the new space; None without a new value
-    ledger: str  # its path
-    calls: CallCounts  # counts
+    ledger: str  # path of the ledger
+    calls: CallCounts  # counts of calls
     tokens: Tokens  # of prompts and answers
     cost_usd: float | None  # US dollars; None without a price
-    values: tuple[str, ...]  # new ones
+    values: tuple[str, ...]  # new values
 
     def require_all(self) -> None:
         """Raise ShortError where there is less than was asked for: why, and what can be done."""

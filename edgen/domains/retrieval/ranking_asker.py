@@ -68,7 +68,7 @@ _COUNTED = ("windows", "unread", "unknown", "repeated", "missing")
 class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
     """A model's rankings of the examples."""
 
-    ranked: int  # examples
+    ranked: int  # examples with a ranking
     rejected: dict[str, int]  # examples without a ranking, by reason
     failed: dict[str, int]  # examples without a ranking, by reason
     windows: int  # lists that it put in order
@@ -78,8 +78,8 @@ class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
     missing: int  # candidates that were put last
     model: str  # that answered
     simulated: bool  # no model answered
-    ledger: str  # its path
-    calls: CallCounts  # counts
+    ledger: str  # path of the ledger
+    calls: CallCounts  # counts of calls
     tokens: Tokens  # of prompts and answers
     cost_usd: float | None  # US dollars; None without a price
 

@@ -75,7 +75,7 @@ class StudentMoment(NamedTuple):
 class Response(msgspec.Struct, frozen=True):
     """A tutor's text, its actions, and the turn that it responds to."""
 
-    text: str  # the tutor's
+    text: str  # text of the tutor
     actions: tuple[str, ...]  # in the order of the answer
     to: StudentMoment  # the turn that it responds to
     about: frozenset[str]  # keywords of its exercise's values that it names; it fits no exercise without them

@@ -38,7 +38,7 @@ _encode = msgspec.json.Encoder().encode
 class SettledConversation(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one settled conversation."""
 
-    scenario: int  # its index
+    scenario: int  # index of the scenario
     replicate: int  # its number, from 0
     status: str  # accepted, rejected or failed
     reason: str | None = None  # why it was not accepted

@@ -18,9 +18,9 @@ BLOCK_METRICS = ("distinct_1", "distinct_2", "distinct_3", "self_bleu")
 class MetricSpec(msgspec.Struct, frozen=True):
     """A metric: sum of `top` over sum of `bottom`."""
 
-    name: str  # stable
+    name: str  # stable name, as in the result's JSON
     title: str  # for people
-    kind: Kind  # its format
+    kind: Kind  # share, number or usd
     top: str  # the column of the numerator
     bottom: str  # the column of the denominator
     definition: str  # for people

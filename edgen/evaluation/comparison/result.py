@@ -13,10 +13,10 @@ from edgen.stats.ratios import RatioEstimate
 class DataFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about a data set that is an arm. Its intervals are over groups of clusters."""
 
-    layout: str  # its name
+    layout: str  # name of the layout
     unit: str  # the word for one record
     depends: str = ""  # why records of one cluster depend on each other
-    records: int = 0  # those read
+    records: int = 0  # records that were read
     clusters: int = 0  # they do not depend on each other
     groups: int = 0  # of clusters, that intervals are over
     unread: dict[str, int] = {}  # records that could not be read, by reason
@@ -47,14 +47,14 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """An arm minus the baseline, over the scenarios that have a value in both. Value, interval and p-values
     are None with too little data."""
 
-    arm: str  # its label
+    arm: str  # label of the arm
     value: float | None  # in the metric's unit
     low: float | None  # end of the 95% bootstrap interval
     high: float | None  # end of the 95% bootstrap interval
-    p: float | None  # two-sided
+    p: float | None  # two-sided p-value of no difference
     p_holm: float | None
     """Adjusted by Holm for all metrics of all arms; None, too, if no scenario differs: nothing is tested."""
-    n: int  # scenarios
+    n: int  # scenarios with a value in both arms
     changed: int  # scenarios that add to the difference
     events: int | None = None
     """Of a share: how often its event occurred in both arms, or did not, the rarer of the two."""
@@ -68,7 +68,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
     """A metric in every arm."""
 
-    name: str  # stable
+    name: str  # stable name
     title: str  # for people
     kind: str  # share, number, usd
     over: str  # units of the average: planned conversations, accepted conversations, blocks

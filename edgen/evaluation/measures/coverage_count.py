@@ -39,7 +39,7 @@ class ValueCount(msgspec.Struct, frozen=True, kw_only=True):
     """One value of a dimension, and the outcomes of the conversations planned with it. For files, which know
     no plan, all conversations count as planned and accepted."""
 
-    value: str  # the value
+    value: str  # name of the value
     planned: int  # conversations
     accepted: int  # conversations
     rejected: int  # conversations
@@ -52,7 +52,7 @@ class ValueCount(msgspec.Struct, frozen=True, kw_only=True):
 class DimensionCoverage(msgspec.Struct, frozen=True, kw_only=True):
     """One dimension of the space."""
 
-    name: str  # the dimension
+    name: str  # name of the dimension
     size: int  # values in the space
     seen: int  # values of accepted conversations
     evenness: float | None  # entropy of the accepted over log(size), 1 where all come equally often
@@ -73,8 +73,8 @@ class LostCell(msgspec.Struct, frozen=True, kw_only=True):
 class CrossTable(msgspec.Struct, frozen=True, kw_only=True):
     """Counts over two dimensions: rows[i] x columns[j]."""
 
-    row_dimension: str  # its name
-    column_dimension: str  # its name
+    row_dimension: str  # name of the rows' dimension
+    column_dimension: str  # name of the columns' dimension
     rows: tuple[str, ...]  # at most 30 values, the most often planned
     columns: tuple[str, ...]  # at most 30 values, the most often planned
     planned: tuple[tuple[int, ...], ...]  # conversations by row and column

@@ -37,8 +37,8 @@ class ResultCounts(TokenCounts):
     known: int = 0  # answered earlier
     strangers: int = 0  # lines that answer no request of the run
     stranger: str = ""  # the first id unknown to this run; empty without one
-    unreadable: int = 0  # lines
-    tokens: int = 0  # charged
+    unreadable: int = 0  # lines that cannot be read
+    tokens: int = 0  # charged tokens
     usd: float = 0.0  # US dollars charged
 
     @property

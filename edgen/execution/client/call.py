@@ -11,7 +11,7 @@ from edgen.execution.client.retry import Excused
 class Answer(msgspec.Struct, frozen=True):
     """A reply with its costs."""
 
-    reply: Reply  # the service's
+    reply: Reply  # reply of the service
     latency: float  # seconds of its attempt
     tries: int  # network attempts
     charged_tokens: int  # as counted, or the maximum
@@ -26,7 +26,7 @@ class EstimateTooLowError(Exception):
 class Call(Excused, kw_only=True):
     """A call in progress."""
 
-    request: Request  # to answer
+    request: Request  # request that it makes
     key: bytes  # digest of everything that shapes the answer
     began: float = 0.0  # moment of its begin, by the monotonic clock
     most: tuple[int, float] = (0, 0.0)  # maximum tokens and US dollars of the present attempt

@@ -63,7 +63,7 @@ class HeadBackend(NamedTuple):
 class Equipment(NamedTuple):
     """The needs of a worker at its start."""
 
-    settings: CallSettings  # of calls
+    settings: CallSettings  # settings of calls
     roles: tuple[str, ...]  # of the requests
     called: tuple[str, ...]  # names of the backends that it calls itself
     known: Mapping[str, HeadBackend]  # all other backends

@@ -107,7 +107,7 @@ Answers = Sequence[tuple[Address, bytes, Reply, int, float | None]]
 class Outcome(msgspec.Struct, frozen=True):
     """The result of one task."""
 
-    scenario: int  # its index
+    scenario: int  # index of the scenario
     task: TaskId  # of the scenario
     status: Status  # accepted, rejected or failed
     reason: str | None  # None if accepted

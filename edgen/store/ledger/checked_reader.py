@@ -49,7 +49,7 @@ class ReplyRow(NamedTuple):
     completion_tokens: Natural | None  # of the answer
     cache_read_tokens: Natural | None  # part of the prompt's
     cache_write_tokens: Natural | None  # part of the prompt's
-    text: str  # raw
+    text: str  # raw text
     checksum: Natural  # of the row
 
     @property
@@ -79,7 +79,7 @@ class CostRow(NamedTuple):
 class OutcomeRow(NamedTuple):
     """An outcome in the columns of OUTCOMES, with its record if selected and present."""
 
-    scenario: Natural  # its index
+    scenario: Natural  # index of the scenario
     task: Task  # of the scenario
     status: Status  # accepted, rejected or failed
     reason: str | None  # None if accepted

@@ -34,7 +34,7 @@ class _Row(NamedTuple):
     task: Task  # of the reply's address
     step: Natural  # of the reply's address
     attempt: Natural  # of the reply's address
-    key: bytes  # the reply's
+    key: bytes  # key of the reply
     data: bytes  # packed log probabilities
     checksum: Natural  # of the row
 

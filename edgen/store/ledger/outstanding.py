@@ -77,9 +77,9 @@ class OutstandingCall(msgspec.Struct, frozen=True, array_like=True):
     task: Task  # of the reply's address
     step: Natural  # of the reply's address
     attempt: Natural  # of the reply's address
-    key: bytes  # the reply's
-    tokens: Natural  # at most
-    usd: Amount  # US dollars, at most
+    key: bytes  # key of the reply
+    tokens: Natural  # maximum tokens
+    usd: Amount  # maximum US dollars
 
     @property
     def address(self) -> Address:

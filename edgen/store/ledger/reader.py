@@ -78,7 +78,7 @@ class LedgerSummary(msgspec.Struct, frozen=True):
     status: RunStatus  # counts and state
     out: tuple[int, float]  # tokens and US dollars reserved for outstanding calls
     unanswered: tuple[int, float]  # tokens and US dollars charged for unanswered calls; see ledger/status
-    batches: list[NotedBatch]  # noted ones
+    batches: list[NotedBatch]  # noted batches
     facts: dict[str, str]  # of the run, by name
     lost_replies: int = 0  # stored once, and missing now
 

@@ -74,12 +74,12 @@ class LedgerCounts(TokenCounts, kw_only=True):
 class LedgerSession(NamedTuple):
     """A session as noted. Times are seconds since the epoch."""
 
-    started_at: Moment  # its begin
-    ended_at: Moment | None  # its end; None if none was noted
-    pid: Natural  # of its process
-    host: str  # its machine's name
-    edgen: str  # its version
-    made: Natural  # calls answered
+    started_at: Moment  # begin of the session
+    ended_at: Moment | None  # end of the session; None if none was noted
+    pid: Natural  # process id
+    host: str  # name of the machine
+    edgen: str  # version of edgen
+    made: Natural  # answered calls
     replayed: Natural  # answers taken from the ledger
     retried: Natural  # network attempts beyond a call's first
     prompt_tokens: Natural  # of its calls
@@ -96,7 +96,7 @@ class LedgerSession(NamedTuple):
 class RunPlan(msgspec.Struct, frozen=True):
     """The plan of a run, kept in the ledger as the fact `plan`."""
 
-    name: str  # the run's
+    name: str  # name of the run
     fingerprint: str  # of everything that shapes the answers
     scenarios: _Scenario  # the end of its scenarios' indexes, exclusive
     replicates: _Count  # numbered tasks of a scenario; 0: any, numbered or not
@@ -114,8 +114,8 @@ class RunPlan(msgspec.Struct, frozen=True):
 class RunStatus(msgspec.Struct, frozen=True):
     """Counts of conversations by outcome, and of calls over all sessions of a run."""
 
-    plan: RunPlan  # the run's
-    accepted: int  # conversations
+    plan: RunPlan  # plan of the run
+    accepted: int  # accepted conversations
     rejected: dict[str, int]  # conversations by reason
     failed: dict[str, int]  # conversations by reason
     counts: LedgerCounts  # of calls; `replayed` is the last session's

@@ -26,8 +26,8 @@ from edgen.space.model import template_fields
 class CheckedMachine(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a machine, and the findings of its check."""
 
-    machine: str  # its name
-    folder: str  # its path
+    machine: str  # name of the machine
+    folder: str  # path of the machine
     states: int  # number of states
     transitions: int  # number of transitions
     fixed: int  # number of fixed replies

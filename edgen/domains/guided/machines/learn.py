@@ -30,8 +30,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """The result of learning."""
 
     machine: Machine  # with the learned probabilities
-    conversations: int  # read ones
-    choices: int  # counted ones
+    conversations: int  # conversations that were read
+    choices: int  # choices that were counted
     unknown: int
     """Choices in states that the machine does not have, or of states that are no transition of the current
     one (while its lock stayed shut, or back to what an earlier state leads to)."""

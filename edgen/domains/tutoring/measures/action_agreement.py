@@ -34,7 +34,7 @@ Set = frozenset[str]
 class ActionAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """The agreement of several responses to one context on their actions."""
 
-    contexts: int  # with responses
+    contexts: int  # contexts with responses
     responses: int  # the usual number of them to one context
     complete: int  # contexts with so many responses
     agreed: int  # complete contexts in which all responses take the same set

@@ -41,7 +41,7 @@ class Completion:
     id: str  # of the conversation
     split: SplitName  # train or test
     prompt: list[Message]  # messages before it
-    completion: Message  # the message
+    completion: Message  # the assistant's message
     label: bool  # True if it is good
     evidence: Evidence  # of the label
     scenario: Scenario  # of the conversation

@@ -37,11 +37,11 @@ class Preferred:
     """A labelled pair: both whole conversations, which differ at some turn."""
 
     pair: Pair  # as in pairs.jsonl
-    label: Label  # the pair's
+    label: Label  # label of the pair
     evidence: Evidence  # of the label
     chosen: list[Message]  # messages of the whole conversation
     rejected: list[Message]  # messages of the whole conversation
-    scenario: Scenario  # of both
+    scenario: Scenario  # scenario of both conversations
 
 
 @dataclass(frozen=True, slots=True)

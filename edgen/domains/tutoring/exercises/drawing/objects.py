@@ -12,8 +12,8 @@ from typing import NamedTuple
 class Sketch(NamedTuple):
     """An object of a drawing. Lengths are in units of the drawing, about the object's foot."""
 
-    wide: float  # its extent
-    high: float  # its extent
+    wide: float  # width
+    high: float  # height
     body: str  # SVG
     top: tuple[float, float]  # the point where something stands on it
     hole: tuple[float, float, float] = (0, -40, 26)  # x, y and radius of the part inside of it that is seen
