@@ -29,8 +29,8 @@ LOCKS := pyproject.toml uv.lock requirements.txt requirements-dev.txt
 
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Tests of processes and servers mostly wait, so that more of them than there are cores run side by side: with two for a
-# core, cores stood still for a fifth of the time.
-WORKERS ?= $(shell echo $$((2 * $(CORES))))
+# core, cores stood still for a quarter of the time.
+WORKERS ?= $(shell echo $$((3 * $(CORES))))
 SIDE_BY_SIDE := $(MAKE) --no-print-directory -j 2
 # Tests write a gigabyte, and sync it: in memory, where there is room for it, none waits for a disk.
 TMPDIR ?= $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "/dev/shm"}')
