@@ -56,10 +56,10 @@ check: $(VENV)/.dev
 
 # mypy takes half a minute of one core: the tests need not wait for it.
 test: $(VENV)/.dev
-	@$(SIDE_BY_SIDE) types lint contracts $(if $(CI)$(BROWSER),browser) all-tests
+	@$(SIDE_BY_SIDE) types lint contracts all-tests
 
 .PHONY: all-tests
-all-tests: $(COMPILED)
+all-tests: $(COMPILED) $(if $(CI)$(BROWSER),browser)
 	$(PYTEST) -n $(WORKERS) $(AND_AGAIN)
 
 $(COMPILED):
