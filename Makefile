@@ -29,9 +29,9 @@ LOCKS := pyproject.toml uv.lock requirements.txt requirements-dev.txt
 
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Tests of processes and servers mostly wait, so that more of them than there are cores run side by side: with two for a
-# core, cores stood still for a fifth of the time.
-WORKERS ?= $(shell echo $$((2 * $(CORES))))
-SIDE_BY_SIDE := $(MAKE) --no-print-directory -j 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+# core, cores stood still for a quarter of the time.
+WORKERS ?= $(shell echo $$((3 * $(CORES))))
+SIDE_BY_SIDE := $(MAKE) --no-print-directory -j 2
 # Tests write a gigabyte, and sync it: in memory, where there is room for it, none waits for a disk.
 TMPDIR ?= $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "/dev/shm"}')
 export TMPDIR
@@ -41,7 +41,7 @@ AGAIN ?=
 AND_AGAIN := $(if $(AGAIN),|| { [ $$? = 1 ] && sh .ci/again; })
 # Where Python is told to write no bytecode, each worker would compile all tests and each process edgen anew.
 export PYTHONDONTWRITEBYTECODE :=
-# Made once by one process, while ruff and mypy run: compiled tests, which all workers then read.
+# Made once by one process, while mypy runs: compiled tests, which all workers then read.
 COMPILED := .pytest_cache/compiled
 
 demo: $(VENV)/.core
@@ -54,8 +54,12 @@ demo-real: $(VENV)/.local
 check: $(VENV)/.dev
 	@$(SIDE_BY_SIDE) unit $(if $(filter no,$(TYPES)),,types) lint contracts
 
+# mypy takes half a minute of one core: the tests need not wait for it.
 test: $(VENV)/.dev
-	@$(SIDE_BY_SIDE) types $(COMPILED) lint contracts $(if $(CI)$(BROWSER),browser)
+	@$(SIDE_BY_SIDE) types lint contracts all-tests
+
+.PHONY: all-tests
+all-tests: $(COMPILED) $(if $(CI)$(BROWSER),browser)
 	$(PYTEST) -n $(WORKERS) $(AND_AGAIN)
 
 $(COMPILED):

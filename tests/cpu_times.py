@@ -14,7 +14,7 @@ import pytest
 
 from tests import fork_server
 
-SHOWN = 40
+SHOWN = 200
 fork_server.share = False
 _TICKS = os.sysconf("SC_CLK_TCK")
 _began: dict[str, float] = {}

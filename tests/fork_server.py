@@ -4,7 +4,8 @@ A fork is a process like any other, with files, signals, a directory and an envi
 second of imports is saved. The workers of pytest-xdist share one server, which ends with the last of them. The forks of a
 process of pytest end with it.
 What is about the start itself (imports, closed files) starts Python anew instead. In a shell, the `edgen` in the
-folder `in_shell` is such a fork (tests/forked_edgen.py).
+folder `in_shell` is such a fork (tests/forked_edgen.py), and so are the processes that a fork starts by `sys.executable
+-P -m edgen.…`: indexes of pages, partitions, workers.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import tempfile
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -253,15 +255,10 @@ def finish(*arguments: str | Path, text: str = "", **how: Any) -> subprocess.Com
         return subprocess.CompletedProcess(arguments, process.wait(), out, err)
 
 
-@functools.cache
 def in_shell() -> str:
-    """A folder for PATH, with an `edgen` that is a fork. `server()` has to be passed on, its number as EDGEN_FORKS."""
-    folder = tempfile.mkdtemp(prefix="edgen-forks-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    program = Path(folder, "edgen")
-    program.write_text(f"#!{sys.executable} -ISs\n{Path(__file__).with_name('forked_edgen.py').read_text()}")
-    program.chmod(0o755)
-    return folder
+    """A folder for PATH, with an `edgen` that is a fork."""
+    server()
+    return str(_address().parent)
 
 
 def use_default_signals() -> None:
@@ -292,7 +289,7 @@ def _address() -> Path:
     """Where the server listens: for all workers of pytest-xdist, or for this process alone."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID") if share else None
     name = run[:12] if run else str(os.getpid())  # systems take about a hundred characters for all of it
-    return Path(_TEMPORARY, f"edgen-forks-{name}", "socket")
+    return Path(_TEMPORARY, f"edgen-forks-{name}", "socket")  # tests/forked_edgen.py finds it next to itself
 
 
 def _start_server(address: Path) -> subprocess.Popen[bytes]:
@@ -306,6 +303,15 @@ def _start_server(address: Path) -> subprocess.Popen[bytes]:
 
 
 # --- in the server's process ------------------------------------------------------------------
+
+
+def _write_programs(folder: Path) -> None:
+    """Write the programs that ask this server for a fork: `edgen`, and `python` for edgen's modules."""
+    text = Path(__file__).with_name("forked_edgen.py").read_text()
+    for name in ("edgen", "python"):
+        program = folder / name
+        program.write_text(f"#!{sys.executable} -ISs\n{text}")
+        program.chmod(0o755)
 
 
 def _load() -> None:
@@ -400,6 +406,7 @@ def _listening(address: Path) -> Iterator[socket.socket | None]:
         except OSError:
             yield None
             return
+        _write_programs(address.parent)
         listener.listen()
         here = os.getpid()
         try:
@@ -494,9 +501,9 @@ def _become(wanted: dict[str, Any], files: Sequence[int]) -> None:
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - by number
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - by number
-    sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
+    sys.__stdin__ = sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - by number
+    sys.__stdout__ = sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - by number
+    sys.__stderr__ = sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     use_default_signals()
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -514,7 +521,9 @@ def _run(wanted: dict[str, Any]) -> None:
     code: object = 0
     try:
         if wanted["code"] is None:
-            runpy.run_module("edgen", run_name="__main__", alter_sys=True)
+            warnings.simplefilter("ignore", RuntimeWarning)  # the module is imported already, as all are
+            module = wanted.get("module", "edgen")
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
         else:
             exec(compile(wanted["code"], "<string>", "exec"), {"__name__": "__main__"})
     except SystemExit as end:
@@ -535,6 +544,7 @@ def _main(address: Path) -> None:
         if listener is not None:  # those that ask while all is loaded wait
             _load()
             if (wanted := _serve(listener)) is not None:
+                sys.executable = str(address.with_name("python"))
                 _run(wanted)
 
 

@@ -1,4 +1,8 @@
-"""`edgen` in a shell of the tests: asks the server of forks for one that has this process' files, and ends with its code."""
+"""Two programs of the tests that ask the server of forks for a process with their files, and end as it does.
+
+`edgen` is edgen in a shell. `python` is what a fork takes for Python: where it is to run a module of edgen, that
+is a fork, too; else it becomes Python.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,29 @@ import signal
 import socket
 import sys
 
+PASSED_ON = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+
+
+def find_module(path: str, words: list[str]) -> str | None:
+    """The module that a fork is to run; None if this is Python, for anything else."""
+    if os.path.basename(path) == "edgen":
+        return "edgen"
+    return words[2] if words[:2] == ["-P", "-m"] and words[2].startswith("edgen.") else None
+
+
 if __name__ == "__main__":
-    passed_on = (signal.SIGINT, signal.SIGTERM)
+    path, *words = sys.argv
+    module = find_module(path, words)
+    if module is None:
+        os.execv(sys.executable, [sys.executable, *words])
     # The fork may say something, and be signalled for it, before this process knows its number.
-    signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
-    control = socket.socket(fileno=int(os.environ["EDGEN_FORKS"]))
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
+    control = socket.socket(socket.AF_UNIX)
+    control.connect(os.path.join(os.path.dirname(path), "socket"))
     status, theirs = socket.socketpair()
     wanted = {
-        "arguments": sys.argv[1:],
+        "arguments": words if module == "edgen" else words[3:],
+        "module": module,
         "code": None,
         "cwd": os.getcwd(),
         "environ": dict(os.environ),
@@ -26,10 +45,14 @@ if __name__ == "__main__":
     control.sendall(request)
     theirs.close()
     process = int.from_bytes(status.recv(4), "big")
-    for number in passed_on:
+    for number in PASSED_ON:
         signal.signal(number, lambda number, _: os.kill(process, number))
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     for file in (0, 1):  # whoever reads from a pipe, or writes to it, has to do with the fork alone
         os.close(file)
-    code = int(status.recv(100) or -9)
-    os._exit(code if code >= 0 else 128 - code)
+    code = int(status.recv(100) or -signal.SIGKILL)
+    if code < 0:
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)

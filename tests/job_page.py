@@ -7,6 +7,7 @@ nested. The example is the one thing that is written here, and a domain's in tes
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -270,6 +271,7 @@ def _is_kind(struct: type[msgspec.Struct]) -> bool:
     return issubclass(struct, BackendConfig) and struct not in (BackendConfig, ServedConfig)
 
 
+@functools.cache
 def _declared(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
     """The fields of a struct; of a backend, without those of all backends that it does not declare anew."""
     left_out = {"protocol_settings", "speakers"}
@@ -279,6 +281,7 @@ def _declared(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
     return [field for field in msgspec.structs.fields(struct) if field.name not in left_out]
 
 
+@functools.cache
 def _shared(sentences: Sentences) -> dict[str, tuple[msgspec.structs.FieldInfo, str]]:
     """The keys that several kinds of backends have with one type and one sentence, each with that sentence."""
     kinds = [section.struct for section in SECTIONS if _is_kind(section.struct)]

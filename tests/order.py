@@ -3,7 +3,7 @@
 pytest-xdist gives each worker one stretch of the list. Left in the order of their folders, the tests of `execution`,
 which sit out time limits, kills and outages, would all run at the same time.
 
-The tests of pages come first: some take half a minute in a browser, and one that is begun last runs alone.
+The tests of pages and of documents come first: some take half a minute, and one that is begun last runs alone.
 
 Files that import the services' SDKs stand next to each other, so that one worker imports them, and not each of them:
 litellm takes five CPU seconds, the others together as much.
@@ -19,7 +19,7 @@ import pytest
 
 from tests.tiers import folder_of
 
-FIRST = "web"
+FIRST = frozenset({"web", "test_plugin_page.py", "test_readme.py", "test_windows.py"})
 WAITING = "execution"
 IMPORTING = frozenset(
     {
@@ -51,7 +51,7 @@ def spread(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     files: dict[bool, dict[Path, list[pytest.Item]]] = {True: defaultdict(list), False: defaultdict(list)}
     for item in items:
         folder = folder_of(item.path)
-        (first if folder == FIRST else files[folder == WAITING][item.path]).append(item)
+        (first if folder in FIRST else files[folder == WAITING][item.path]).append(item)
     placed = []
     for group in files.values():
         importing = [place for place, path in enumerate(group) if path.name in IMPORTING]

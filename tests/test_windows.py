@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests import ROOT
+from tests import ROOT, fork_server
 
 # Everything is done as on this system first: so what is written is known, and libraries are there when it changes.
 SCRIPT = """
@@ -102,11 +100,9 @@ def test_runs_are_read_as_anywhere_and_none_is_written(tmp_path: Path) -> None:
         "Teacher: Hi.\nStudent: Hé.\nTeacher: Bye.\nStudent: Bye.\n", encoding="utf-8"
     )
     (tmp_path / "before").mkdir()
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300,
-        input=json.dumps({"make": MAKE, "work": WORK, "written": WRITTEN, "refused": REFUSED}),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
+    done = fork_server.finish(
+        code=SCRIPT, cwd=tmp_path,
+        text=json.dumps({"make": MAKE, "work": WORK, "written": WRITTEN, "refused": REFUSED}),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     facts: dict[str, Any] = json.loads(done.stdout)

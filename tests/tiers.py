@@ -1,7 +1,7 @@
 """The tiers of the tests: every test is `unit`, `integration` or `crash`.
 
 unit          calls the package's modules in this process: it starts no process and listens on no port
-integration   goes through a command, a process, a server or a browser, or takes many seconds of sampling
+integration   goes through a command, a process, a server or a browser, or takes seconds: sampling, large files
 crash         kills or interrupts edgen at work, and looks at what is left
 
 A test has the mark that stands nearest to it, at its own head or its module's. Without one it has its folder's

@@ -26,7 +26,13 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
     return Command(capsys)
 
 
-@pytest.mark.parametrize("moment", [-1.0, 0.0, -62_135_596_800.0, -1e15, 7e9, 253_402_300_799.0, 1e15])
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "moment",
+    dose(
+        [-1.0, -1e15, 253_402_300_799.0], [-1.0, 0.0, -62_135_596_800.0, -1e15, 7e9, 253_402_300_799.0, 1e15]
+    ),
+)
 def test_a_clock_that_is_wrong_damages_nothing(
     moment: float, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

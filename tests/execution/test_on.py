@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import fork_server
 from tests.execution.service import job_text, write
 
 pytestmark = pytest.mark.integration
@@ -27,9 +26,6 @@ _WITHOUT = "import sys; sys.modules['ray'] = None; from edgen.__main__ import ma
 )
 def test_no_ray_and_no_such_way(tmp_path: Path, arguments: list[str], said: str) -> None:
     job = write(tmp_path / "job.yaml", job_text("http://127.0.0.1:1/v1"))
-    made = subprocess.run(
-        [sys.executable, "-c", _WITHOUT, "generate", str(job), "-o", str(tmp_path / "run"), *arguments],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    made = fork_server.run("generate", job, "-o", tmp_path / "run", *arguments, code=_WITHOUT)
     assert (made.returncode, "Traceback" in made.stderr) == (2, False), made.stderr
     assert said in made.stderr

@@ -22,6 +22,7 @@ from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 from edgen.providers.litellm.config import LitellmConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
+from tests.dose import dose
 from tests.providers import gemini_grpc
 from tests.providers.fakes import TRUSTING, Answer, FakeServer, answer, request
 from tests.providers.gemini_grpc import Certificate, grpc_serving
@@ -30,7 +31,7 @@ KEY = "AIza-this-key-must-never-be-seen-0123456789"
 PADDING = "x" * 280  # the key then lies across the place where messages are cut
 
 
-def echoes(statuses: Sequence[int] = (200, 400, 401, 403, 404, 429, 500, 503)) -> Iterator[Answer]:
+def echoes(statuses: Sequence[int]) -> Iterator[Answer]:
     """Failures of every make, each with the key somewhere in it."""
     for status in statuses:
         yield answer({"error": {"message": f"your key {KEY} is {PADDING}{KEY}", "code": KEY}}, status)
@@ -79,6 +80,7 @@ def verbose_litellm(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     logger.setLevel(before)
 
 
+@pytest.mark.long
 async def test_no_adapter_shows_its_key(
     fake: FakeServer,
     configs: list[BackendConfig],
@@ -88,13 +90,16 @@ async def test_no_adapter_shows_its_key(
     verbose_litellm: None,
 ) -> None:
     caplog.set_level(logging.DEBUG)
+    statuses = dose((200, 401, 429, 500), (200, 400, 401, 403, 404, 429, 500, 503))
     shown = []
     failed = 0
     for config in configs:
         it: Any = make(config, timeout=0.5, connections=2, environ={"THE_KEY": KEY, **TRUSTING})
         shown.append(f"{it!r} {it} {it.identity} {it.model}")
         scripts = (
-            [Answer()] if isinstance(config, GoogleGenerativeAIConfig) else [*echoes(), Answer(act="hang")]
+            [Answer()]
+            if isinstance(config, GoogleGenerativeAIConfig)
+            else [*echoes(statuses), Answer(act="hang")]
         )
         for script in scripts:
             fake.says(script)
