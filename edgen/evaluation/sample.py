@@ -134,8 +134,8 @@ class DataSet:
 
     `name` is for people, `sources` are the paths it was read from. `family` is the kind of conversations,
     None for several kinds; `roles` are those that may speak, with the dimensions that each sees, () if
-    unknown; `find_guide`: see `ConversationProtocol.guide`. `arm` is the arm of a run that it is, "" without
-    arms.
+    unknown; `find_space` reads the space; `find_guide`: see `ConversationProtocol.guide`. `arm` is the arm of
+    a run that it is, "" without arms.
     `samples()` yields every accepted conversation. A run also has `divide(size)`, ranges of scenarios with
     about so many conversations, and `turns(range)`, the conversations of one in the order of `samples`, for
     several processes; both are None for other data sets. `plan()` the outcome of everything planned (None for
@@ -156,7 +156,7 @@ class DataSet:
     plan: Callable[[], Iterator[PlannedOutcome] | None] = lambda: None
     family: DataSetReader | None
     roles: tuple[SpaceRole, ...]
-    space: Space | None = None
+    find_space: Callable[[], Space | None] = lambda: None
     find_guide: Callable[[], Any] = lambda: None
     arm: str = ""
     count: int | None = None
@@ -167,6 +167,11 @@ class DataSet:
     label_sets: Mapping[str, LabelSet] = field(default_factory=dict)
     identical: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def space(self) -> Space | None:
+        """The space of the conversations; None if it is unknown."""
+        return self.find_space()
 
     @cached_property
     def guide(self) -> Any:

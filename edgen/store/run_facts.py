@@ -1,4 +1,4 @@
-"""Facts noted when a run was made, as plain values for cards."""
+"""Facts noted when a run was made: as plain values for cards, and those on its space for readers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,38 @@ import msgspec
 from edgen.config import Job
 from edgen.core.digest import sha256
 from edgen.core.errors import TemplateError
-from edgen.store.ledger import Selection
+from edgen.core.kept_files import has_digest
+from edgen.core.registry import names
+from edgen.core.version import __version__
+from edgen.space.model import SpaceRole
+from edgen.store.ledger import LedgerReader, Selection
+from edgen.store.ledger.opening import decode_fact
 from edgen.store.run_folder import RunFolder
+
+SPACE = "space"  # the name of the fact in the ledger
+
+
+class SpaceFacts(msgspec.Struct, frozen=True):
+    """The facts on a run's space that every reader of the run needs, so that few have to parse the space."""
+
+    sha256: str
+    """The digest of the space's content."""
+    family: str
+    """The name of the family of the run's conversations."""
+    roles: tuple[SpaceRole, ...]
+    """Its speakers."""
+
+
+def read_space_facts(rundir: RunFolder, view: LedgerReader, job: Job) -> SpaceFacts | None:
+    """Return the facts on a run's space; None if they are not noted, or may be those of another space.
+    `job`: the run's own copy, which has been checked."""
+    noted = job.resolved
+    if noted is None or noted.edgen != __version__ or not has_digest(rundir.inputs / "space.yaml"):
+        return None
+    facts = decode_fact(view.fact(SPACE), SpaceFacts, rundir.ledger, "a note on the space")
+    if facts is None or facts.sha256 != noted.space_sha256 or job.family not in (None, facts.family):
+        return None
+    return facts if facts.family in names("family") else None  # which may have been uninstalled
 
 
 def describe_selection(one: Selection) -> dict[str, Any]:
