@@ -7,7 +7,7 @@ import errno
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +29,24 @@ def no_interrupts(_on_signal: Callable[[int], None]) -> AbstractContextManager[N
 
 @dataclass
 class Control:
-    """`events` has listeners; `trust` says which key may go where; `agree` is asked before anything is undone
-    or paid for again, None where nobody can be asked; `interrupts` brings the signals that stop the work
-    cleanly; `functions` are backends, by their names in the job."""
+    """`events` has listeners; `trusting` makes `trust`, which says which key may go where, once something
+    asks; `agree` is asked before anything is undone or paid for again, None where nobody can be asked;
+    `interrupts` brings the signals that stop the work cleanly; `functions` are backends, by their names in
+    the job."""
 
     events: Events = field(default_factory=Events)
     deadline: Deadline | None = None
-    trust: Trust = field(default_factory=Trust)
+    trusting: Callable[[], Trust] = Trust
     agree: Confirm | None = None
     interrupts: Interrupts = no_interrupts
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.trust.tell = self.note
+    @cached_property
+    def trust(self) -> Trust:
+        """The consents to send keys and to run code."""
+        made = self.trusting()
+        made.tell = self.note
+        return made
 
     def note(self, text: str) -> None:
         """Show a remark to the person."""

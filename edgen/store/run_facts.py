@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,13 @@ def read_space_facts(rundir: RunFolder, view: LedgerReader, job: Job) -> SpaceFa
     return facts if facts.family in names("family") else None  # which may have been uninstalled
 
 
-def describe_selection(one: Selection) -> dict[str, Any]:
+def describe_selections(found: Mapping[str, Selection | None]) -> dict[str, Any]:
+    """Return the source run and the selection of a run, or of each of its arms, if it was selected."""
+    told = {arm or "selection": _describe_selection(one) for arm, one in found.items() if one}
+    return told if "selection" in told else {"selection": told} if told else {}
+
+
+def _describe_selection(one: Selection) -> dict[str, Any]:
     """Return a selection as plain values for a card."""
     return {
         "of": one.run,
@@ -54,7 +61,7 @@ def describe_selection(one: Selection) -> dict[str, Any]:
         "options": shlex.join(one.options),
         **{clause.name: f"{clause.says}: took {clause.took} of {clause.of}" for clause in one.clauses},
         **({} if one.split is None else {"split": one.split.words}),
-        **({} if one.before is None else {"before": describe_selection(one.before)}),
+        **({} if one.before is None else {"before": _describe_selection(one.before)}),
     }
 
 

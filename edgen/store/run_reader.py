@@ -50,7 +50,7 @@ from edgen.store.layers import (
 from edgen.store.ledger import LedgerReader
 from edgen.store.ordered_lines import MOST
 from edgen.store.pairs_file import read_pairs, read_pairs_between
-from edgen.store.run_facts import describe_selection, noted_of, read_space_facts
+from edgen.store.run_facts import describe_selections, noted_of, read_space_facts
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_parts import AcceptedConversation, Compared, RunRange, cut_plan, require_order
 
@@ -82,8 +82,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             self.views: Mapping[str, LedgerReader] = {  # of each begun arm, by name
                 arm: stack.enter_context(LedgerReader(run.ledger)) for arm, run in self.rundir.begun_arms()
             }
-            own = self.views.get("")
-            noted = None if own is None else read_space_facts(self.rundir, own, job)
+            noted = read_space_facts(self.rundir, own, job) if (own := self.views.get("")) else None
             self.roles = self.space.roles if noted is None else noted.roles
             self.job: Job = msgspec.structs.replace(job, speakers=tuple(role.name for role in self.roles))
             self.family = family_of(self.space, job.family) if noted is None else find("family", noted.family)
@@ -364,7 +363,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
                 for arm in self.views
                 if arm
             },
-            **self._selected(),
+            **describe_selections({arm: view.selection for arm, view in self.views.items()}),
             **({} if self.piece is None else {"range": f"{self.piece[0]}:{self.piece[1]}"}),
             "not_begun": [arm for arm in self.job.arm_names if arm not in self.views],
             "simulated": self.simulated,
@@ -373,12 +372,6 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
                 for count in ("planned", "accepted", "rejected", "failed", "pending")
             },
         }
-
-    def _selected(self) -> dict[str, Any]:
-        """Return the source run and selection, if the run was selected."""
-        selections = {arm: view.selection for arm, view in self.views.items()}
-        told = {arm or "selection": describe_selection(one) for arm, one in selections.items() if one}
-        return told if "selection" in told else {"selection": told} if told else {}
 
     def _record(self, index: int, name: str) -> bytes:
         arm, replicate = read_candidate_name(name)
@@ -403,7 +396,5 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
 def _labelled(recorded: Recorded, layers: Sequence[Sequence[UnitLabels]]) -> Recorded:
     """Return a record whose turns have the labels of these layers."""
-    turns = label_turns(recorded.turns, layers)
-    return msgspec.structs.replace(
-        recorded, conversation=msgspec.structs.replace(recorded.conversation, turns=turns)
-    )
+    replace, turns = msgspec.structs.replace, label_turns(recorded.turns, layers)
+    return replace(recorded, conversation=replace(recorded.conversation, turns=turns))
