@@ -238,8 +238,10 @@ def _last_turn(heard: str, brief: str) -> Iterator[str]:
 
 
 def _mark_sentences(text: str) -> bytes:
-    """Return the runs of letters and digits of an ASCII text, with marks between at least its sentences. APART
-    stays as a zero byte."""
+    """Return the runs of letters and digits of an ASCII text, with marks between at least its sentences.
+
+    APART stays as a zero byte.
+    """
     stopped = text.replace("\n", ".\n").encode().translate(_STOPPED)
     return stopped.replace(b". ", _MARK).replace(b".", b" ")
 
