@@ -248,7 +248,7 @@ def _mark_sentences(text: str) -> bytes:
 
 def _find_near(marked: bytes, prompts: Sequence[_Prompt]) -> list[_Prompt]:
     """Return the prompts that may have one of these sentences, as they have all of its letters and digits."""
-    # Each with its last run apart, which tells most sentences from a prompt's.
+    # Each with its last run apart: in most sentences, that is in no prompt.
     apart = [ends for one in marked.replace(b"\0", _MARK).split(_MARK) if (ends := one.rsplit(None, 1))]
     near = []
     for prompt in prompts:
