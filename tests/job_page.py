@@ -17,11 +17,10 @@ import msgspec
 from msgspec import inspect as types
 
 from edgen.config import Job
-from edgen.config.arms import NOT_IN_ARMS
 from edgen.config.backends import BackendConfig, Price, ServedConfig
-from edgen.config.conversion import KEYS
 from edgen.config.job import BatchSettings, Branch, LabelsAsked, Limits, PairSettings, Resolved, Shards, Split
 from edgen.config.label_set import LabelDefinition, LabelSet
+from edgen.config.loading import KEYS, NOT_IN_ARMS
 from edgen.core import registry
 from edgen.protocols.selfplay_settings import Selfplay
 from edgen.providers.anthropic.config import AnthropicConfig

@@ -96,7 +96,11 @@ def made(plan: Plan, index: int, *, served: bool = False) -> Conversation | None
 def figures(job: str, *, served: bool = False) -> dict[str, Any]:
     plan, said = conversations(job, served=served)
     data = DataSet(
-        name=job, samples=lambda: iter(()), family=plan.family, roles=plan.space.roles, space=plan.space
+        name=job,
+        samples=lambda: iter(()),
+        family=plan.family,
+        roles=plan.space.roles,
+        find_space=lambda: plan.space,
     )
     shared = Shared(data, partial(find, "measure"))
     shared.start(["mentioned", "recited", "echoes"])

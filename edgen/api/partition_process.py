@@ -31,7 +31,7 @@ _PATIENCE = 30.0  # seconds for a partition's process of a killed start to end
 def main() -> None:
     """Make a partition."""
     given: PartitionWork = pickle.loads(next(receive()))  # noqa: S301 - from the process that started this one
-    control = Control(trust=given.trust, interrupts=_signals)
+    control = Control(trusting=lambda: given.trust, interrupts=_signals)
     control.events.listen(_on_event)
     made = 0
     ended: BaseException | None

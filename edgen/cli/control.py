@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +46,14 @@ def make_control(
     person = _ask if _is_somebody_there() else None
     control = Control(
         deadline=None if work.until is None and work.span is None else Deadline(work.until, work.span),
-        trust=Trust(work.trust_host, confirm=person, code=trust_code),
+        trusting=partial(Trust, work.trust_host, confirm=person, code=trust_code),
         agree=(lambda _question: True) if yes else person,
         interrupts=_signals,
     )
     control.events.listen(recorder)
-    recorder.keys = control.trust.variables
+    recorder.find_keys = lambda: control.trust.variables
+    if work.trust_host:
+        _ = control.trust  # which refuses invalid hosts
     return control
 
 
@@ -61,7 +64,7 @@ class _Recorder:
         self._run, self._unit, self._started = "", "conversations", time.time()
         self._folder: str | None = None
         self._notifier: Any = None
-        self.keys: Collection[str] = ()  # variables that hold keys
+        self.find_keys: Callable[[], Collection[str]] = tuple  # the variables that hold keys
         self._parts: dict[str, Snapshot] = {}  # how the run or its arms stood last
         self._metrics: Any = None
         self._next_metrics = 0.0
@@ -126,7 +129,7 @@ class _Recorder:
             if self._folder is not None:
                 facts |= msgspec.to_builtins(read_status(Path(self._folder)))
         facts |= {"exit_code": end.code, "reason": end.reason, "message": end.text or ""}
-        problem = self._notifier.send(facts, self.keys)
+        problem = self._notifier.send(facts, self.find_keys())
         if problem is not None:
             self._show(Event("note", f"--notify: {problem}; the exit code stays {end.code}."))
 

@@ -84,7 +84,7 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
     except SystemExit as end:
         if end.code == 128 + signal.SIGINT:  # typer's, for a signal that came before the command ran
             return _end_interrupted()
-        if (fault := find_fault(end)) is not None:  # no plugin ends edgen
+        if not _is_typers(end) and (fault := find_fault(end)) is not None:  # no plugin ends edgen
             return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
         return CommandEnd(end.code if isinstance(end.code, int) else int(end.code is not None), exit=end)
     except EdgenError as error:
@@ -112,6 +112,14 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
         # asyncio forgets a signal that comes between its handler and its first step, and lets this through.
         return _end_interrupted()
     return CommandEnd(0)
+
+
+def _is_typers(end: SystemExit) -> bool:
+    """Return whether typer's own code raised it, as at the end of every command."""
+    trace = end.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith("typer.")
 
 
 def find_signal() -> int:

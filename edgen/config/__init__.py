@@ -7,7 +7,6 @@ shards and logging may change on a resume.
 
 from __future__ import annotations
 
-from edgen.config.arms import arm_jobs
 from edgen.config.backends import BackendConfig, Price
 from edgen.config.checks import check, check_budget, role_word_problems, with_speakers
 from edgen.config.job import (
@@ -33,7 +32,7 @@ from edgen.config.job import (
     shaping_values,
     templates_of,
 )
-from edgen.config.loading import is_input, load_job, load_kept_job, parse_job, texts_of
+from edgen.config.loading import arm_jobs, is_input, load_job, load_kept_job, parse_job, texts_of
 
 __all__ = [
     "ANNOTATOR",

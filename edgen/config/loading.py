@@ -1,7 +1,8 @@
-"""Job files, read and checked, with overrides (`--set key.path=value`) applied.
+"""Job files, read and checked, with overrides (`--set key.path=value`) applied, and the jobs of their arms.
 
-The files that a job names are named from anywhere afterwards. Those that a run was made with, its job among
-them, are the run's inputs, which nobody may change.
+Every unknown key and unusable value is reported with its path. The files that a job names are named from
+anywhere afterwards. Those that a run was made with, its job among them, are the run's inputs, which nobody
+may change. Arms are jobs that differ from the job above them in a few keys.
 """
 
 from __future__ import annotations
@@ -14,15 +15,20 @@ from typing import Any
 
 import msgspec
 
-from edgen.config.arms import arm_jobs
-from edgen.config.conversion import check_values, convert_values
-from edgen.config.job import Job
+from edgen.config.backends import BackendConfig, Price
+from edgen.config.checks import check
+from edgen.config.job import KNOBS, Job, conversation_protocols, find_protocol, resolve_values
 from edgen.core.errors import DamagedError, FileError, JobError, Problem, UsageError
 from edgen.core.kept_files import find_damage, has_digest
+from edgen.core.registry import PluginError, find, names
 from edgen.core.resources import list_shipped
-from edgen.core.yaml_values import read_text, read_yaml, suggest_file
+from edgen.core.yaml_values import convert, read_text, read_yaml, shorten_word, suggest_file, suggest_name
 
 _INPUTS = ("job.yaml", "arms/numbers.json")  # of a run, besides the files in inputs/
+KEYS = tuple(key for key in Job.__struct_fields__ if key not in ("protocol_settings", "speakers"))
+# Keys that an arm cannot change: its scenarios or files would differ from the others'. Its own space may use
+# other weights for the same values; readers of the files check that the values are the same.
+NOT_IN_ARMS = (*KNOBS, "seed", "design", "strength")
 
 
 class _SetError(FileError):
@@ -162,3 +168,143 @@ def require_inputs(run: Path) -> None:
         f"`edgen validate {run} --restore` puts back what the run was made with. To change a template, a space or the job, edit "
         "the project's own file and run `edgen generate` with its job: a run's inputs are copies."
     )
+
+
+def check_values(value: dict[str, Any], source: str) -> Job:
+    """Return the checked job of plain values, with list prices. Raises JobError with every problem."""
+    job = _with_list_prices(convert_values(value, source))
+    check(job, source)
+    return job
+
+
+def convert_values(value: dict[str, Any], source: str) -> Job:
+    """Return the job of plain values. Raises JobError for keys and values that are not a job's."""
+    found: list[Problem] = []
+    settings = {}
+    for key in [key for key in value if key not in KEYS]:
+        protocol = find_protocol(str(key))
+        if protocol is None:
+            found.append(Problem(f"$.{shorten_word(str(key))}", f"unknown key{suggest_name(str(key), list_known_keys())}"))
+        else:
+            settings[key] = convert(value[key], protocol.Config, f"$.{key}", found)
+    plain = {key: given for key, given in value.items() if key in KEYS}
+    job = convert(plain, Job, "$", found)
+    if isinstance(job, Job):
+        if (protocol := find_protocol(job.protocol)) is None:
+            found.append(Problem("$.protocol", _unusable_protocol(job.protocol)))
+        else:
+            settings.setdefault(job.protocol, protocol.Config())
+    if found:
+        raise JobError.of(source, found)
+    converted: Job = msgspec.structs.replace(job, protocol_settings=settings)
+    return converted
+
+
+def list_known_keys() -> list[str]:
+    """Return the keys that a job can have."""
+    return [*KEYS, *conversation_protocols()]
+
+
+def _unusable_protocol(name: str) -> str:
+    """Explain why a job cannot use this protocol."""
+    if name in names("protocol"):
+        try:
+            find("protocol", name)
+        except PluginError as error:
+            return str(error)
+    return f"unknown protocol {shorten_word(repr(name))}{suggest_name(name, conversation_protocols())}"
+
+
+def _with_list_prices(job: Job) -> Job:
+    """Return the job with list prices for backends that have no price of their own."""
+    priced = {
+        name: backend
+        if backend.price is not None
+        else msgspec.structs.replace(backend, price=find_list_price(backend))
+        for name, backend in job.backends.items()
+    }
+    return msgspec.structs.replace(job, backends=priced)
+
+
+def find_list_price(backend: BackendConfig) -> Price | None:
+    """Return the list price of a backend's model at the provider's own host; None elsewhere, and for servers
+    with different ones."""
+    provider = find("provider", backend.provider)
+    prices: set[Price | None] = {provider.list_price(server) for server in backend.each_server}
+    return prices.pop() if len(prices) == 1 else None
+
+
+def arm_jobs(job: Job, source: str) -> dict[str, Job]:
+    """Return the job of each arm, by name: the job with the arm's keys applied. Without `arms:`, the job
+    itself is the only one, "". Raises JobError as `load_job` does."""
+    if not job.arms:
+        return {"": job}
+    plain = msgspec.json.decode(msgspec.json.encode(resolve_values(job)))
+    for name, backend in job.backends.items():
+        if backend.price == find_list_price(backend):  # an arm's model has its own price
+            plain["backends"][name]["price"] = None
+    arms = plain.pop("arms")
+    jobs = {}
+    for name, changes in arms.items():
+        where = f"{source}, arm {name}"
+        if unknown := [
+            Problem(f"$.arms.{name}.{key}", _describe_unknown_key(key))
+            for key in changes
+            if key not in KEYS and find_protocol(key) is None
+        ]:
+            raise JobError.of(source, unknown)
+        if refused := _find_refused(job, changes):
+            raise JobError.of(where, [Problem(f"$.arms.{name}.{refused[0]}", refused[1])])
+        try:
+            jobs[name] = check_values(
+                {**_merge(_inherit(plain, changes), changes), "name": f"{job.name}.{name}"}, where
+            )
+        except JobError as error:
+            own = [Problem(f"$.arms.{name}{p.path.removeprefix('$')}", p.message) for p in error.problems]
+            raise JobError(source, error.summary, own) from None
+    return jobs
+
+
+def _find_refused(job: Job, changes: dict[str, Any]) -> tuple[str, str] | None:
+    """Return the first change that an arm may not make, with the reason; None if all are allowed."""
+    if shared := sorted(set(changes) & set(NOT_IN_ARMS)):
+        return shared[0], "an arm cannot change this: all arms share it"
+    if changes.get("space", job.space) != job.space and job.design not in ("random", "even"):
+        return "space", (
+            "an arm's space may differ in its weights alone, and this design ignores weights; the job needs "
+            "`design: even` or `design: random`"
+        )
+    return None
+
+
+def _describe_unknown_key(key: str) -> str:
+    """Describe an unknown key of an arm."""
+    if any(key in BackendConfig.variant(name).__struct_fields__ for name in BackendConfig.variants()):
+        return f"unknown key; it is a backend's: `backends: {{default: {{{key}: …}}}}`"
+    return f"unknown key{suggest_name(str(key), [known for known in list_known_keys() if known not in NOT_IN_ARMS])}"
+
+
+def _inherit(plain: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the job's values for an arm: without protocol-specific ones if the arm has another protocol."""
+    if changes.get("protocol", plain["protocol"]) == plain["protocol"]:
+        return plain
+    return {key: value for key, value in plain.items() if key not in ("prompt", "branch")}
+
+
+def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Merge `above` over `below`, mapping by mapping; a backend of another type starts afresh."""
+    result = dict(below)
+    for key, value in above.items():
+        under = result.get(key)
+        if (
+            isinstance(value, dict)
+            and isinstance(under, dict)
+            and value.get("type", under.get("type")) == under.get("type")
+        ):
+            result[key] = _merge(under, value)
+        else:
+            result[key] = value
+    if "base_url" in above:  # of one or several servers, in place of those below
+        for key in {"more_base_urls", "known_as"} - above.keys():
+            result.pop(key, None)
+    return result

@@ -71,6 +71,7 @@ class OwnMeasure(Measure[OwnFigures]):
     """A measure that calls a function."""
 
     order = 900
+    reads_space = False
     nothing = "The function said nothing of any conversation."
     aggregates = (
         Mean("means", label="{key}", title="{key}"),

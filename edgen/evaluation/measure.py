@@ -68,8 +68,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 class JudgeAsking(NamedTuple):
     """Request of a judge for a measure. `control`: callbacks and consent of the call; `sample`: conversations
-    of each arm; `overrides`: keys of the job, in the form of `--set`; `prompt`: the template, None for the
-    measure's own."""
+    of each arm; `overrides`: keys of the job, as for `--set`; `prompt`: the template, None for its own."""
 
     control: Any
     sample: int
@@ -102,6 +101,8 @@ class Measure(Generic[V]):
     """The pictures of its figures; None for the usual ones."""
     compares_all: ClassVar[bool] = False
     """Whether it compares all conversations with each other, by `Shared.gathered` if other processes help."""
+    reads_space: ClassVar[bool] = True
+    """Whether `of_one` needs the space; otherwise it gets None."""
     judged: ClassVar[bool] = False
     """Whether a judge's answers (`edgen stats --adherence`) are added to its value."""
     figures: ClassVar[Mapping[str, Kind]] = MappingProxyType({})
@@ -127,9 +128,8 @@ class Measure(Generic[V]):
         return {}
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
-        """Return the function that gives the columns of each conversation of a data set: `of_one` with the
-        data set's space."""
-        return partial(_read_columns, self, shared.data.space)
+        """Return the function that gives each conversation's columns: `of_one` with the data set's space."""
+        return partial(_read_columns, self, shared.data.space if self.reads_space else None)
 
     def start(self, shared: Shared) -> Count[V]:
         """Return a new count over one data set."""

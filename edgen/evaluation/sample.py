@@ -137,7 +137,7 @@ class DataSet:
     """The outcome of everything planned; None for files, which have no plan."""
     family: DataSetReader | None  # the kind of conversations; None for several kinds
     roles: tuple[SpaceRole, ...]  # those that may speak, with the dimensions that each sees; empty if unknown
-    space: Space | None = None  # None if unknown
+    find_space: Callable[[], Space | None] = lambda: None  # reads the space; None if unknown
     find_guide: Callable[[], Any] = lambda: None  # see `ConversationProtocol.guide`
     arm: str = ""  # the arm of a run that it is; empty without arms
     count: int | None = None  # number of samples; None if still unknown
@@ -154,6 +154,11 @@ class DataSet:
     identical: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     """Groups of annotators that send identical requests, by layer."""
     notes: tuple[str, ...] = ()  # sentences about limits of the data set
+
+    @cached_property
+    def space(self) -> Space | None:
+        """The space of the conversations; None if it is unknown."""
+        return self.find_space()
 
     @cached_property
     def guide(self) -> Any:

@@ -226,7 +226,10 @@ class OnlineScheduler:
         shares: list[CallShare] = []
 
         def store(answer: Answer) -> Awaitable[None]:
-            shares.extend(share_out(answer, places, rollout.client.charges.price_of))
+            if answer.reply.others:
+                shares.extend(share_out(answer, places, rollout.client.charges.price_of))
+            else:
+                shares.append(CallShare(places[0], answer.reply, answer.charged_tokens, answer.cost_usd))
             stored = [(*one.place, one.reply, one.charged_tokens, one.cost_usd) for one in shares]
             return self._work.ledger.store_several(stored, answer.latency, answer.tries, answer.held)
 

@@ -34,6 +34,7 @@ from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import Ledger, RunPlan, RunStatus, Scope
 from edgen.store.ledger.facts import RoundEnd, fact_of_round, read_round_end
 from edgen.store.ledger.opening import make_damaged_error
+from edgen.store.run_facts import SPACE, SpaceFacts
 from edgen.store.run_folder import RunFolder
 
 
@@ -217,10 +218,13 @@ class ActiveRun:
                 "fingerprint": self.session.fingerprint,
             },
         }
-        keep_backend_files(facts, plan.files, texts)
+        if plan.files:
+            keep_backend_files(facts, plan.files, texts)
         self._rundir.write_job(facts, texts)
         keep_copy(self._ledger, self._rundir)
         self._ledger.set_fact(JOB, msgspec.json.encode(describe_job(job)).decode())
+        facts_on_space = SpaceFacts(plan.space_sha256, plan.family.name, plan.space.roles)
+        self._ledger.set_fact(SPACE, msgspec.json.encode(facts_on_space).decode())
 
     def _read_noted_fingerprint(self) -> str | None:
         """Return the fingerprint of the job noted in the folder: this plan's, if a kill came before any

@@ -151,7 +151,8 @@ def plan_of(job: Job, reach: Reach) -> Plan:
         {use: _with_forms(prompt, job, templates[use]) for use, prompt in some.items()}
         for some in (prompts, extra)
     )
-    plan = Plan(job, space, prompts, extra, read_backend_files(job, reach))
+    named = any(backend.FILES for backend in job.backends.values())
+    plan = Plan(job, space, prompts, extra, read_backend_files(job, reach) if named else {})
     _try_out(plan, templates)
     return plan
 
@@ -296,7 +297,7 @@ def _try_out(plan: Plan, templates: Mapping[str, Template]) -> None:
             except TemplateError as error:
                 told = Problem("with", ", ".join(f"{k}={v!r}" for k, v in tried.values.items()))
                 raise TemplateError(error.source, error.summary, (*error.problems, told)) from None
-            if any(pictures_in(message.content) for message in shown):
+            if plan.space.pictures and any(pictures_in(message.content) for message in shown):
                 _check_pictures(plan.job, templates[use].asked)
 
 

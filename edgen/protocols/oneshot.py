@@ -34,6 +34,7 @@ from edgen.plugin.protocols import (
     CONVERSATION_VARIABLES,
     DEFAULT_VARIABLES,
     Labels,
+    SpaceRole,
     Starter,
     conversation_variables,
     has_five_dimensions,
@@ -59,21 +60,17 @@ class _Told(NamedTuple):
 def _form(rules: Rules) -> Form:
     """Return the form of a conversation between a space's roles, with the probability if one of them
     learns."""
-    names = tuple([role.name for role in rules.roles])
     backend = rules.backend("default")
-    bounds = _bounds(None if backend is None else backend.room())
-    return _form_of(names, *bounds, learns=learner(rules.roles) is not None)
+    return _form_of(rules.roles, None if backend is None else backend.room())
 
 
 @lru_cache(maxsize=64)
-def _form_of(names: tuple[str, ...], most: int, longest: int, *, learns: bool) -> Form:
-    """Return the form of a conversation of so many turns, of so many characters, between these."""
-    conversation = turns(names, _TURNS[0], most, longest)
-    return (
-        form(conversation=conversation, probability=probability())
-        if learns
-        else form(conversation=conversation)
-    )
+def _form_of(roles: tuple[SpaceRole, ...], room: int | None) -> Form:
+    """Return the form of a conversation between these roles, in an answer of at most so many tokens."""
+    conversation = turns(tuple([role.name for role in roles]), _TURNS[0], *_bounds(room))
+    if learner(roles) is None:
+        return form(conversation=conversation)
+    return form(conversation=conversation, probability=probability())
 
 
 def _bounds(room: int | None) -> tuple[int, int]:
@@ -141,15 +138,13 @@ class Oneshot(ConversationProtocol):
 
         messages = self.opening(scenario, prompts, rules)["default"]
         address = Address(scenario.index, replicate)
-        own = dict(rules.words)
-        speakers = tuple((role.name, *own.get(role.name, ())) for role in rules.roles)
         prompt = prompts["default"]
         question = Question(
             address,
             messages,
             self.name,
             schema=prompt.schema,
-            speakers=speakers,
+            speakers=rules.speakers,
             form=prompt.form(_form(rules)),
             scene=rules.scene(scenario),
         )

@@ -82,6 +82,12 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
         """The readers' knowledge of the roles."""
         return role_words(tuple(role.name for role in self.roles))
 
+    @functools.cached_property
+    def speakers(self) -> tuple[tuple[str, ...], ...]:
+        """Each role with the job's own words for it, as requests name the possible speakers."""
+        own = dict(self.words)
+        return tuple((role.name, *own.get(role.name, ())) for role in self.roles)
+
     def reading(self, reply: Reply) -> dict[str, Any]:
         """Return how a reply of any role is read, in the arguments of the readers of turns and
         conversations."""

@@ -35,7 +35,7 @@ _SPEAKER = compile_later(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60}
 _RUNS = bytes(ord(c.lower()) if c.isalnum() else 0 if c == APART else 32 for c in map(chr, range(128)))
 _RUNS += b" " * 128
 _STOPPED = bytes(46 if chr(code) in ".!?" else kept for code, kept in enumerate(_RUNS))
-_NO_RUNS = bytes(code for code, kept in enumerate(_RUNS) if kept == 32)
+_MARK = b"\1"  # between sentences, as no text is encoded
 
 _MARKS = 20  # characters around the words of a turn
 SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
@@ -111,6 +111,9 @@ class _Asked(NamedTuple):
 
     @classmethod
     def from_messages(cls, messages: Sequence[Message], *, opening: bool) -> _Asked:
+        if len(messages) == 1:
+            (brief,) = messages
+            return cls(None, brief.content, (_prompt(brief.content),))
         spoken = [message.content for message in messages[1:] if message.role == "user"]
         briefs = [message.content for message in messages if message.role == "system"]
         briefs = briefs or [messages[0].content]
@@ -183,11 +186,12 @@ def _is_plain(texts: Sequence[str], asked: _Asked) -> bool:
     whole = APART.join(texts)
     if asked.heard is not None or not whole.isascii() or has_placeholder(texts):
         return False
-    letters = whole.encode().translate(_RUNS, _NO_RUNS).split(b"\0")
+    marked = _mark_sentences(whole)
+    squeezed = marked.translate(None, b" ")
+    letters = squeezed.replace(_MARK, b"").split(b"\0")
     if not len({*letters}) == len(letters) == len(texts) or b"" in letters:
         return False
-    marked = _mark_sentences(whole)
-    said = [*filter(None, marked.translate(None, b" ").split(b"\0"))]
+    said = [*filter(None, squeezed.replace(b"\0", _MARK).split(_MARK))]
     return len(said) - len({*said}) < SAME_LINE - 1 and not _find_near(marked, asked.prompts)
 
 
@@ -234,15 +238,26 @@ def _list_last_turn_texts(heard: str, brief: str) -> Iterator[str]:
 
 
 def _mark_sentences(text: str) -> bytes:
-    """Return the runs of letters and digits of an ASCII text, with marks between at least its sentences."""
+    """Return the runs of letters and digits of an ASCII text, with marks between at least its sentences.
+
+    APART stays as a zero byte.
+    """
     stopped = text.replace("\n", ".\n").encode().translate(_STOPPED)
-    return stopped.replace(b". ", b"\0").replace(b".", b" ")
+    return stopped.replace(b". ", _MARK).replace(b".", b" ")
 
 
 def _find_near(marked: bytes, prompts: Sequence[_Prompt]) -> list[_Prompt]:
     """Return the prompts that may have one of these sentences, as they have all of its letters and digits."""
-    apart = [*filter(None, map(bytes.split, marked.split(b"\0")))]
-    return [one for one in prompts if any(map(one.known.issuperset, apart))]
+    # Each with its last run apart: in most sentences, that is in no prompt.
+    apart = [ends for one in marked.replace(b"\0", _MARK).split(_MARK) if (ends := one.rsplit(None, 1))]
+    near = []
+    for prompt in prompts:
+        known = prompt.known
+        for ends in apart:
+            if ends[-1] in known and (len(ends) == 1 or known.issuperset(ends[0].split())):
+                near.append(prompt)
+                break
+    return near
 
 
 def _repeats_prompts(text: str, said: Sequence[str], prompts: Sequence[_Prompt]) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from edgen.core.lazy_patterns import compile_later
 from edgen.reading.detect import words
-from edgen.reading.text.characters import is_printable
 
 _LONGEST = 60  # characters
 _DOTS = r"[\"'“”‘’«»(\[{<\s]{0,4}(?:\.{2,}|…|_{2,}|\.\s\.\s\.)[.…_\s]{0,80}[\"'“”‘’«»)\]}>,\s]{0,4}"
@@ -100,7 +99,15 @@ _FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
     ]
 )  # fmt: skip
 _WORD = compile_later(r"(?!([A-Za-z])\1\1)[A-Za-z]+")
-_MARKS = ("..", "_", ". .", "<", "[", "{", "(")
+_PLAIN = bytes(code for code in range(32, 127) if chr(code) not in "_<[{(")
+# A line of ASCII that `_PHRASES` matches has one of these words.
+_KEYS = frozenset(
+    [
+        "text", "message", "reply", "answer", "response", "turn", "utterance", "question", "content", "words", "speech",
+        "post", "comment", "respond", "next", "todo", "lorem", "string", "str", "texte", "antwort", "nachricht", "texto",
+        "mensaje", "respuesta", "risposta", "resposta", "antwoord",
+    ]
+)  # fmt: skip
 
 
 def has_placeholder(texts: Sequence[str]) -> bool:
@@ -109,7 +116,7 @@ def has_placeholder(texts: Sequence[str]) -> bool:
     if not _is_plain(whole):
         return any(map(is_placeholder, texts))
     if "lorem ipsum" not in whole.lower():  # most
-        texts = [text for text in texts if len(text) <= _LONGEST]
+        texts = [text for text in texts if len(text) <= _LONGEST and _may_hold_place(text)]
     return any(map(_holds_place_plainly, texts))
 
 
@@ -130,13 +137,20 @@ def is_placeholder(text: str) -> bool:
 
 def _is_plain(text: str) -> bool:
     """Return whether a text is one line of ASCII without brackets and dots."""
-    return text.isascii() and is_printable(text) and not any(map(text.__contains__, _MARKS))
+    if not text.isascii() or text.encode().translate(None, _PLAIN):
+        return False
+    return ".." not in text and ". ." not in text
+
+
+def _may_hold_place(text: str) -> bool:
+    """Return whether a plain line begins as a placeholder may."""
+    word = _WORD.match(text)
+    return word is None or word[0].lower() in _FIRST
 
 
 def _holds_place_plainly(text: str) -> bool:
     """Return whether a plain line is a placeholder."""
-    word = _WORD.match(text)
-    if word is not None and word[0].lower() not in _FIRST:  # most
+    if not _may_hold_place(text):  # most
         return False
     if len(text) > _LONGEST and "lorem ipsum" not in text.lower():
         return False
@@ -163,8 +177,13 @@ def _holds_place(whole: str) -> bool:
         or _LENGTH.match(whole)
     ):
         return True
-    said = " ".join(words(whole))
-    return said in _FIELDS or any(_PHRASES.fullmatch(one) for one in (said, whole.rstrip(" .。!！")))
+    each = words(whole)
+    said = " ".join(each)
+    if said in _FIELDS:
+        return True
+    if whole.isascii() and _KEYS.isdisjoint(each):  # most
+        return False
+    return any(_PHRASES.fullmatch(one) for one in (said, whole.rstrip(" .。!！")))
 
 
 _HOLDS_PLACE = compile_later(r"(?i)\.\.|…|__|\. \.|[<\[{(]|lorem ipsum")  # what a longer placeholder holds

@@ -7,7 +7,7 @@ import errno
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +33,19 @@ class Control:
 
     events: Events = field(default_factory=Events)  # sent to listeners
     deadline: Deadline | None = None  # end of the work; None: none
-    trust: Trust = field(default_factory=Trust)  # which key may go where
+    trusting: Callable[[], Trust] = Trust  # makes `trust` once something asks for it
     agree: Confirm | None = None
     """Asked before anything is undone or paid for again; None: no person can be asked."""
     interrupts: Interrupts = ignore_interrupts  # the signals that stop the work cleanly
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """Backends, by their names in the job."""
 
-    def __post_init__(self) -> None:
-        self.trust.tell = self.note
+    @cached_property
+    def trust(self) -> Trust:
+        """The consents to send keys and to run code."""
+        made = self.trusting()
+        made.tell = self.note
+        return made
 
     def note(self, text: str) -> None:
         """Show a remark to the person."""

@@ -81,14 +81,16 @@ class PhraseSpeaker:
 
     def _choose_fresh_way(self, ways: tuple[Way, ...]) -> Way:
         """Return an unused way; once all are used, all are fresh again."""
-        start, said = int(self._random() * len(ways)), self._said
+        count, said = len(ways), self._said
+        start = int(self._random() * count)
         way = ways[start]
         if id(way) in said:
-            others = (one for one in ways[start:] + ways[:start] if id(one) not in said)
-            if (fresh := next(others, None)) is None:
-                said.difference_update(map(id, ways))
+            for at in range(start + 1 - count, start):  # the others, from the next one on
+                if id(ways[at]) not in said:
+                    way = ways[at]
+                    break
             else:
-                way = fresh
+                said.difference_update(map(id, ways))
         said.add(id(way))
         return way
 
@@ -168,4 +170,5 @@ _WITHOUT_ARTICLE = ("Pythagorean Theorem", "Minotaur")
 
 
 def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    first = text[:1]
+    return text if "A" <= first <= "Z" else first.upper() + text[1:]

@@ -38,12 +38,20 @@ class EvenDraws:
 
     def __init__(self, space: Space, cells: AllowedCells, key: bytes) -> None:
         self._size = len(space.dimensions)
-        self._chains = [_Chain(space, cells, places, key) for places in _group_linked_places(space)]
+        chains = [(places, _Chain(space, cells, places, key)) for places in _group_linked_places(space)]
+        self._linked = [chain for places, chain in chains if len(places) > 1]
+        self._alone = [(places[0], chain) for places, chain in chains if len(places) == 1]
+        self._passes: list[tuple[int, Passes]] = []  # of those that are alone, once anything is drawn
 
     def positions(self, index: int) -> list[int]:
         """Return the place of each dimension's entry in scenario `index`."""
         found = [0] * self._size
-        for chain in self._chains:
+        if not self._passes:
+            self._passes = [(place, chain.make_passes((), found)) for place, chain in self._alone]
+        for place, passes in self._passes:
+            order, slot = passes.order, index - passes.first
+            found[place] = order[slot] if 0 <= slot < len(order) else passes.draw(index)[0]
+        for chain in self._linked:
             chain.draw(index, found)
         return found
 
@@ -72,7 +80,7 @@ def _scopes(space: Space) -> Iterator[frozenset[int]]:
 
 
 class _Chain:
-    """Linked dimensions, drawn in sequence; or a single one."""
+    """Linked dimensions, drawn in sequence; or a single one, of which only the passes are used."""
 
     def __init__(self, space: Space, cells: AllowedCells, places: list[int], key: bytes) -> None:
         self._cells = cells
@@ -97,21 +105,17 @@ class _Chain:
 
     def draw(self, index: int, found: list[int]) -> None:
         """Write the place of each dimension's entry in scenario `index` into `found`."""
-        if len(self._places) == 1:  # most chains
-            passes = self._passes.get(()) or self._make_passes((), found)
-            found[self._places[0]], _ = passes.draw(index)
-            return
         # the class of each earlier dimension that matters to a later one
         context: tuple[int | None, ...] = ()
         for number, place in enumerate(self._places):
-            passes = self._passes.get(context) or self._make_passes(context, found)
+            passes = self._passes.get(context) or self.make_passes(context, found)
             found[place], before = passes.draw(index)
             if self._splits[number]:
                 context, index = (*context, self._class_of[number][found[place]]), before
             else:
                 context = (*context, None)
 
-    def _make_passes(self, context: tuple[int | None, ...], found: Sequence[int]) -> Passes:
+    def make_passes(self, context: tuple[int | None, ...], found: Sequence[int]) -> Passes:
         """Make the passes of the next dimension after these classes. Raises SpaceError if no value can be
         drawn."""
         number = len(context)

@@ -93,30 +93,30 @@ class Passes:
         self._groups = groups
         self._name = name
         self._key = key
-        self._latest = -1
-        self._order: list[int] = []  # of the latest pass
-        self._before: list[int] = []  # earlier draws of the same group, by slot
+        # The latest pass: the index of its first draw, its order, and earlier draws of the same group by slot.
+        self.first, self.order = 0, list[int]()
+        self._before: list[int] = []
 
     def draw(self, index: int) -> tuple[int, int]:
         """Return the entry of draw `index`, from 0, and how many earlier draws were of its group."""
-        number, slot = divmod(index, self._copies.slots)
-        if number != self._latest:
+        slot = index - self.first
+        if not 0 <= slot < len(self.order):
+            number, slot = divmod(index, self._copies.slots)
             numbers = derive_numbers(f"{self._name}/{number}", self._key)
             copies, earlier = self._copies.of_pass(number)
             equal = self._copies.slots == len(copies) == sum(map(bool, copies))
             chosen = shuffle(len(copies), numbers) if equal else order_by_weight(copies, numbers)
-            self._order = [self._entries[one] for one in chosen]
+            self.first, self.order = index - slot, [self._entries[one] for one in chosen]
             if self._groups is not None:
                 self._before = self._count_before(self._groups, earlier)
-            self._latest = number
-        return self._order[slot], index if self._groups is None else self._before[slot]
+        return self.order[slot], index if self._groups is None else self._before[slot]
 
     def _count_before(self, groups: Sequence[int], earlier: Sequence[int]) -> list[int]:
         counts = dict.fromkeys(groups, 0)
         for entry, many in zip(self._entries, earlier, strict=True):
             counts[groups[entry]] += many
         before = []
-        for entry in self._order:
+        for entry in self.order:
             before.append(counts[groups[entry]])
             counts[groups[entry]] += 1
         return before

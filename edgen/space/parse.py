@@ -147,11 +147,17 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
         )
         if space.conditional:
             problems += condition_problems(space, _paths(value))
-    if not problems and path is not None and (sections or any(PICTURE in one.fields for one in dimensions)):
+    if not problems and path is not None and _may_have_pictures(space):
         space = with_pictures(space, path, problems)
     if problems:
         raise SpaceError(source, f"{len(problems)} problem{'s' if len(problems) > 1 else ''}:", problems)
     return space
+
+
+def _may_have_pictures(space: Space) -> bool:
+    if any(PICTURE in one.fields for one in space.dimensions):
+        return True
+    return any(section.pictures(space) or section.drawings(space) for section, _ in sections_of(space))
 
 
 def _paths(value: dict[str, Any]) -> dict[str, str]:

@@ -1,8 +1,9 @@
-"""Facts noted when a run was made, as plain values for cards."""
+"""Facts noted when a run was made: as plain values for cards, and those on its space for readers."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,47 @@ import msgspec
 from edgen.config import Job
 from edgen.core.digest import sha256
 from edgen.core.errors import TemplateError
-from edgen.store.ledger import Selection
+from edgen.core.kept_files import has_digest
+from edgen.core.registry import names
+from edgen.core.version import __version__
+from edgen.space.model import SpaceRole
+from edgen.store.ledger import LedgerReader, Selection
+from edgen.store.ledger.opening import decode_fact
 from edgen.store.run_folder import RunFolder
 
+SPACE = "space"  # the name of the fact in the ledger
 
-def describe_selection(one: Selection) -> dict[str, Any]:
+
+class SpaceFacts(msgspec.Struct, frozen=True):
+    """The facts on a run's space that every reader of the run needs, so that few have to parse the space."""
+
+    sha256: str
+    """The digest of the space's content."""
+    family: str
+    """The name of the family of the run's conversations."""
+    roles: tuple[SpaceRole, ...]
+    """Its speakers."""
+
+
+def read_space_facts(rundir: RunFolder, view: LedgerReader, job: Job) -> SpaceFacts | None:
+    """Return the facts on a run's space; None if they are not noted, or may be those of another space.
+    `job`: the run's own copy, which has been checked."""
+    noted = job.resolved
+    if noted is None or noted.edgen != __version__ or not has_digest(rundir.inputs / "space.yaml"):
+        return None
+    facts = decode_fact(view.fact(SPACE), SpaceFacts, rundir.ledger, "a note on the space")
+    if facts is None or facts.sha256 != noted.space_sha256 or job.family not in (None, facts.family):
+        return None
+    return facts if facts.family in names("family") else None  # which may have been uninstalled
+
+
+def describe_selections(found: Mapping[str, Selection | None]) -> dict[str, Any]:
+    """Return the source run and the selection of a run, or of each of its arms, if it was selected."""
+    told = {arm or "selection": _describe_selection(one) for arm, one in found.items() if one}
+    return told if "selection" in told else {"selection": told} if told else {}
+
+
+def _describe_selection(one: Selection) -> dict[str, Any]:
     """Return a selection as plain values for a card."""
     return {
         "of": one.run,
@@ -24,7 +61,7 @@ def describe_selection(one: Selection) -> dict[str, Any]:
         "options": shlex.join(one.options),
         **{clause.name: f"{clause.says}: took {clause.took} of {clause.of}" for clause in one.clauses},
         **({} if one.split is None else {"split": one.split.words}),
-        **({} if one.before is None else {"before": describe_selection(one.before)}),
+        **({} if one.before is None else {"before": _describe_selection(one.before)}),
     }
 
 

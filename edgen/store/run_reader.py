@@ -32,10 +32,11 @@ from edgen.core.pair import (
     response_at,
     texts_digest,
 )
+from edgen.core.registry import find
 from edgen.core.values import Scenario, Status
 from edgen.core.version import __version__
 from edgen.families.base import Recorded, family_of, read_record_id
-from edgen.space import content_sha256, load_space
+from edgen.space import Space, content_sha256, load_space
 from edgen.space.sampling import Sampler
 from edgen.space.splits import HeldOutGroups, choose_side, choose_test_side
 from edgen.store.layers import (
@@ -49,7 +50,7 @@ from edgen.store.layers import (
 from edgen.store.ledger import LedgerReader
 from edgen.store.ordered_lines import MOST
 from edgen.store.pairs_file import read_pairs, read_pairs_between
-from edgen.store.run_facts import describe_selection, read_noted_facts
+from edgen.store.run_facts import describe_selections, read_noted_facts, read_space_facts
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_parts import AcceptedConversation, ComparedPair, RunRange, cut_plan, require_order
 
@@ -77,16 +78,18 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         self.stale_labels: Counter[str] = Counter()
         for name in self.labels_of:
             require_turns_labelled(self.rundir, name, self.layers)
-        self.space = space = load_space(self.rundir.inputs / "space.yaml")
-        self.job: Job = msgspec.structs.replace(job, speakers=tuple(role.name for role in space.roles))
-        self.family = family_of(space, job.family)
         with contextlib.ExitStack() as stack:
             self.views: Mapping[str, LedgerReader] = {  # of each begun arm, by name
                 arm: stack.enter_context(LedgerReader(run.ledger))
                 for arm, run in self.rundir.list_begun_arms()
             }
+            noted = read_space_facts(self.rundir, own, job) if (own := self.views.get("")) else None
+            self.roles = self.space.roles if noted is None else noted.roles
+            self.job: Job = msgspec.structs.replace(job, speakers=tuple(role.name for role in self.roles))
+            self.family = family_of(self.space, job.family) if noted is None else find("family", noted.family)
+            digest = content_sha256(self.space) if noted is None else noted.sha256
             for arm, view in self.views.items():
-                self._check(arm, view, content_sha256(space))
+                self._check(arm, view, digest)
             self._stack = stack.pop_all()
 
     def __exit__(self, *_: object) -> None:
@@ -133,6 +136,11 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             raise RunError(
                 f"the ledger holds an invalid record ({problem}); it is damaged. Restore it from a copy."
             ) from None
+
+    @functools.cached_property
+    def space(self) -> Space:
+        """The run's space."""
+        return load_space(self.rundir.inputs / "space.yaml")
 
     @functools.cached_property
     def scenario(self) -> Callable[[int], Scenario]:
@@ -356,7 +364,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
                 for arm in self.views
                 if arm
             },
-            **self._describe_selections(),
+            **describe_selections({arm: view.selection for arm, view in self.views.items()}),
             **({} if self.piece is None else {"range": f"{self.piece[0]}:{self.piece[1]}"}),
             "not_begun": [arm for arm in self.job.arm_names if arm not in self.views],
             "simulated": self.simulated,
@@ -365,12 +373,6 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
                 for count in ("planned", "accepted", "rejected", "failed", "pending")
             },
         }
-
-    def _describe_selections(self) -> dict[str, Any]:
-        """Return the source run and selection, if the run was selected."""
-        selections = {arm: view.selection for arm, view in self.views.items()}
-        told = {arm or "selection": describe_selection(one) for arm, one in selections.items() if one}
-        return told if "selection" in told else {"selection": told} if told else {}
 
     def _record(self, index: int, name: str) -> bytes:
         arm, replicate = read_candidate_name(name)
@@ -395,7 +397,5 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
 def _label_record(recorded: Recorded, layers: Sequence[Sequence[UnitLabels]]) -> Recorded:
     """Return a record whose turns have the labels of these layers."""
-    turns = label_turns(recorded.turns, layers)
-    return msgspec.structs.replace(
-        recorded, conversation=msgspec.structs.replace(recorded.conversation, turns=turns)
-    )
+    replace, turns = msgspec.structs.replace, label_turns(recorded.turns, layers)
+    return replace(recorded, conversation=replace(recorded.conversation, turns=turns))

@@ -35,7 +35,7 @@ class ProcessLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def main(job: str, folder: str, overrides: Sequence[str]) -> None:
     """Make the conversations of a job."""
-    control = Control(trust=Trust(confirm=_ask), agree=_ask, interrupts=_signals)
+    control = Control(trusting=lambda: Trust(confirm=_ask), agree=_ask, interrupts=_signals)
     options = GenerateOptions(output=Path(folder))
     try:
         source = JobSource.of(Path(job), tuple(overrides))

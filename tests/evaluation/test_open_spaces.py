@@ -49,7 +49,7 @@ def sample(
 def quality(samples: Sequence[Sample], plan: Sequence[PlannedOutcome] | None = None, **more: Any) -> Quality:
     data = DataSet(
         name="fractions", samples=lambda: iter(samples), plan=lambda: None if plan is None else iter(plan),
-        family=DIALOGUE, roles=ROLES, space=SPACE,
+        family=DIALOGUE, roles=ROLES, find_space=lambda: SPACE,
     )  # fmt: skip
     return measure(data, **more)
 

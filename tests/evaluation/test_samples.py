@@ -42,7 +42,7 @@ def talk(*lines: str, tone: str = "in a terrible hurry today") -> Sample:
 
 
 def found(measure: str, *samples: Sample) -> Any:
-    return measured(count_of(measure, family=DIALOGUE, roles=SPACE.roles, space=SPACE), *samples)
+    return measured(count_of(measure, family=DIALOGUE, roles=SPACE.roles, find_space=lambda: SPACE), *samples)
 
 
 @named(

@@ -65,7 +65,8 @@ def _read_call(
     own = [source.reach.base / name.rpartition(":")[0] for name in source.job.measure_references]
     # A job that was written here is nobody else's.
     trusted = [*trust_code, *(own if not isinstance(job, str | Path) else ())]
-    control = Control(trust=Trust(trust_hosts, code=trusted), agree=agree, functions=functions)
+    trust = Trust(trust_hosts, code=trusted)
+    control = Control(trusting=lambda: trust, agree=agree, functions=functions)
     _require("output", output, (str, Path, type(None)), "the path of a run's folder")
     _require("on", on, (str, type(None)), "'ray' or 'ray://ADDRESS'")
     _require("workers", workers, (int, type(None)), "a number of processes")

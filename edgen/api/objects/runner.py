@@ -64,7 +64,8 @@ class QuestionOptions:
         overrides: Mapping[str, Any],
     ) -> None:
         self.changes, functions = read_overrides(overrides)
-        self.control = Control(trust=Trust(trust_hosts), functions=functions)
+        trust = Trust(trust_hosts)
+        self.control = Control(trusting=lambda: trust, functions=functions)
         self._listeners = find_progress(progress) + ([on_event] if on_event else [])
 
     def run(self, work: Callable[[Control], T]) -> T:

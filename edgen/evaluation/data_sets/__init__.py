@@ -11,12 +11,14 @@ import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from edgen.core.kept_files import DIGESTS
 from edgen.evaluation.data_sets.files import files_at
 from edgen.evaluation.data_sets.runs import is_settled, make_nothing_settled_error, run_at
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample
+from edgen.space import Space
 from edgen.store.run_folder import RunFolder
 
 __all__ = ["DataSet", "open_data_sets"]
@@ -83,7 +85,6 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
     # files have no plan; with runs they would count as planned and all accepted
     files = [part.name for part in parts if part.plan() is None]
     runs = [part for part in parts if part.plan() is not None]
-    spaces = [part.space for part in runs or parts]
     notes: dict[str, list[str]] = {}
     if runs and files:
         alone = ", ".join(part.name for part in runs)
@@ -98,7 +99,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         plan=plan,
         family=parts[0].family if all(part.family is parts[0].family for part in parts) else None,
         roles=parts[0].roles if all(part.roles == parts[0].roles for part in parts) else (),
-        space=spaces[0] if all(space == spaces[0] for space in spaces) else None,
+        find_space=partial(_common_space, runs or parts),
         find_guide=lambda: parts[0].guide if all(part.guide == parts[0].guide for part in parts) else None,
         count=sum(counts) if len(counts) == len(parts) else None,
         unread=unread,
@@ -113,6 +114,12 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         identical={name: groups for part in parts for name, groups in part.identical.items()},
         notes=tuple(f"{', '.join(names)}: {note}" for note, names in notes.items()),
     )
+
+
+def _common_space(parts: Sequence[DataSet]) -> Space | None:
+    """Return the space of all parts; None if there is none."""
+    first, *others = (part.space for part in parts)
+    return first if all(space == first for space in others) else None
 
 
 class _Repeated:

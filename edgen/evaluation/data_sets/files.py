@@ -48,7 +48,7 @@ def files_at(path: Path, number: int) -> DataSet:
         samples=partial(_read, path, files, reader, unread, repeated, offset),
         family=reader,
         roles=space.roles if space else reader.roles,
-        space=space,
+        find_space=lambda: space,
         unread=unread,
         repeated=repeated,
         notes=notes,

@@ -17,6 +17,7 @@ from edgen.core.errors import RunError, ShortError
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, PlannedOutcome, Sample, Split, sample_of
 from edgen.families.base import FiledRecord
+from edgen.space import Space
 from edgen.store.layers import LayerJoin, layer_files
 from edgen.store.ledger import LedgerReader, RunPlan
 from edgen.store.run_folder import RunFolder
@@ -67,8 +68,8 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
             turns=partial(_turns, rundir, arm),
             plan=partial(_plan, *where),
             family=reader.family,
-            roles=reader.space.roles,
-            space=reader.space,
+            roles=reader.roles,
+            find_space=partial(_space, rundir, arm),
             find_guide=partial(protocol_of(reader.job).guide, reader.job),
             arm=arm,
             count=view.status.accepted,
@@ -78,6 +79,11 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
             identical=_identical(own),
             notes=tuple(notes),
         )
+
+
+def _space(rundir: RunFolder, arm: str) -> Space:
+    with _open(rundir, arm) as reader:
+        return reader.space
 
 
 def _label_sets(run: RunFolder) -> dict[str, LabelSet]:

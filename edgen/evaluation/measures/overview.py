@@ -19,6 +19,7 @@ class OverviewMeasure(Measure[Any]):
     )
     order = 1
     section = "shape"
+    reads_space = False
     aggregates = (
         Total("records"),
         Tally("splits", label="records", says="{records} ({it})", keys=("train", "test", "none"), names={"none": "of no split"}),

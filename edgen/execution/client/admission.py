@@ -49,7 +49,8 @@ class Admission:
         self.unstored = 0
         self.lanes: dict[str, Lane] = {}
         self._most = limits.in_flight
-        self._rates = Rates.of(limits.requests_per_minute, limits.tokens_per_minute)
+        rates = limits.requests_per_minute, limits.tokens_per_minute
+        self._rates = None if rates == (None, None) else Rates.of(*rates)
         self._arrived = 0
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -83,7 +84,7 @@ class Admission:
     @property
     def away(self) -> bool:
         """True while no server can be reached, and they are probed."""
-        return all(lane.circuit.away for lane in self.lanes.values())
+        return all(lane.away for lane in self.lanes.values())
 
     @property
     def window(self) -> int:
@@ -108,9 +109,9 @@ class Admission:
 
     def pause_of(self, lane: Lane) -> float:
         """Return the seconds until the next call to a server; 0 if there is no pause."""
-        if self._loop is None or lane.circuit.state != "open":
+        if self._loop is None or lane.state != "open":
             return 0.0
-        return max(0.0, lane.circuit.until - self._loop.time())
+        return max(0.0, lane.open_until - self._loop.time())
 
     @property
     def circuit(self) -> State:
@@ -121,14 +122,14 @@ class Admission:
 
     def circuit_of(self, lane: Lane) -> State:
         """Return the state of one server."""
-        return "half-open" if lane.circuit.state == "open" and not self.pause_of(lane) else lane.circuit.state
+        return "half-open" if lane.state == "open" and not self.pause_of(lane) else lane.state
 
     @property
     def refused_for(self) -> float:
         """Seconds since the first refusal without a later answer, of any server; 0 if there is none."""
         if self._loop is None:
             return 0.0
-        since = [lane.circuit.refused_since for lane in self.lanes.values()]
+        since = [lane.refused_since for lane in self.lanes.values()]
         return min(0.0 if one is None else self._loop.time() - one for one in since)
 
     # --- one call -------------------------------------------------------------------------------
@@ -247,10 +248,10 @@ class Admission:
         for lane in among:
             if lane.usable:
                 usable.append(lane)
-            elif not lane.queue and lane.has_room and self._circuit_allows(lane, now):
+            elif not lane.queue and lane.has_room and lane.find_allowed_time(now) <= now:
                 return lane
         if not usable:
-            return min(among, key=lambda lane: (lane.circuit.until, len(lane.queue)))
+            return min(among, key=lambda lane: (lane.open_until, len(lane.queue)))
         usual = self._find_usual_latency()
         wait = {lane: lane.estimate_wait(now, usual) for lane in usable}
         best = min(usable, key=wait.__getitem__)
@@ -333,7 +334,7 @@ class Admission:
         now = self._find_own_loop().time()
         while self.running + self.unstored < self._most:
             open_lanes = [lane for lane in self.lanes.values() if lane.has_room]
-            ready = [lane for lane in open_lanes if self._circuit_allows(lane, now)]
+            ready = [lane for lane in open_lanes if lane.find_allowed_time(now) <= now]
             found = [(lane, *next(iter(lane.queue.items()))) for lane in ready if lane.queue]
             if found:
                 source, waiter, call = min(found, key=lambda one: one[2].number)
@@ -344,7 +345,7 @@ class Admission:
                         source, waiter, call = taken
                         break
                 else:
-                    moments = [lane.circuit.find_allowed_time(now, lane.window.size) for lane in open_lanes]
+                    moments = [lane.find_allowed_time(now) for lane in open_lanes]
                     return min((moment for moment in moments if moment > now), default=None)
             if not waiter.done():
                 if self._rates is not None and (allowed_at := self._rates.find_ready_time(call.tokens)) > now:
@@ -355,12 +356,9 @@ class Admission:
                 del source.queue[waiter]
         return None
 
-    def _circuit_allows(self, lane: Lane, now: float) -> bool:
-        return lane.circuit.find_allowed_time(now, lane.window.size) <= now
-
     def _find_allowed_time(self, lane: Lane, tokens: int, now: float) -> float:
         """Return the moment from which pauses, probes and rates allow the next call."""
-        moment = lane.circuit.find_allowed_time(now, lane.window.size)
+        moment = lane.find_allowed_time(now)
         return moment if self._rates is None else max(moment, self._rates.find_ready_time(tokens))
 
     def _grant(self, lane: Lane, tokens: int, now: float) -> Ticket:

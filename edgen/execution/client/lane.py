@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from edgen.core.errors import CallError
-from edgen.execution.client.circuit import Circuit
+from edgen.execution.client.circuit import Circuit, State
 from edgen.execution.client.window import LoadVerdict, Window
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -52,7 +52,7 @@ class Lane:
     def __init__(self, most: int, address: str = "") -> None:
         self.address = address
         self.window = Window(most)
-        self.circuit = Circuit()
+        self._circuit: Circuit | None = None  # since the first refusal
         self.queue: OrderedDict[Waiter[Ticket], WaitingCall] = OrderedDict()
         self.running = self.admitted = self.answers = self.failures = 0
         self.knows_slots = self.asked = False
@@ -67,9 +67,35 @@ class Lane:
         return self.running < self.window.size
 
     @property
+    def state(self) -> State:
+        """The state of its circuit; closed before the first refusal."""
+        return "closed" if self._circuit is None else self._circuit.state
+
+    @property
     def usable(self) -> bool:
         """True unless it is left out, because it refuses or cannot be reached."""
-        return self.circuit.state == "closed"
+        return self._circuit is None or self._circuit.state == "closed"
+
+    @property
+    def away(self) -> bool:
+        """True while it is left out because it cannot be reached."""
+        return self._circuit is not None and self._circuit.away
+
+    @property
+    def open_until(self) -> float:
+        """The moment at which its last pause ends; -inf without one."""
+        return float("-inf") if self._circuit is None else self._circuit.until
+
+    @property
+    def refused_since(self) -> float | None:
+        """The moment of its first refusal without a later answer; None if there is none."""
+        return None if self._circuit is None else self._circuit.refused_since
+
+    def find_allowed_time(self, now: float) -> float:
+        """Return the moment from which pauses and probes allow the next call; -inf if always."""
+        if self._circuit is None:
+            return float("-inf")
+        return self._circuit.find_allowed_time(now, self.window.size)
 
     def estimate_wait(self, now: float, usual: float) -> float:
         """Return about how many seconds another call would take here, by the calls that are here already.
@@ -91,13 +117,14 @@ class Lane:
             self._heard = now
         self.running += 1
         self.admitted += 1
-        if self.circuit.counts:
-            self.circuit.note_sent(self.admitted, now)
+        if self._circuit is not None and self._circuit.counts:
+            self._circuit.note_sent(self.admitted, now)
         return Ticket(self, self.admitted, tokens, now, self.running)
 
     def end(self, ticket: Ticket, verdict: LoadVerdict, now: float, retry_after: float | None) -> bool:
         """Record the end of a call; return whether the server is left out from now on."""
-        latency, before = now - ticket.started, self.circuit.state
+        latency, circuit = now - ticket.started, self._circuit
+        before = self.state
         if verdict is LoadVerdict.OK:
             self.answers += 1
             self._heard = now
@@ -105,11 +132,13 @@ class Lane:
             self._latency = mean + _MEMORY * (latency - mean)
         elif verdict is not LoadVerdict.OTHER:
             self.failures += 1
-        if before != "closed" or verdict is not LoadVerdict.OK or self.circuit.troubled:
+        if verdict is not LoadVerdict.OK or (
+            circuit is not None and (before != "closed" or circuit.troubled)
+        ):
             verdict = self._hear(ticket.number, verdict, latency, now, retry_after)
         self.window.note_end(ticket.number, verdict, latency, self.running, self.admitted)
         self.running -= 1
-        return before == "closed" and self.circuit.state != "closed"
+        return before == "closed" and not self.usable
 
     def is_silent_since(self, moment: float) -> bool:
         """Return whether it has answered nothing since a moment."""
@@ -119,13 +148,20 @@ class Lane:
         self, number: int, verdict: LoadVerdict, latency: float, now: float, retry_after: float | None
     ) -> LoadVerdict:
         """Report a result to the circuit if relevant; return the verdict for the window."""
-        circuit, before = self.circuit, self.circuit.state
+        refused = verdict is LoadVerdict.AWAY or (
+            verdict is LoadVerdict.CONGESTED and retry_after is not None
+        )
+        if (circuit := self._circuit) is None:
+            if not refused:
+                return verdict
+            circuit = self._circuit = Circuit()
+        before = circuit.state
         blameless = before != "closed"
         if verdict is LoadVerdict.OK:
             circuit.note_answer(number, latency, now, self.admitted, self.window.size)
         elif verdict is LoadVerdict.AWAY:
             circuit.note_refusal(number, latency, now, 0.0, away=True)
-        elif verdict is LoadVerdict.CONGESTED and retry_after is not None:
+        elif retry_after is not None and refused:
             if before != "half-open":
                 self.window.remember(self.running, first=not circuit.troubled)
             if circuit.note_refusal(number, latency, now, retry_after) and before == "half-open":

@@ -356,10 +356,10 @@ class ModelClient:
             # A service seen before: the connection failed, independent of the prompt.
             call.turned_away += unsent and (others or self.admission.answered)
             return
-        call.knocks += lane.circuit.away and not unsent
+        call.knocks += lane.away and not unsent
         # If no other call waits, this prompt may be the cause.
         call.turned_away += unsent or ((others or self.admission.waiting > 0) and call.knocks <= _KNOCKS)
-        if not lane.circuit.away:
+        if not lane.away:
             self._heed((failure.retry_after if failure is not None else None) or 0.0)
 
     def _heed(self, asked: float) -> None:

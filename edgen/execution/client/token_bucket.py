@@ -49,10 +49,8 @@ class Rates:
         self._requests, self._tokens = requests, tokens
 
     @classmethod
-    def of(cls, requests_per_minute: float | None, tokens_per_minute: float | None) -> Rates | None:
-        """Return the rates that hold over every 60 seconds; None without any."""
-        if requests_per_minute is None and tokens_per_minute is None:
-            return None
+    def of(cls, requests_per_minute: float | None, tokens_per_minute: float | None) -> Rates:
+        """Return the rates that hold over every 60 seconds."""
         return cls(_bucket(requests_per_minute, unit=1.0), _bucket(tokens_per_minute))
 
     def find_ready_time(self, tokens: int) -> float:

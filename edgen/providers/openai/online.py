@@ -105,7 +105,8 @@ class OpenAIBackend(ServiceBackend):
         return self.ask(self._completions, body, self._read, is_answer)
 
     def _read(self, body: bytes) -> Reply | None:
-        self._is_llama_cpp = self._is_llama_cpp or _TIMINGS.search(body) is not None
+        if not self._is_llama_cpp and b'"timings"' in body:
+            self._is_llama_cpp = _TIMINGS.search(body) is not None
         return read_reply_or_block(body)
 
     def body(self, request: Request, more: bytes = b"") -> bytes:
