@@ -17,9 +17,7 @@ from edgen.api.status import read_status
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.events import Listener
 from edgen.core.pair import Source
-from edgen.core.registry import find
 from edgen.core.values import Event, Scenario, Turn
-from edgen.export.options import ExportOptions
 from edgen.export.write import Exported
 from edgen.runtime.control import Control
 from edgen.runtime.status import StatusReport
@@ -242,15 +240,7 @@ class Run(Tabular):
         """Write the run in a format to a new folder, with a card; `options` are those of `edgen export`, such
         as `train="student"`. `workers`: processes that share the work, of this machine or `on` a cluster
         (`ray`, `ray://ADDRESS`). Returns the rows by table and split, and what was left out by reason."""
-        known = {*ExportOptions.__struct_fields__} - {"own"}
-        own = {name: value for name, value in options.items() if name not in known}
-        if own and find("format", format).Options is None:
-            raise UsageError(
-                f"export: there is no option '{min(own)}'; there are {', '.join(sorted(known))}."
-            )
-        common = {name: value for name, value in options.items() if name in known}
-        chosen = ExportOptions(**common, own=own)
-        return export_run(self.folder, format, Path(output), chosen, Control(), workers, on)
+        return export_run(self.folder, format, Path(output), options, Control(), workers, on)
 
     def stats(
         self,

@@ -14,7 +14,7 @@ from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.dstc7.pool import SharedPool
 from edgen.domains.retrieval.export.dstc7.profile import Profiles, has_profile, knowledge_of
 from edgen.domains.retrieval.export.dstc7.reworded import Rewordings
-from edgen.domains.retrieval.export.msdialog import join_lines
+from edgen.domains.retrieval.export.msdialog import agent_of, join_lines
 from edgen.domains.retrieval.export.sides import Side
 from edgen.domains.retrieval.negatives import WrongAnswers
 from edgen.domains.retrieval.truth import NONE
@@ -27,9 +27,9 @@ Candidate = dict[str, str]  # `candidate-id` and `utterance`
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     """Yield a row for each example, and for each text of a shared pool."""
-    options = chat.own if isinstance(chat.own, Dstc7Options) else Dstc7Options()
+    options = chat.options.of(Dstc7Options)
     beside = knowledge_of(run) if options.subtask == 5 else {}
-    known = collect(run, chat, options)
+    known = collect(run, agent_of(run, chat.options), options)
     if options.subtask == 2:
         yield from _with_shared_pool(known)
     elif options.subtask == 3:
