@@ -172,6 +172,8 @@ class Format(FormatColumns):
         """Return the values of the format's options; None is an option that is not given. Raises UsageError for
         an option that it does not take, and for an invalid value."""
         given = {name: value for name, value in given.items() if value is not None}
+        if "layer" in given and self.layer_columns is not None:
+            raise UsageError(f"{self.name} has columns for every layer; leave --layer out.")
         values = read_options(self.name, self.structs, given)
         fields = [name for kind in self.structs for name in kind.__struct_fields__]
         given = {name: given[name] for name in fields if name in given}

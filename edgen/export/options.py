@@ -115,20 +115,17 @@ def _refuse(name: str, field: str, value: Any, known: Mapping[str, None]) -> str
     from edgen.core.registry import find_all
     from edgen.core.yaml_values import suggest_name
 
-    flag = next(list_given_flags({field: value}))
+    flag = next(list_given_flags({field: value})).split(" ")[0]
     takers = [
         one.name for one in find_all("format") if any(field in kind.__struct_fields__ for kind in one.structs)
     ]
     if not takers:
         return f"{name} has no option {flag_of(field)}{suggest_name(field, known)}; leave it out."
-    more = (
-        f" and {len(takers) - _SHOWN} others do"
-        if len(takers) > _SHOWN
-        else " does"
-        if len(takers) == 1
-        else " do"
+    others = len(takers) - _SHOWN
+    shown = ", ".join(takers if others <= 1 else takers[:_SHOWN]) + (
+        f" and {others} others" if others > 1 else ""
     )
-    return f"{name} does not take {flag}; {', '.join(takers[:_SHOWN])}{more}. Leave {flag} out."
+    return f"{name} does not take {flag}; {shown} {'does' if len(takers) == 1 else 'do'}. Leave {flag} out."
 
 
 def list_given_flags(given: Mapping[str, Any]) -> Iterator[str]:
