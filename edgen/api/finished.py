@@ -82,12 +82,11 @@ def export_run(
     on: str | None = None,
 ) -> Exported:
     """Write a run in the format `name` to a new folder, with a card. What cannot be expressed is left out and
-    counted. `workers`: processes that share the work, of this machine or `on` a cluster; the bytes are those
-    of one.
+    counted. `options`: by their names in Python, such as `min_turns_left`; None is one that is not given.
+    `workers`: processes that share the work, of this machine or `on` a cluster; the bytes are those of one.
 
-    `options`: by their names in Python, such as `min_turns_left`; None is one that is not given. Raises
-    UsageError for options that the format does not take or that do not go together, ShortError where no row is left, and what reading
-    raises.
+    Raises UsageError for options that the format does not take or that do not go together, ShortError where
+    no row is left, and what reading raises.
     """
     from edgen.export.ranges import require_ranges
     from edgen.export.shared_options import LayerOptions, PairSetOptions

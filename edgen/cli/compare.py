@@ -21,7 +21,7 @@ class CompareCommand(o.SeveralWords):
     option = "--arms"
 
 
-COMMAND = CompareCommand  # read by the app
+COMMAND = CompareCommand  # see cli/app
 
 
 def command(

@@ -50,7 +50,7 @@ class ExportCommand(o.Command):
         return [*own, *_make_format_options(ctx.meta.get(_LOADED)), help_]
 
 
-COMMAND = ExportCommand  # read by the app
+COMMAND = ExportCommand  # see cli/app
 
 
 @functools.cache

@@ -53,7 +53,7 @@ class StatsCommand(o.SeveralWords):
         return not Path(word).exists() and any("did you mean" in suggest_name(part, known) for part in words)
 
 
-COMMAND = StatsCommand  # read by the app
+COMMAND = StatsCommand  # see cli/app
 
 
 def command(

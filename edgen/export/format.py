@@ -77,8 +77,8 @@ class FormatChoices(FormatCard):
     family: str | None = None
     """The family whose records it needs; None for any."""
     Options: type[FormatOptions] | None = None
-    """Options of this format, which may extend a struct that several formats share, such as MaskOptions; `rows`
-    finds their values in `Chat.own`."""
+    """Options of this format, which may extend a struct that several formats share, such as MaskOptions;
+    `rows` finds their values in `Chat.own`."""
     by_range: bool = False
     """The rows of a scenario depend on its conversations and pairs alone, so processes can make those of
     ranges."""
@@ -169,8 +169,8 @@ class Format(FormatColumns):
         return DataTable(columns, table.name, types)
 
     def read(self, given: Mapping[str, Any]) -> OptionValues:
-        """Return the values of the format's options; None is an option that is not given. Raises UsageError for
-        an option that it does not take, and for an invalid value."""
+        """Return the values of the format's options; None is an option that is not given. Raises UsageError
+        for an option that the format does not take, and for an invalid value."""
         given = {name: value for name, value in given.items() if value is not None}
         if "layer" in given and self.layer_columns is not None:
             raise UsageError(f"{self.name} has columns for every layer; leave --layer out.")

@@ -1,9 +1,8 @@
-"""Options of an export: structs that formats take, whose fields become flags of `edgen export` and arguments
-in Python.
+"""Options of an export: structs whose fields are flags of `edgen export` and arguments in Python.
 
-A format takes `ExportOptions`, and the structs that follow from what it is: of messages `ChatOptions`, of
-pairs `PairSetOptions`, of labelled turns `LayerOptions`. Its own are in its `Format.Options`, which may extend
-a struct that several formats share.
+Every format takes `ExportOptions`. One of messages takes `ChatOptions`, one of pairs `PairSetOptions`, one of
+labelled turns `LayerOptions`. Those of its own are in its `Format.Options`, which may extend a struct that
+several formats share.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class OptionValues(msgspec.Struct, frozen=True):
 
 
 class Flag(NamedTuple):
-    """One option of a format: its field, flags, help, values, and whether it may be repeated or is a switch."""
+    """One option of a format. `values`: those of a choice. `completes`: as in `core.options.option`."""
 
     field: str
     flags: tuple[str, ...]

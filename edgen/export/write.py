@@ -98,11 +98,11 @@ def export(
     workers: int = 1,
     on: str | None = None,
 ) -> Exported:
-    """Write the run in a format to the folder `target`, with its card. `options`: as `Format.read` gives them.
+    """Write the run in a format to the folder `target`, with its card. `options`: as read by `Format.read`.
     `workers`: processes that make the rows, of this machine or `on` a cluster.
 
-    Raises UsageError if the target is not empty or cannot be written, ShortError if there is no row to write, StoppedError if the disk is full, TemplateError for an
-    unusable opening, and errors of reading the run.
+    Raises UsageError if the target is not empty or cannot be written, ShortError if there is no row to write,
+    StoppedError if the disk is full, TemplateError for an unusable opening, and errors of reading the run.
     """
     options = options or format_.read({})
     check_target(target)

@@ -8,14 +8,14 @@ Rows
     AcceptedConversation: a conversation of a run. DataTable: one of several tables of a format.
     rows_from: rows of all that a function reads. Repeats: the same conversation twice.
         without_trailing_user: for chats.
-    tried, Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. DEFAULT: the
+    find_trials, Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. DEFAULT: the
         table's name where a format has one table.
     SPLITS, SplitName: train and test. Message: a dict of role and content.
 Options
     OptionValues: the options of an export, by their structs. flag_of: an option as people type it. option:
         declares one with its help, flags and bounds. role_of: the role that an option names.
-    MaskOptions, ActionOptions, ResponseOptions, TokenOptions, LayerOptions, PairSetOptions: options that several
-        formats share, for their `Options` to extend. Agent: the type of --agent.
+    MaskOptions, ActionOptions, ResponseOptions, TokenOptions, LayerOptions, PairSetOptions: options that
+        several formats share, for their `Options` to extend. Agent: the type of --agent.
 Tables of conversations
     COLUMNS, Columns, ScenarioColumns, make_table, read_row: columns that every table has, and those of the
         space.

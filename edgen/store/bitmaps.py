@@ -32,12 +32,12 @@ def flags_of(places: int, size: int) -> bytes:
     return format(places, f"0{size or 1}b").encode()[::-1].translate(_ZEROS_AND_ONES)
 
 
-def some_of(places: int, size: int, begin: int, count: int) -> list[int]:
+def list_some(places: int, size: int, begin: int, count: int) -> list[int]:
     """Return `count` places of the set in ascending order, from the one at `begin`."""
     return list(islice(compress(range(size), flags_of(places, size)), begin, begin + count))
 
 
-def some_in_order(
+def list_some_in_order(
     places: int, size: int, order: array[int], begin: int, count: int, *, backwards: bool = False
 ) -> list[int]:
     """Return `count` places of the set in the given order of places, from the one at `begin`."""
