@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import PurePath
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import inspect
@@ -64,25 +64,25 @@ class Flag(NamedTuple):
 @cache
 def flags_of(options: type[FormatOptions]) -> tuple[Flag, ...]:
     """Return the options that a struct declares, in order."""
-    return tuple(_flag(field) for field in inspect.type_info(options).fields)  # type: ignore[attr-defined]
+    return tuple(_flag(field) for field in _fields(options))
 
 
-def _flag(field: inspect.Field) -> Flag:
-    declared = _unwrap_type(field.type)
-    kind, extra, flag = declared.kind, declared.extra, flag_of(field.name)
-    switch = isinstance(kind, inspect.BoolType)
-    values = tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else ()
-    default = "" if field.default in (None, ()) else f"  [default: {_format_default(field)}]"
+def _flag(field: _Declared) -> Flag:
+    flag = flag_of(field.name)
+    switch = isinstance(field.kind, inspect.BoolType)
+    notes = [] if field.default in (None, ()) else [f"default: {_format_default(field)}"]
+    notes += [limits] if (limits := field.format_limits()) else []
+    metavar = field.extra.get("metavar") or "|".join(field.values) or _METAVARS.get(type(field.kind), "TEXT")
     return Flag(
         field=field.name,
-        flags=extra.get("flags") or ((f"{flag}/--no-{flag[2:]}",) if switch else (flag,)),
-        help=declared.help + default,
-        metavar=None if switch else extra.get("metavar") or "|".join(values) or _METAVARS.get(type(kind), "TEXT"),
-        values=values,
-        several=isinstance(kind, inspect.VarTupleType),
+        flags=field.extra.get("flags") or ((f"{flag}/--no-{flag[2:]}",) if switch else (flag,)),
+        help=field.help + (f"  [{'; '.join(notes)}]" if notes else ""),
+        metavar=None if switch else metavar,
+        values=field.values,
+        several=field.several,
         switch=switch,
-        completes=extra.get("completes"),
-    )  # fmt: skip
+        completes=field.extra.get("completes"),
+    )
 
 
 def read_options(
@@ -98,12 +98,7 @@ def read_options(
 
 
 def _read(kind: type[_Kind], given: Mapping[str, Any]) -> _Kind:
-    types = {field.name: field.type for field in inspect.type_info(kind).fields}  # type: ignore[attr-defined]
-    values = {
-        field.name: _value(field.name, given[field.name], field.type, types[field.name])
-        for field in msgspec.structs.fields(kind)
-        if field.name in given
-    }
+    values = {one.name: _value(one, given[one.name]) for one in _fields(kind) if one.name in given}
     options = kind(**values)
     options.check(values.keys())
     return options
@@ -144,19 +139,17 @@ def flag_of(field: str) -> str:
     return f"--{field.replace('_', '-')}"
 
 
-def _value(name: str, given: Any, kind: Any, described: inspect.Type) -> Any:
-    declared = _unwrap_type(described)
-    several = isinstance(declared.kind, inspect.VarTupleType)
-    values = _texts([given] if several and isinstance(given, str | os.PathLike) else given)
+def _value(field: _Declared, given: Any) -> Any:
+    values = _texts([given] if field.several and isinstance(given, str | os.PathLike) else given)
     try:
-        value = msgspec.convert(values, kind, strict=False)
+        value = msgspec.convert(values, field.hint, strict=False)
     except msgspec.ValidationError:
         pass
     else:
-        low, high = declared.extra.get("ge"), declared.extra.get("le")
+        low, high = field.extra.get("ge"), field.extra.get("le")
         if value is None or ((low is None or low <= value) and (high is None or value <= high)):
             return value
-    raise UsageError(f"{flag_of(name)} {given}: expected {_describe_expected(declared)}.")
+    raise UsageError(f"{flag_of(field.name)} {given}: expected {field.describe_expected()}.")
 
 
 def _texts(given: Any) -> Any:
@@ -167,14 +160,70 @@ def _texts(given: Any) -> Any:
 
 
 class _Declared(NamedTuple):
-    """A field's type without annotations and None, its help, and what `core.options.option` adds."""
+    """A field of a struct. `kind`: its type without annotations and None; `values`: those of a choice, in
+    order; `extra`: what `core.options.option` adds."""
 
+    name: str
+    default: Any
+    hint: Any
     kind: Any
     help: str
     extra: Mapping[str, Any]
+    values: tuple[str, ...]
+
+    @property
+    def several(self) -> bool:
+        return isinstance(self.kind, inspect.VarTupleType)
+
+    def describe_expected(self) -> str:
+        """Return the values that the option takes, in words."""
+        if self.values:
+            return f"one of {', '.join(self.values)}"
+        if isinstance(self.kind, inspect.IntType | inspect.FloatType):
+            least, above, most, below = self._limits()
+            return "".join(
+                (
+                    "a whole number" if isinstance(self.kind, inspect.IntType) else "a number",
+                    f", {least} or more" if least is not None else "",
+                    f" above {above}" if above is not None else "",
+                    f", {most} at most" if most is not None else "",
+                    f", below {below}" if below is not None else "",
+                )
+            )
+        if isinstance(self.kind, inspect.BoolType):
+            return "true or false"
+        return "a text" if isinstance(self.kind, inspect.StrType) else "one or several texts"
+
+    def format_limits(self) -> str:
+        """Return a number's limits as help shows them, such as 0<=x<1; empty without limits."""
+        if not isinstance(self.kind, inspect.IntType | inspect.FloatType):
+            return ""
+        least, above, most, below = self._limits()
+        low = f"{least}<=x" if least is not None else f"{above}<x" if above is not None else "x"
+        high = f"<={most}" if most is not None else f"<{below}" if below is not None else ""
+        if not high and low != "x":
+            return f"x>={least}" if least is not None else f"x>{above}"
+        return low + high if high else ""
+
+    def _limits(self) -> tuple[float | None, float | None, float | None, float | None]:
+        """Return a number's lowest value, or the one that it has to exceed, and its highest, or the one that
+        it has to stay below."""
+        kind, extra = self.kind, self.extra
+        return extra.get("ge", kind.ge), kind.gt, extra.get("le", kind.le), kind.lt
 
 
-def _unwrap_type(kind: inspect.Type) -> _Declared:
+@cache
+def _fields(options: type[FormatOptions]) -> tuple[_Declared, ...]:
+    """Return the fields of a struct."""
+    hints = {field.name: field.type for field in msgspec.structs.fields(options)}
+    return tuple(
+        _Declared(field.name, field.default, hints[field.name], *_unwrap_type(field.type), _choices(hints[field.name]))
+        for field in inspect.type_info(options).fields  # type: ignore[attr-defined]
+    )  # fmt: skip
+
+
+def _unwrap_type(kind: inspect.Type) -> tuple[Any, str, Mapping[str, Any]]:
+    """Return a field's type without annotations and None, its help, and what `option` adds."""
     described, extra = "", {}
     if isinstance(kind, inspect.Metadata):
         described = (kind.extra_json_schema or {}).get("description", "")
@@ -183,27 +232,17 @@ def _unwrap_type(kind: inspect.Type) -> _Declared:
     if isinstance(kind, inspect.UnionType):
         (kind,) = (one for one in kind.types if not isinstance(one, inspect.NoneType))
         kind = kind.type if isinstance(kind, inspect.Metadata) else kind
-    return _Declared(kind, described, extra)
+    return kind, described, extra
 
 
-def _describe_expected(declared: _Declared) -> str:
-    kind = declared.kind
-    if isinstance(kind, inspect.LiteralType):
-        return f"one of {', '.join(map(str, kind.values))}"
-    if isinstance(kind, inspect.IntType | inspect.FloatType):
-        what = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
-        least, most = (declared.extra.get(key, getattr(kind, key)) for key in ("ge", "le"))
-        low = least if least is not None else kind.gt
-        above = f", {low} or more" if least is not None else f" above {low}" if low is not None else ""
-        high = most if most is not None else kind.lt
-        below = f", {high} at most" if most is not None else f", below {high}" if high is not None else ""
-        return what + above + below
-    if isinstance(kind, inspect.BoolType):
-        return "true or false"
-    return "a text" if isinstance(kind, inspect.StrType) else "one or several texts"
+def _choices(hint: Any) -> tuple[str, ...]:
+    """Return the values of the Literal in a type, in the order in which it has them."""
+    if get_origin(hint) is Literal:
+        return tuple(map(str, get_args(hint)))
+    return next((found for part in get_args(hint) if (found := _choices(part))), ())
 
 
-def _format_default(field: inspect.Field) -> str:
+def _format_default(field: _Declared) -> str:
     value = field.default
     if isinstance(value, bool):
         return next(list_given_flags({field.name: value}))[2:]

@@ -115,7 +115,7 @@ def test_pairs_keep_it_too(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ({"opening_prompt": "selfplay_teacher", "opening": "both"}, "leave --opening out"),
-        ({"end_marker": "maybe"}, "--end-marker maybe: expected one of drop, keep"),
+        ({"end_marker": "maybe"}, "--end-marker maybe: expected one of keep, drop"),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: dict[str, str], said: str, tmp_path: Path) -> None:

@@ -199,8 +199,8 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("name", "options", "said"),
         [
-            ("trl-sft", {"opening": "loud"}, "--opening loud: expected one of both, system, user."),
-            ("hf", {"files": "arrow"}, "--files arrow: expected one of jsonl, parquet."),
+            ("trl-sft", {"opening": "loud"}, "--opening loud: expected one of user, system, both."),
+            ("hf", {"files": "arrow"}, "--files arrow: expected one of parquet, jsonl."),
             ("csv", {"csv_safe": "yes"}, "--csv-safe yes: expected true or false."),
             ("trl-sft", {"train": 3}, "--train 3: expected a text."),
         ],

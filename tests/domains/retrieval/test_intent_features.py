@@ -137,7 +137,7 @@ def test_features_stand_line_by_line_next_to_the_utterances(tmp_path: Path) -> N
 
 def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
-        UsageError, match="--features some: expected one of all, content, none, sentiment, structural"
+        UsageError, match="--features some: expected one of none, all, content, structural, sentiment"
     ):
         export_to([labelled(*SAID)], tmp_path / "out", {"features": "some"})
     monkeypatch.setitem(sys.modules, "snowballstemmer", None)
