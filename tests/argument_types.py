@@ -1,0 +1,95 @@
+"""edgen/api/objects/argument_types.py: the types of keyword arguments, from the structs that declare them.
+
+python -m tests.argument_types     writes it anew (make docs)
+"""
+
+from __future__ import annotations
+
+import types
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from edgen.asking.options import AnnotateOptions, CandidateOptions, PairOptions
+from tests import ROOT
+
+PAGE = ROOT / "edgen" / "api" / "objects" / "argument_types.py"
+# The struct of each type, and the fields that are arguments of another form.
+STRUCTS: dict[str, tuple[type[msgspec.Struct], tuple[str, ...]]] = {
+    "PairArguments": (PairOptions, ("by", "against", "people")),
+    "AnnotateArguments": (AnnotateOptions, ("labels",)),
+    "CandidateArguments": (CandidateOptions, ("write",)),
+}
+_HEAD = '''"""The keyword arguments of functions that ask about a run. `make docs` writes this file, from the structs in
+edgen/asking/options.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from edgen.core.events import Listener
+
+
+class AskArguments(TypedDict, total=False):
+    """The listeners, the consent for keys, and the keys of the job that count for questions."""
+
+    progress: bool | None
+    on_event: Listener | None
+    trust_hosts: Iterable[str]
+    backends: Any
+    limits: Any
+    batch: Any
+    asks: Any
+    forms: Any
+'''
+
+
+def page() -> str:
+    """The text of the file."""
+    lines = [_HEAD.rstrip()]
+    for name, (kind, without) in STRUCTS.items():
+        lines += [
+            "",
+            "",
+            f"class {name}(AskArguments, total=False):",
+            f'    """The arguments of `{kind.__name__}`."""',
+            "",
+        ]
+        hints = get_type_hints(kind, include_extras=True)
+        for field in kind.__struct_fields__:
+            if field not in (*without, "overrides"):
+                lines.append(f"    {field}: {_render(hints[field], _takes_file(hints[field]))}")
+    return "\n".join(lines) + "\n"
+
+
+def _takes_file(hint: Any) -> bool:
+    """Whether an option's value may be a file."""
+    metas = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, msgspec.Meta) and one.extra]
+    return any("FILE" in (one.extra["metavar"] or "") for one in metas)
+
+
+def _render(hint: Any, file: bool) -> str:
+    if hasattr(hint, "__metadata__"):
+        return _render(get_args(hint)[0], file)
+    if get_origin(hint) in (Union, types.UnionType):
+        return " | ".join(dict.fromkeys(_render(one, file) for one in get_args(hint)))
+    if get_origin(hint) is Literal:
+        return f"Literal[{', '.join(map(_quote, get_args(hint)))}]"
+    if get_origin(hint) is tuple:
+        one = _render(get_args(hint)[0], file)
+        return f"{one} | Iterable[{one}]"
+    if hint is Path or (hint is str and file):
+        return "str | Path"
+    return "None" if hint is type(None) else str(hint.__name__)
+
+
+def _quote(value: str) -> str:
+    return f'"{value}"'
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
