@@ -11,15 +11,18 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from edgen.asking.options import AnnotateOptions, CandidateOptions, PairOptions
+from edgen.asking.options import AnnotateOptions, AskOptions, CandidateOptions, PairOptions
+from edgen.selection.options import SelectOptions
 from tests import ROOT
 
 PAGE = ROOT / "edgen" / "api" / "objects" / "argument_types.py"
 # The struct of each type, and the fields that are arguments of another form.
 STRUCTS: dict[str, tuple[type[msgspec.Struct], tuple[str, ...]]] = {
-    "PairArguments": (PairOptions, ("by", "against", "people")),
-    "AnnotateArguments": (AnnotateOptions, ("labels",)),
-    "CandidateArguments": (CandidateOptions, ("write",)),
+    "AskArguments": (AskOptions, ("overrides",)),
+    "PairArguments": (PairOptions, ("by", "against", "people", "overrides")),
+    "AnnotateArguments": (AnnotateOptions, ("labels", "overrides")),
+    "CandidateArguments": (CandidateOptions, ("write", "overrides")),
+    "SelectArguments": (SelectOptions, ("where", "cap")),
 }
 _HEAD = '''"""The keyword arguments of functions that ask about a run. `make docs` writes this file, from the structs in
 edgen/asking/options.py.
@@ -34,7 +37,7 @@ from typing import Any, Literal, TypedDict
 from edgen.core.events import Listener
 
 
-class AskArguments(TypedDict, total=False):
+class QuestionArguments(TypedDict, total=False):
     """The listeners, the consent for keys, and the keys of the job that count for questions."""
 
     progress: bool | None
@@ -52,16 +55,19 @@ def page() -> str:
     """The text of the file."""
     lines = [_HEAD.rstrip()]
     for name, (kind, without) in STRUCTS.items():
+        above = next((one for one, (base, _) in STRUCTS.items() if base is kind.__base__), None)
+        bases = above or ("QuestionArguments" if name == "AskArguments" else "TypedDict")
         lines += [
             "",
             "",
-            f"class {name}(AskArguments, total=False):",
+            f"class {name}({bases}, total=False):",
             f'    """The arguments of `{kind.__name__}`."""',
             "",
         ]
         hints = get_type_hints(kind, include_extras=True)
+        inherited = STRUCTS[above][0].__struct_fields__ if above else ()
         for field in kind.__struct_fields__:
-            if field not in (*without, "overrides"):
+            if field not in (*without, *inherited):
                 lines.append(f"    {field}: {_render(hints[field], _takes_file(hints[field]))}")
     return "\n".join(lines) + "\n"
 

@@ -32,8 +32,7 @@ AFTER = 3  # turns before those that something is written for
 class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options that every asker takes."""
 
-    prompt: str | None = None
-    """The template; None for the asker's own."""
+    prompt: Annotated[str | None, template("the asker's own")] = None
     overrides: Overrides = ()
     """Keys of the job: backends, limits, asks."""
     via: CallVia = "online"

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict
 from edgen.core.events import Listener
 
 
-class AskArguments(TypedDict, total=False):
+class QuestionArguments(TypedDict, total=False):
     """The listeners, the consent for keys, and the keys of the job that count for questions."""
 
     progress: bool | None
@@ -24,13 +24,18 @@ class AskArguments(TypedDict, total=False):
     forms: Any
 
 
-class PairArguments(AskArguments, total=False):
-    """The arguments of `PairOptions`."""
+class AskArguments(QuestionArguments, total=False):
+    """The arguments of `AskOptions`."""
 
     prompt: str | Path | None
     via: Literal["online", "batch"]
     on: str | None
     workers: int | None
+
+
+class PairArguments(AskArguments, total=False):
+    """The arguments of `PairOptions`."""
+
     credit: Literal["whole", "response", "rollouts"] | None
     rollouts: int | None
     judge: str | None
@@ -44,10 +49,6 @@ class PairArguments(AskArguments, total=False):
 class AnnotateArguments(AskArguments, total=False):
     """The arguments of `AnnotateOptions`."""
 
-    prompt: str | Path | None
-    via: Literal["online", "batch"]
-    on: str | None
-    workers: int | None
     by: str | Iterable[str]
     annotators: int
     unit: Literal["turn", "conversation"]
@@ -61,12 +62,19 @@ class AnnotateArguments(AskArguments, total=False):
 class CandidateArguments(AskArguments, total=False):
     """The arguments of `CandidateOptions`."""
 
-    prompt: str | Path | None
-    via: Literal["online", "batch"]
-    on: str | None
-    workers: int | None
     count: int
     agent: str | None
     after: int
     by: str
     sample: int | None
+
+
+class SelectArguments(TypedDict, total=False):
+    """The arguments of `SelectOptions`."""
+
+    balance: str | Iterable[str]
+    draw: int | None
+    seed: int
+    split_by: str | None
+    in_order: bool
+    test: float | None

@@ -14,6 +14,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 
 from edgen.api.objects.runner import QuestionOptions
+from edgen.core.errors import UsageError
+from edgen.core.yaml_values import suggest_name
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _LISTENING: dict[str, Any] = {"progress": None, "on_event": None, "trust_hosts": ()}
@@ -31,9 +33,10 @@ def takes(kind: type[msgspec.Struct], arguments: type) -> Callable[[_F], _F]:
             for name, hint in hints.items()
             if name in defaults
         ]
-        overrides = inspect.Parameter("overrides", inspect.Parameter.VAR_KEYWORD, annotation=Any)
+        if "overrides" in defaults:
+            named.append(inspect.Parameter("overrides", inspect.Parameter.VAR_KEYWORD, annotation=Any))
         *own, _ = signature.parameters.values()
-        function.__signature__ = signature.replace(parameters=[*own, *named, overrides])  # type: ignore[attr-defined]
+        function.__signature__ = signature.replace(parameters=[*own, *named])  # type: ignore[attr-defined]
         helps = "\n".join(f"    {name}: {text}" for name, text in _helps(kind) if name in hints)
         function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions::\n\n{helps}\n"
         return function
@@ -54,13 +57,22 @@ def _helps(kind: type[msgspec.Struct]) -> list[tuple[str, str]]:
 
 def split(kind: type[msgspec.Struct], given: Mapping[str, object]) -> tuple[QuestionOptions, dict[str, Any]]:
     """Split the arguments of a call into the changes to the job with the listeners, and the values of a
-    struct. Paths become what its fields hold, and a single value the only one of several."""
+    struct."""
     hints = get_type_hints(kind)
-    own = {name: _fit(value, hints[name]) for name, value in given.items() if name in hints}
+    own = fit(kind, {name: value for name, value in given.items() if name in hints})
     listening: dict[str, Any] = {name: given.get(name, default) for name, default in _LISTENING.items()}
     overrides = {name: value for name, value in given.items() if name not in hints and name not in _LISTENING}
     asked = QuestionOptions(**listening, overrides=overrides)
     return asked, own | {"overrides": asked.changes}
+
+
+def fit(kind: type[msgspec.Struct], given: Mapping[str, object]) -> dict[str, Any]:
+    """Return values as a struct's fields hold them: paths, and a single value as the only one of several.
+    Raises UsageError for a name that is no field."""
+    hints = get_type_hints(kind)
+    if unknown := next((name for name in given if name not in hints), None):
+        raise UsageError(f"{unknown}: there is no such argument{suggest_name(unknown, hints)}.")
+    return {name: _fit(value, hints[name]) for name, value in given.items()}
 
 
 def _fit(value: Any, hint: Any) -> Any:

@@ -9,30 +9,27 @@ from pathlib import Path
 from typing import Literal, Unpack
 
 from edgen.api.finished import compare_runs, select_run
-from edgen.api.objects.argument_types import AnnotateArguments, CandidateArguments
-from edgen.api.objects.arguments import split, takes
+from edgen.api.objects.argument_types import AnnotateArguments, CandidateArguments, SelectArguments
+from edgen.api.objects.arguments import fit, split, takes
 from edgen.api.objects.results import Candidates, Comparison, Layer
 from edgen.api.objects.run import Run
 from edgen.asking.options import AnnotateOptions, CandidateOptions
 from edgen.runtime.control import Control
+from edgen.selection.options import SelectOptions
 
 
 def _folder_of(run: Run | str | Path) -> Path:
     return run.folder if isinstance(run, Run) else Path(run)
 
 
+@takes(SelectOptions, SelectArguments)
 def select(
     run: Run | str | Path,
     output: str | Path,
     where: str | Iterable[str] = (),
     *,
     cap: Mapping[str, int] | None = None,
-    balance: str | Iterable[str] = (),
-    draw: int | None = None,
-    seed: int = 0,
-    split_by: str | None = None,
-    in_order: bool = False,
-    test: float | None = None,
+    **given: Unpack[SelectArguments],
 ) -> Run:
     """Make a run, in the folder `output`, of chosen conversations of a run.
 
@@ -44,17 +41,10 @@ def select(
 
     Raises UsageError for unusable options, and ShortError if no conversation is left.
     """
-    from edgen.selection.options import SelectOptions
-
     options = SelectOptions(
         where=(where,) if isinstance(where, str) else tuple(where),
         cap=tuple(f"{name}={count}" for name, count in (cap or {}).items()),
-        balance=(balance,) if isinstance(balance, str) else tuple(balance),
-        draw=draw,
-        seed=seed,
-        split_by=split_by,
-        in_order=in_order,
-        test=test,
+        **fit(SelectOptions, given),
     )
     select_run(_folder_of(run), Path(output), options, Control())
     return Run(output)
