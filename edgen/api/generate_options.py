@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from edgen.core.options import Via
+import msgspec
+
+from edgen.core.options import CallVia, On, Workers, option
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerateOptions:
-    """Options of generating.
-
-    `output` is the run's folder, outputs/<name> by default. `part`: the scenarios to make, None for all;
-    `write_only`: the folder for request files if nothing may be sent; `fresh`: refuse a folder with a run;
-    `on`: `ray` or `ray://ADDRESS` for a cluster with so many `workers`, `here` for this process, None: the
-    job's. `partitions`: that many processes with a ledger each, None as the job says.
-    """
+class GenerateOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of generating."""
 
     output: Path | None = None
-    via: Via = "online"
-    write_only: Path | None = None
+    """The run's folder; None for outputs/<name>."""
     part: range | None = None
+    """The scenarios to make; None for all."""
     fresh: bool = False
-    on: str | None = None
-    workers: int | None = None
-    partitions: int | None = None
+    """Refuse a folder with a run."""
+    via: CallVia = "online"
+    write_only: Annotated[
+        Path | None,
+        option(
+            "With --via batch: write the request files there and send nothing; see `edgen batch read`.",
+            metavar="DIR",
+        ),
+    ] = None
+    on: On = None
+    workers: Workers = None
+    partitions: Annotated[
+        int | None,
+        option(
+            "Make the run in P processes with a ledger each, merged at the end.  [default: the job's, else none]",
+            metavar="P",
+            ge=1,
+        ),
+    ] = None
