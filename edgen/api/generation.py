@@ -105,18 +105,17 @@ def _folder_of(job: Job, options: GenerateOptions) -> RunFolder:
 
 @dataclass
 class _ArmWork:
-    """The equipment of one arm, and its work once it is started. The session of the work ends with
-    `noted`."""
+    """The equipment of one arm, and its work once it is started."""
 
-    name: Arm
-    plan: Plan
-    backends: Mapping[str, Backend]
-    scheduler: SchedulerFactory
-    folder: RunFolder
-    ledger: Ledger = field(init=False)
-    run: ActiveRun = field(init=False)
-    noted: contextlib.AsyncExitStack = field(init=False)
-    made: bool = False
+    name: Arm  # name of the arm
+    plan: Plan  # plan of the arm
+    backends: Mapping[str, Backend]  # by role
+    scheduler: SchedulerFactory  # makes the arm's scheduler
+    folder: RunFolder  # folder of the arm
+    ledger: Ledger = field(init=False)  # set at the start, as are the next two
+    run: ActiveRun = field(init=False)  # the work in progress
+    noted: contextlib.AsyncExitStack = field(init=False)  # ends the session of the work
+    made: bool = False  # all is made
 
 
 class _Generation:

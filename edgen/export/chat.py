@@ -124,7 +124,7 @@ class Chat:
     prompt: Prompt | None
     """Gives the texts of the opening, from `opening_variables`, or those of the environment if it asks for
     turns; None without an opening."""
-    space: Space
+    space: Space  # space of the run
     keeps_end: bool = False
     """The end marker follows the assistant's last words, if it spoke it."""
     scenes: Scenes | None = None
@@ -133,6 +133,7 @@ class Chat:
     """The values of all options that the format takes."""
     tokens: ChatTokenizer | None = field(default=None, init=False, repr=False)  # if a tokenizer was given
     _last: tuple[Scenario, list[Message]] | None = field(default=None, repr=False)
+    """Scenario and opening messages of the last call."""
 
     @property
     def own(self) -> FormatOptions | None:
