@@ -5,6 +5,7 @@ python -m tests.argument_types     writes it anew (make docs)
 
 from __future__ import annotations
 
+import re
 import types
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -40,14 +41,14 @@ from edgen.core.events import Listener
 class QuestionArguments(TypedDict, total=False):
     """The listeners, the consent for keys, and the keys of the job that count for questions."""
 
-    progress: bool | None
-    on_event: Listener | None
-    trust_hosts: Iterable[str]
-    backends: Any
-    limits: Any
-    batch: Any
-    asks: Any
-    forms: Any
+    progress: bool | None  # show progress; None: on a terminal and in a notebook
+    on_event: Listener | None  # called with every event, in the caller's thread
+    trust_hosts: Iterable[str]  # in the form of --trust-host
+    backends: Any  # keys of the job, which replace its own
+    limits: Any  # likewise
+    batch: Any  # likewise
+    asks: Any  # likewise
+    forms: Any  # likewise
 '''
 
 
@@ -68,8 +69,16 @@ def page() -> str:
         inherited = STRUCTS[above][0].__struct_fields__ if above else ()
         for field in kind.__struct_fields__:
             if field not in (*without, *inherited):
-                lines.append(f"    {field}: {_render(hints[field], _takes_file(hints[field]))}")
+                lines.append(
+                    f"    {field}: {_render(hints[field], _takes_file(hints[field]))}{_comment(hints[field])}"
+                )
     return "\n".join(lines) + "\n"
+
+
+def _comment(hint: Any) -> str:
+    """The first sentence of an option's help, as a comment."""
+    helps = [one.description for one in getattr(hint, "__metadata__", ()) if isinstance(one, msgspec.Meta)]
+    return f"  # {re.split(r'(?<=[.]) ', helps[0])[0]}" if helps and helps[0] else ""
 
 
 def _takes_file(hint: Any) -> bool:

@@ -19,7 +19,7 @@ class GenerateOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The scenarios to make; None for all."""
     fresh: bool = False
     """Refuse a folder with a run."""
-    via: CallVia = "online"
+    via: CallVia = "online"  # single calls or provider batches
     write_only: Annotated[
         Path | None,
         option(
@@ -27,8 +27,8 @@ class GenerateOptions(msgspec.Struct, frozen=True, kw_only=True):
             metavar="DIR",
         ),
     ] = None
-    on: On = None
-    workers: Workers = None
+    on: On = None  # a cluster; None: the job's
+    workers: Workers = None  # on the cluster; None: the job's
     partitions: Annotated[
         int | None,
         option(

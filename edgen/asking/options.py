@@ -152,8 +152,8 @@ class CandidateOptions(AskOptions, frozen=True, kw_only=True):
     write: Literal["paraphrases", "wrong"]
     """The kind of texts."""
     count: Annotated[int, option("Texts for each turn.")] = 3
-    agent: Agent = None
+    agent: Agent = None  # the role whose turns get texts
     after: Annotated[int, option("Only turns after that many others get texts.")] = AFTER
     by: Annotated[str, backend("It writes.")] = ""
-    sample: Sample = None
+    sample: Sample = None  # conversations of each arm; None: all
     prompt: Annotated[str | None, template("paraphrase or wrong_reply")] = None

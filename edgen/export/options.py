@@ -49,16 +49,16 @@ class OptionValues(msgspec.Struct, frozen=True):
 
 
 class Flag(NamedTuple):
-    """One option of a format. `values`: those of a choice. `completes`: as in `core.options.option`."""
+    """One option of a format, as a command line has it."""
 
-    field: str
-    flags: tuple[str, ...]
-    help: str
-    metavar: str | None
-    values: tuple[str, ...]
-    several: bool
-    switch: bool
-    completes: str | None
+    field: str  # its name in the struct
+    flags: tuple[str, ...]  # as typed; the two of a switch as one text with a slash
+    help: str  # with default and limits
+    metavar: str | None  # stands for the value in help; None for a switch
+    values: tuple[str, ...]  # those of a choice, in order
+    several: bool  # it may be repeated
+    switch: bool  # it takes no value
+    completes: str | None  # as in `core.options.option`
 
 
 @cache
@@ -160,16 +160,15 @@ def _texts(given: Any) -> Any:
 
 
 class _Declared(NamedTuple):
-    """A field of a struct. `kind`: its type without annotations and None; `values`: those of a choice, in
-    order; `extra`: what `core.options.option` adds."""
+    """A field of a struct."""
 
-    name: str
-    default: Any
-    hint: Any
-    kind: Any
-    help: str
-    extra: Mapping[str, Any]
-    values: tuple[str, ...]
+    name: str  # in Python
+    default: Any  # None: no value
+    hint: Any  # its type, as declared
+    kind: Any  # its type without annotations and None
+    help: str  # empty without a description
+    extra: Mapping[str, Any]  # as `core.options.option` declares it
+    values: tuple[str, ...]  # those of a choice, in order
 
     @property
     def several(self) -> bool:
