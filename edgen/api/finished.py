@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from edgen.evaluation.comparison.result import ComparisonResult
     from edgen.execution.merge import MergeResult
     from edgen.export.format import Format
-    from edgen.export.options import ExportOptions
+    from edgen.export.options import OptionValues
     from edgen.export.write import Exported
     from edgen.report.page import WrittenReport
     from edgen.selection.options import SelectOptions
@@ -76,19 +76,20 @@ def export_run(
     run: Path,
     name: str,
     output: Path | None,
-    options: ExportOptions,
+    options: Mapping[str, Any],
     control: Control,
     workers: int = 1,
     on: str | None = None,
 ) -> Exported:
     """Write a run in the format `name` to a new folder, with a card. What cannot be expressed is left out and
-    counted. `workers`: processes that share the work, of this machine or `on` a cluster; the bytes are those
-    of one.
+    counted. `options`: by their names in Python, such as `min_turns_left`; None is one that is not given.
+    `workers`: processes that share the work, of this machine or `on` a cluster; the bytes are those of one.
 
-    Raises UsageError for options that do not go together, ShortError where no row is left, and what reading
-    raises.
+    Raises UsageError for options that the format does not take or that do not go together, ShortError where
+    no row is left, and what reading raises.
     """
     from edgen.export.ranges import require_ranges
+    from edgen.export.shared_options import LayerOptions, PairSetOptions
     from edgen.export.write import check_target, export
 
     if on is not None:
@@ -96,39 +97,36 @@ def export_run(
     format_ = find("format", name)
     if output is None:
         raise UsageError(f"-o is missing: name the folder to make, such as -o exports/{format_.name}.")
-    format_.check(options)
+    read = format_.read(options)
     check_target(output)
     if workers > 1:
-        require_ranges(format_, options)
-    if options.others:
-        exported = _export_between(run, format_, output, options)
+        require_ranges(format_, read)
+    pairs = read.of(PairSetOptions)
+    if pairs.others:
+        exported = _export_between(run, format_, output, read)
     else:
         _refer_to_others(RunFolder(run), format_)
-        with RunFolder(run).lock_for_reading(), RunReader(run, options.layers) as reader:
-            if options.pairs is not None:
-                require_pair_set(reader.rundir, options.pairs)
-            exported = export(reader, format_, output, options, workers, on)
+        with RunFolder(run).lock_for_reading(), RunReader(run, read.of(LayerOptions).layer) as reader:
+            if pairs.pairs is not None:
+                require_pair_set(reader.rundir, pairs.pairs)
+            exported = export(reader, format_, output, read, workers, on)
     for remark in exported.remarks:
         control.note(remark)
     return exported
 
 
-def _export_between(run: Path, format_: Format, output: Path, options: ExportOptions) -> Exported:
-    """Write the pairs of a run with others. Raises UsageError for a format without pairs."""
+def _export_between(run: Path, format_: Format, output: Path, options: OptionValues) -> Exported:
+    """Write the pairs of a run with others. Raises UsageError if there are none."""
     from edgen.asking.places import open_for_reading
+    from edgen.export.shared_options import PairSetOptions
     from edgen.export.write import export
 
-    if "pairs" not in format_.needs:
-        raise UsageError(
-            f"--against: {format_.name} is no format of pairs; `edgen export {run}` says which formats need pairs."
-        )
-    if options.layers:
-        raise UsageError("--layer is about one run; leave it out with --against.")
-    with open_for_reading(run, options.others) as reader:
-        if options.pairs is not None:
-            require_pair_set(reader.rundir, options.pairs)
+    pairs = options.of(PairSetOptions)
+    with open_for_reading(run, pairs.others) as reader:
+        if pairs.pairs is not None:
+            require_pair_set(reader.rundir, pairs.pairs)
         if not reader.rundir.pairs.exists():
-            others = " ".join(map(str, options.others))
+            others = " ".join(pairs.against)
             raise UsageError(
                 f"{run}: there are no pairs with these runs; `edgen pairs {run} {others} --signal oracle` makes them."
             )

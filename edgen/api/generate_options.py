@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from edgen.core.options import Via
+import msgspec
+
+from edgen.core.options import CallVia, On, Workers, option
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerateOptions:
+class GenerateOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of generating."""
 
-    output: Path | None = None  # the run's folder; None: outputs/<name>
-    via: Via = "online"  # single calls or provider batches
-    write_only: Path | None = None  # folder for request files if nothing may be sent
-    part: range | None = None  # scenarios to make; None: all
-    fresh: bool = False  # refuse a folder with a run
-    on: str | None = None  # `ray` or `ray://ADDRESS` for a cluster, `here` for this process; None: the job's
-    workers: int | None = None  # on the cluster; None: the job's
-    partitions: int | None = None  # processes with a ledger each; None: the job's
+    output: Path | None = None
+    """The run's folder; None for outputs/<name>."""
+    part: range | None = None
+    """The scenarios to make; None for all."""
+    fresh: bool = False
+    """Refuse a folder with a run."""
+    via: CallVia = "online"  # single calls or provider batches
+    write_only: Annotated[
+        Path | None,
+        option(
+            "With --via batch: write the request files there and send nothing; see `edgen batch read`.",
+            metavar="DIR",
+        ),
+    ] = None
+    on: On = None  # a cluster; None: the job's
+    workers: Workers = None  # on the cluster; None: the job's
+    partitions: Annotated[
+        int | None,
+        option(
+            "Make the run in P processes with a ledger each, merged at the end.  [default: the job's, else none]",
+            metavar="P",
+            ge=1,
+        ),
+    ] = None

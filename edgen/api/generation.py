@@ -93,7 +93,7 @@ async def generate(source: JobSource, options: GenerateOptions, control: Control
         if options.partitions:
             source = source._replace(job=msgspec.structs.replace(source.job, partitions=options.partitions))
         made = await make_partitions(source, options, folder, control)
-        options = replace(options, on="here", workers=None)
+        options = msgspec.structs.replace(options, on="here", workers=None)
         generated = await _Generation(source, plans, options, control).make()
         return replace(generated, status=generated.status.with_calls_now({"": made})) if made else generated
     return await _Generation(source, plans, options, control).make()

@@ -19,7 +19,6 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,10 +84,12 @@ async def make_partitions(
         job = msgspec.structs.replace(source.job, limits=limits, partitions=None)
         on = job.on if options.on is None else options.on
         async with _place(on, options.workers or job.workers, len(parts)) as (address, each):
-            own = replace(options, on=address, workers=each, partitions=None)
+            own = msgspec.structs.replace(options, on=address, workers=each, partitions=None)
             given = [
                 PartitionWork(
-                    source._replace(job=job), replace(own, output=path, part=plan.part(number)), control
+                    source._replace(job=job),
+                    msgspec.structs.replace(own, output=path, part=plan.part(number)),
+                    control,
                 )
                 for number, path in enumerate(parts)
             ]

@@ -9,6 +9,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.options import (
+    Agent,
     AllowOutside,
     CallMode,
     CallVia,
@@ -31,8 +32,7 @@ AFTER = 3  # turns before those that something is written for
 class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options that every asker takes."""
 
-    prompt: str | None = None
-    """The template; None for the asker's own."""
+    prompt: Annotated[str | None, template("the asker's own")] = None
     overrides: Overrides = ()
     """Keys of the job: backends, limits, asks."""
     via: CallVia = "online"
@@ -151,13 +151,9 @@ class CandidateOptions(AskOptions, frozen=True, kw_only=True):
 
     write: Literal["paraphrases", "wrong"]
     """The kind of texts."""
-    count: int = 3
-    """Texts for each turn."""
-    agent: str | None = None
-    """The role whose turns get texts; None for the space's first role."""
-    after: int = AFTER
-    """Only turns after that many others get texts."""
-    by: str = ""
-    """`[JOB:]ROLE` of the backend that writes."""
-    sample: int | None = None
-    """Conversations of each arm; None for all."""
+    count: Annotated[int, option("Texts for each turn.")] = 3
+    agent: Agent = None  # the role whose turns get texts
+    after: Annotated[int, option("Only turns after that many others get texts.")] = AFTER
+    by: Annotated[str, backend("It writes.")] = ""
+    sample: Sample = None  # conversations of each arm; None: all
+    prompt: Annotated[str | None, template("paraphrase or wrong_reply")] = None

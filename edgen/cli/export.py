@@ -6,11 +6,11 @@ import functools
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 from typer import Context, Option
 from typer.core import TyperOption
+from typer.main import get_param_completion
 
 from edgen.cli import complete
 from edgen.cli import options as o
@@ -18,7 +18,9 @@ from edgen.cli.output import print_value
 from edgen.core.errors import UsageError
 from edgen.core.options import On, Processes
 from edgen.core.registry import names
-from edgen.export.options import ExportOptions
+
+if TYPE_CHECKING:
+    from edgen.export.options import Flag
 
 FormatOption = Annotated[
     str | None,
@@ -56,35 +58,51 @@ def _make_format_options(loaded: Sequence[str] | None) -> tuple[TyperOption, ...
     """Return an option for each flag that any format has, with the formats that have it; `loaded`: of these
     formats alone."""
     from edgen.core.registry import find, find_all
-    from edgen.export.options import Flag, flags_of
+    from edgen.export.options import flags_of
+    from edgen.export.shared_options import ChatOptions, ExportOptions, LayerOptions, PairSetOptions
 
-    found: dict[str, tuple[Flag, list[str]]] = {}
-    for format_ in find_all("format") if loaded is None else [find("format", name) for name in loaded]:
-        for one in () if format_.Options is None else flags_of(format_.Options):
+    formats = find_all("format") if loaded is None else [find("format", name) for name in loaded]
+    general = (ExportOptions, ChatOptions, PairSetOptions, LayerOptions)
+    found: dict[str, tuple[Flag, list[str]]] = {
+        one.field: (one, []) for kind in general for one in flags_of(kind)
+    }
+    for format_ in formats:
+        for one in (one for kind in format_.structs for one in flags_of(kind)):
             found.setdefault(one.field, (one, []))[1].append(format_.name)
-    return tuple(
-        TyperOption(
-            param_decls=[one.field, one.flag], type=str, multiple=one.several, metavar=one.metavar,
-            help=f"{', '.join(names)} only: {one.help}", expose_value=False, callback=_keep,
-        )
-        for one, names in found.values()
+    return tuple(_make_option(one, names) for one, names in found.values())
+
+
+def _make_option(flag: Flag, formats: Sequence[str]) -> TyperOption:
+    """Return the option of a flag, whose help names the formats that have it if they are few."""
+    only = f"{', '.join(formats)} only: " if 0 < len(formats) <= _FEW else ""
+    return TyperOption(
+        param_decls=[flag.field, *flag.flags], type=bool if flag.switch else str, is_flag=flag.switch,
+        default=None, multiple=flag.several, metavar=flag.metavar, help=only + flag.help, expose_value=False,
+        callback=_keep, autocompletion=_completion(flag),
     )  # fmt: skip
 
 
+def _completion(flag: Flag) -> Any:
+    """Return the function that completes an option's value, as click calls it; None if nothing does."""
+    if flag.completes is not None:
+        return get_param_completion(getattr(complete, flag.completes))
+    return get_param_completion(lambda incomplete: [one for one in flag.values if one.startswith(incomplete)])
+
+
 def _keep(ctx: Context, param: Any, value: Any) -> None:
-    """Note what was given for a format's own option."""
+    """Note the given value of an option."""
     if value not in (None, (), []):
-        ctx.meta.setdefault(_OWN, {})[param.name] = value
+        ctx.meta.setdefault(_GIVEN, {})[param.name] = value
 
 
-_OWN = "edgen.export.own"
+_FEW = 5  # formats that help names
+_GIVEN = "edgen.export.given"
 _LOADED = "edgen.export.loaded"
 
 
 def command(
     ctx: Context,
     run: o.RunArgument,
-    options: ExportOptions,
     to: FormatOption = None,
     output: FolderOption = None,
     workers: Processes = 1,
@@ -101,12 +119,12 @@ def command(
     from edgen.api.finished import export_run
     from edgen.cli.control import make_control
 
-    options = msgspec.structs.replace(options, own=ctx.meta.get(_OWN, {}))
+    options = ctx.meta.get(_GIVEN, {})
     if to is not None:
         exported = export_run(run, to, output, options, make_control(), workers, on)
         print_value(exported.as_json(), exported.lines(), json=json)
         return
-    if output is not None or options != ExportOptions():
+    if output is not None or options:
         raise UsageError(f"--to is missing: name the format, such as hf; `edgen export {run}` lists all.")
     _print_formats(run, json=json)
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from typer import Option
 
+from edgen.api.generate_options import GenerateOptions
 from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.cli.status import render_status
-from edgen.core.options import AllowOutside, CallVia, On, Overrides, TrustCode, Workers
+from edgen.core.options import AllowOutside, Overrides, TrustCode
 from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
@@ -30,24 +31,6 @@ ResumeOption = Annotated[
 ShowOption = Annotated[
     int, Option("--show", metavar="K", min=0, help="Print the first K conversations at the end.")
 ]
-WriteOnlyOption = Annotated[
-    Path | None,
-    Option(
-        "--write-only",
-        metavar="DIR",
-        help="With --via batch: write the request files there and send nothing; see `edgen batch read`.",
-    ),
-]
-
-PartitionsOption = Annotated[
-    int | None,
-    Option(
-        "--partitions",
-        metavar="P",
-        min=1,
-        help="Make the run in P processes with a ledger each, merged at the end.  [default: the job's, else none]",
-    ),
-]
 
 
 def command(
@@ -59,11 +42,7 @@ def command(
     allow_outside: AllowOutside = False,
     resume: ResumeOption = "auto",
     show: ShowOption = 0,
-    via: CallVia = "online",
-    write_only: WriteOnlyOption = None,
-    on: On = None,
-    workers: Workers = None,
-    partitions: PartitionsOption = None,
+    options: GenerateOptions,
     part: o.RangeOption = None,
     trust_code: TrustCode = (),
     dry_run: o.DryRunOption = False,
@@ -83,28 +62,19 @@ def command(
         from edgen.cli.estimate import print_estimate
 
         facts = {"overrides": overrides, "allow_outside": allow_outside, "part": o.read_range(part)}
-        print_estimate(job, json=json, via=via, output=output, **facts)
+        print_estimate(job, json=json, via=options.via, output=output, **facts)
         return
     import asyncio
 
     from edgen.cli.control import make_control
 
     control = make_control(work, trust_code=trust_code, yes=yes)
-    from edgen.api.generation import GenerateOptions, generate
+    from edgen.api.generation import generate
     from edgen.planning.load import JobSource
 
-    options = GenerateOptions(
-        output=output,
-        via=via,
-        write_only=write_only,
-        part=o.read_range(part),
-        fresh=resume == "never",
-        on=on,
-        workers=workers,
-        partitions=partitions,
-    )
+    named = {"output": output, "part": o.read_range(part), "fresh": resume == "never"}
     source = JobSource.of(job, overrides, allow_outside=allow_outside)
-    made = asyncio.run(generate(source, options, control))
+    made = asyncio.run(generate(source, msgspec.structs.replace(options, **named), control))
     try:
         print_value(made.status, _render(made, show), json=json)
     finally:

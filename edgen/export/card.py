@@ -25,8 +25,9 @@ from edgen.export.chat import DO_THIS, Chat
 from edgen.export.evidence import Evidence, Part, describe_judged, list_simulated_parts
 from edgen.export.files import Patterns
 from edgen.export.format import Format
-from edgen.export.options import ExportOptions, list_given_flags
+from edgen.export.options import OptionValues, list_given_flags
 from edgen.export.rows import SPLITS, ColumnType, DataTable, SplitName
+from edgen.export.shared_options import ActionOptions, ExportOptions, LayerOptions
 from edgen.space import Space
 from edgen.store.run_reader import RunReader
 
@@ -68,10 +69,9 @@ class Contents:
     """The digest of each table's rows."""
 
 
-def write_card(
-    format_: Format, run: RunReader, chat: Chat, contents: Contents, options: ExportOptions
-) -> str:
-    """Return the whole text of the card; of the options it states licence and language."""
+def write_card(format_: Format, run: RunReader, chat: Chat, contents: Contents, options: OptionValues) -> str:
+    """Return the whole text of the card."""
+    stated = options.of(ExportOptions)
     simulated = list_simulated_parts(run.simulated, contents.evidence)
     facts = run.describe()
     judged = describe_judged(format_.level, contents.evidence)
@@ -84,7 +84,7 @@ def write_card(
         *([judged, ""] if judged else []),
         *_counts(contents.rows),
         "",
-        _licence(options.license),
+        _licence(stated.license),
         "",
         *_list_left_out(contents.left_out, format_, facts),
         "",
@@ -101,7 +101,7 @@ def write_card(
         *("## Known limits", "", *(f"- {limit}" for limit in caveats(facts, run.job, run.space)), ""),
         *("## How to make it again", "", *_list_repeat_commands(format_, facts, options)),
     ]
-    head = front_matter(run, format_, contents, bool(simulated), options)
+    head = front_matter(run, format_, contents, bool(simulated), stated)
     return head + "\n" + "\n".join(lines).rstrip() + "\n"
 
 
@@ -276,11 +276,11 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
         yield "Each conversation opens with the messages that the environment shows the trained side."
     else:
         yield opening[chat.opening or ""]
-    single = "actions" in format_.options
-    if single and chat.scenes is not None:
+    actions = chat.options.of(ActionOptions).actions
+    if any(issubclass(kind, ActionOptions) for kind in format_.structs) and chat.scenes is not None:
         yield chat.scenes.note
-    if single and chat.actions is not None:
-        whence = "what it does, by its labels" if chat.actions == "labels" else "what it was asked for"
+    if actions is not None:
+        whence = "what it does, by its labels" if actions == "labels" else "what it was asked for"
         yield f"A prompt's last message ends with `{DO_THIS} …`: what the response is to do, which is {whence}."
     end = "No message holds the end marker."
     if chat.keeps_end and format_.prompts_only:
@@ -322,7 +322,7 @@ def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
         yield f"- rows with a preference by {_code(who)}: {count}"
 
 
-def _list_repeat_commands(format_: Format, facts: Mapping[str, Any], options: ExportOptions) -> Iterator[str]:
+def _list_repeat_commands(format_: Format, facts: Mapping[str, Any], options: OptionValues) -> Iterator[str]:
     """Yield the commands that make the export again, for a piece with its range, for a selection with its
     options."""
     part, selection = facts.get("range"), facts.get("selection")
@@ -335,10 +335,10 @@ def _list_repeat_commands(format_: Format, facts: Mapping[str, Any], options: Ex
     yield "The run's folder holds its job and the texts of its templates and space. They are known by the sha256 above:"
     yield ""
     pairs = ["edgen pairs AGAIN --signal ..."] if format_.of == "pairs" else []
-    labelled = [f"edgen annotate AGAIN --layer {shlex.quote(name)} ..." for name in options.layers]
-    chosen_here = "".join(f" {flag} {value}" for flag, value in list_given_flags(options.own))
-    chosen_here += "".join(f" --layer {shlex.quote(name)}" for name in options.layers)
-    export = f"edgen export AGAIN --to {format_.name}{chosen_here} -o DIR"
+    labelled = [
+        f"edgen annotate AGAIN --layer {shlex.quote(name)} ..." for name in options.of(LayerOptions).layer
+    ]
+    export = " ".join(["edgen export AGAIN --to", format_.name, *list_given_flags(options.given), "-o DIR"])
     generate = f"edgen generate RUN/job.yaml -o {names[1]}" + (f" --range {part}" if part else "")
     yield from ("```", generate, *select, *pairs, *labelled, export, "```", "")
     yield (

@@ -22,7 +22,8 @@ from edgen.core import resources
 from edgen.core.errors import TemplateError, UsageError
 from edgen.core.values import END_MARKER, Role, Scenario, Turn
 from edgen.core.yaml_values import read_text
-from edgen.export.options import ExportOptions, FormatOptions, Opening, Told
+from edgen.export.options import FormatOptions, OptionValues
+from edgen.export.shared_options import ActionOptions, ChatOptions, MaskOptions, Opening, TokenOptions
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
 from edgen.families.base import Scenes, TurnScene
 from edgen.protocols.parts import TURN_VARIABLES, labels_of, turn_variables
@@ -37,50 +38,48 @@ Message = dict[str, str]
 DO_THIS = "Do this now:"  # precedes the requested actions in a prompt, as in shipped templates
 
 
-def chat_for(run: RunReader, options: ExportOptions) -> Chat:
+def chat_for(run: RunReader, options: OptionValues) -> Chat:
     """Build the chat of a run for the options. Raises as `make_chat` does."""
     trained: Role | None = protocol_of(run.job).trained(run.job)
     return make_chat(options, run.space, run.family.scenes(run.space), trained)
 
 
 def make_chat(
-    options: ExportOptions, space: Space, scenes: Scenes | None = None, trained: Role | None = None
+    options: OptionValues, space: Space, scenes: Scenes | None = None, trained: Role | None = None
 ) -> Chat:
     """Build the chat for the options. `scenes` are those of the conversations' family; `trained` is the
     assistant unless the options name one, None for the first role of the space.
 
     Raises UsageError for an unknown role and an unusable tokenizer, TemplateError for an unusable template.
     """
-    assistant = _role_of("--train", options.train or trained, space)
+    given, tokens = options.of(ChatOptions), options.of(TokenOptions)
+    assistant = role_of("--train", given.train or trained, space)
     prompt = None
-    if options.opening is not None or options.opening_prompt is not None:
-        prompt = _load_opening(options.opening_prompt, assistant, space)
+    if given.opening is not None or given.opening_prompt is not None:
+        prompt = _load_opening(given.opening_prompt, assistant, space)
     for_turns = prompt is not None and prompt.front.expects == "turn"
-    if for_turns and prompt is not None and options.opening is not None:
+    if for_turns and prompt is not None and given.opening is not None:
         raise UsageError(
-            f"--opening {options.opening}: {prompt.source} asks for turns and brings its own opening; leave --opening out."
+            f"--opening {given.opening}: {prompt.source} asks for turns and brings its own opening; leave --opening out."
         )
-    end_marker = options.end_marker or ("keep" if for_turns else "drop")
+    end_marker = given.end_marker or ("keep" if for_turns else "drop")
     chat = Chat(
         assistant,
-        options.opening or (None if prompt is None else "user"),
+        given.opening or (None if prompt is None else "user"),
         prompt,
         space,
         keeps_end=end_marker == "keep",
-        masks=options.masks is not False,
-        min_turns_left=options.min_turns_left,
         scenes=scenes,
-        actions=options.actions,
-        alternatives=options.alternatives is True,
-        agent=_role_of("--agent", options.agent, space),
+        options=options,
     )
-    if options.tokenizer is not None:
-        chat.tokens = load_tokenizer(Path(options.tokenizer), options.max_tokens)
+    if tokens.tokenizer is not None:
+        chat.tokens = load_tokenizer(Path(tokens.tokenizer), tokens.max_tokens)
     return chat
 
 
-def _role_of(option: str, named: str | None, space: Space) -> Role:
-    """Return the role in an option; by default the first of the space."""
+def role_of(option: str, named: str | None, space: Space) -> Role:
+    """Return the role in an option; by default the first of the space. Raises UsageError for an unknown
+    one."""
     roles = {role.name.lower(): role.name for role in space.roles}
     found = space.roles[0].name if named is None else roles.get(named.lower())
     if found is None:
@@ -90,7 +89,7 @@ def _role_of(option: str, named: str | None, space: Space) -> Role:
     return found
 
 
-def _load_opening(named: str | Path | None, assistant: Role, space: Space) -> Prompt:
+def _load_opening(named: str | None, assistant: Role, space: Space) -> Prompt:
     """Load the template of the opening: a file, or the name of a shipped one. One that asks for turns may use
     the environment's variables of the role. Raises TemplateError for an unusable one."""
     from edgen.prompting import load_prompt
@@ -128,23 +127,18 @@ class Chat:
     space: Space  # space of the run
     keeps_end: bool = False
     """The end marker follows the assistant's last words, if it spoke it."""
-    masks: bool = True
-    """Formats with masks mark the trained messages."""
-    min_turns_left: int | None = None
-    """Minimum turns of a pair after the one at which it parts."""
     scenes: Scenes | None = None
     """Contexts of single responses, if conversations have several parts."""
-    actions: Told | None = None
-    """The source of the required actions in a prompt."""
-    alternatives: bool = False
-    """Responses that were not continued count as responses, too."""
-    agent: Role = ""
-    """The role that answers users."""
+    options: OptionValues = field(default_factory=OptionValues)
+    """The values of all options that the format takes."""
     tokens: ChatTokenizer | None = field(default=None, init=False, repr=False)  # if a tokenizer was given
-    own: FormatOptions | None = None
-    """The values of the format's own options."""
     _last: tuple[Scenario, list[Message]] | None = field(default=None, repr=False)
     """Scenario and opening messages of the last call."""
+
+    @property
+    def own(self) -> FormatOptions | None:
+        """The values of the format's own options."""
+        return self.options.own
 
     @property
     def users(self) -> list[Role]:
@@ -201,9 +195,10 @@ class Chat:
     def tell(self, prompt: list[Message], response: Turn) -> list[Message] | None:
         """Return the prompt with the response's required actions at the end of its last message, if
         requested; None if they are unknown."""
-        if self.actions is None:
+        told = self.options.of(ActionOptions).actions
+        if told is None:
             return prompt
-        named = response.labels if self.actions == "labels" else response.data.get("wanted", ())
+        named = response.labels if told == "labels" else response.data.get("wanted", ())
         actions = [named] if isinstance(named, str) else list(named)
         if not actions or not prompt:
             return None
@@ -212,7 +207,7 @@ class Chat:
 
     def mask(self, message: Message) -> dict[str, bool]:
         """Return whether a message is trained, as `train`; empty without masks."""
-        return {"train": message["role"] == "assistant"} if self.masks else {}
+        return {"train": message["role"] == "assistant"} if self.options.of(MaskOptions).masks else {}
 
     def _open(self, scenario: Scenario, *, assistant_first: bool) -> list[Message]:
         """Return the messages before the first turn."""

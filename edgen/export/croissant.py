@@ -14,8 +14,8 @@ from typing import Any
 from edgen.export.card import Contents, digest_file, keywords
 from edgen.export.caveats import caveats
 from edgen.export.format import Format
-from edgen.export.options import ExportOptions
 from edgen.export.rows import SPLITS, ColumnType, DataTable
+from edgen.export.shared_options import ExportOptions
 from edgen.store.run_reader import RunReader
 
 _MEDIA = {".parquet": "application/x-parquet", ".jsonl": "application/jsonlines"}

@@ -17,7 +17,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command, require_versions
-from edgen.export.options import ExportOptions, FormatOptions
+from edgen.export.options import FormatOptions, OptionValues
 from edgen.export.rows import DEFAULT, ColumnType, DataTable, Row, SplitName
 from edgen.store.run_reader import RunReader
 
@@ -34,8 +34,12 @@ class Staging:
     folder: Path
     run: RunReader
     tables: tuple[DataTable, ...]
-    options: ExportOptions
-    own: FormatOptions | None = None
+    options: OptionValues
+
+    @property
+    def own(self) -> FormatOptions | None:
+        """The values of the format's own options."""
+        return self.options.own
 
 
 class RowFiles:

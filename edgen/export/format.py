@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from edgen.core.errors import UsageError
 from edgen.export.chat import Chat
 from edgen.export.conversation_rows import Columns, columns_for_trainers
 from edgen.export.evidence import Level
 from edgen.export.files import JsonLines, RowFiles, Staging
-from edgen.export.options import ExportOptions, FormatOptions, read_options
+from edgen.export.options import FormatOptions, OptionValues, read_options
 from edgen.export.rows import DEFAULT, REASONS, SPLITS, DataTable, Item, LeftOut, Row, SplitName
+from edgen.export.shared_options import (
+    ActionOptions,
+    ChatOptions,
+    ExportOptions,
+    LayerOptions,
+    PairSetOptions,
+    TokenOptions,
+)
 from edgen.export.tried import Tried, find_trials
 from edgen.space import Space
 from edgen.store.layers import LayerFacts
@@ -28,7 +36,6 @@ __all__ = [
     "LeftOut", "Row", "RunReader", "SplitName", "Tried", "find_trials",
 ]  # fmt: skip
 
-Choice = Literal["files", "csv_safe", "masks", "tokenizer", "actions", "alternatives", "agent", "layer"]
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
 T = TypeVar("T")
 
@@ -69,10 +76,9 @@ class FormatChoices(FormatCard):
     """`pairs`, contents of only some records (`labels` of turns, `events`), or a library by its name."""
     family: str | None = None
     """The family whose records it needs; None for any."""
-    options: tuple[Choice, ...] = ()
-    """The choices of ExportOptions that count here, beyond those that count for every format."""
     Options: type[FormatOptions] | None = None
-    """Options of this format only; `rows` finds their values in `Chat.own`."""
+    """Options of this format, which may extend a struct that several formats share, such as MaskOptions;
+    `rows` finds their values in `Chat.own`."""
     by_range: bool = False
     """The rows of a scenario depend on its conversations and pairs alone, so processes can make those of
     ranges."""
@@ -126,22 +132,27 @@ class Format(FormatColumns):
         return "pairs" if "pairs" in self.needs else "conversations"
 
     @property
-    def takes_layer(self) -> bool:
-        """True if its rows include the labels of turns."""
-        told = "labels" in self.needs or "actions" in self.options
-        return "layer" in self.options or (told and "pairs" not in self.needs)
+    def structs(self) -> tuple[type[FormatOptions], ...]:
+        """The structs of all options that the format takes."""
+        own = () if self.Options is None else (self.Options,)
+        pairs = "pairs" in self.needs
+        labelled = not pairs and (
+            "labels" in self.needs or any(issubclass(one, ActionOptions) for one in own)
+        )
+        implied = ((ChatOptions, self.chat), (PairSetOptions, pairs), (LayerOptions, labelled))
+        return (ExportOptions, *(kind for kind, taken in implied if taken), *own)
 
     def tables_of(
-        self, space: Space, options: ExportOptions | None = None, layers: Sequence[LayerFacts] = ()
+        self, space: Space, options: OptionValues | None = None, layers: Sequence[LayerFacts] = ()
     ) -> tuple[DataTable, ...]:
         """Return the tables of an export of a run on this space, with these layers."""
         if callable(self.tables):
             return (self._with_layers(self.tables(space), layers),)
         tables = self.tables if isinstance(self.tables, tuple) else (DataTable(self.tables),)
-        if options is not None and options.tokenizer is not None:
+        if options is not None and options.of(TokenOptions).tokenizer is not None:
             tables = tuple(DataTable({**table.columns, **self.token_columns}, table.name) for table in tables)
-        if options is not None and (own := self.own(options)) is not None:
-            tables = tuple(table for table in tables if table.name not in own.left_out())
+        if options is not None and options.own is not None:
+            tables = tuple(table for table in tables if table.name not in options.own.left_out())
         if not self.scenario:
             return tables
         beside = {name: meaning for name, (_, meaning) in columns_for_trainers(space).columns.items()}
@@ -157,9 +168,16 @@ class Format(FormatColumns):
         types = {**table.types, **{name: type_ for name, (type_, _) in more.items()}} if table.types else {}
         return DataTable(columns, table.name, types)
 
-    def own(self, options: ExportOptions) -> FormatOptions | None:
-        """Return the values of this format's own options; None if it has none. Raises UsageError."""
-        return read_options(self.name, self.Options, options.own)
+    def read(self, given: Mapping[str, Any]) -> OptionValues:
+        """Return the values of the format's options; None is an option that is not given. Raises UsageError
+        for an option that the format does not take, and for an invalid value."""
+        given = {name: value for name, value in given.items() if value is not None}
+        if "layer" in given and self.layer_columns is not None:
+            raise UsageError(f"{self.name} has columns for every layer; leave --layer out.")
+        values = read_options(self.name, self.structs, given)
+        fields = [name for kind in self.structs for name in kind.__struct_fields__]
+        given = {name: given[name] for name in fields if name in given}
+        return OptionValues(values, None if self.Options is None else values[-1], given)
 
     def refuse(self, run: RunReader) -> str | None:
         """Explain in a sentence why a run cannot be exported at all; None if it can."""
@@ -171,38 +189,3 @@ class Format(FormatColumns):
             f"{run.family.name} (space {run.space.name}, roles {roles}); hf, csv and convokit take any, "
             "and so do the formats for trainers."
         )
-
-    def check(self, options: ExportOptions) -> None:
-        """Raise UsageError for a choice that this format does not support, and for one that its card cannot
-        state."""
-        chosen = {name for name in options.__struct_fields__ if getattr(options, name) is not None}
-        if chosen & {"train", "opening", "opening_prompt", "end_marker"} and not self.chat:
-            raise UsageError(
-                f"{self.name} holds both sides as they are; leave --train, --opening, --opening-prompt and "
-                "--end-marker out."
-            )
-        for choice, (has_none, leave_out) in _CHOICES.items():
-            if choice not in self.options and chosen & {choice, *_WITH.get(choice, ())}:
-                raise UsageError(f"{self.name} {has_none}; leave {leave_out} out.")
-        if "min_turns_left" in chosen and "pairs" not in self.needs:
-            raise UsageError(f"{self.name} has no pairs; leave --min-turns-left out.")
-        if "layer" in chosen and not self.takes_layer:
-            beside = ": it has columns for every layer" if self.layer_columns is not None else ""
-            raise UsageError(
-                f"{self.name} has no labels of turns for a layer to replace{beside}; leave --layer out."
-            )
-        self.own(options)
-        options.check()
-
-
-# The message of a format that does not support a choice, and the options to leave out.
-_CHOICES: Mapping[Choice, tuple[str, str]] = {
-    "files": ("has one way to be stored", "--files"),
-    "csv_safe": ("has no cells", "--csv-safe and --no-csv-safe"),
-    "tokenizer": ("holds no tokens", "--tokenizer and --max-tokens"),
-    "masks": ("has no mask a message", "--masks and --no-masks"),
-    "actions": ("has no prompt of a single response", "--actions"),
-    "alternatives": ("has no row for each response", "--alternatives and --no-alternatives"),
-    "agent": ("does not distinguish users from agents", "--agent"),
-}
-_WITH: Mapping[Choice, tuple[str, ...]] = {"tokenizer": ("max_tokens",)}

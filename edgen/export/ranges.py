@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ from edgen.core.registry import find, is_added
 from edgen.export.chat import Chat, chat_for
 from edgen.export.conversation_rows import columns_for_trainers
 from edgen.export.format import Format
-from edgen.export.options import ExportOptions
+from edgen.export.options import OptionValues
 from edgen.export.rows import Item, LeftOut, Row
+from edgen.export.shared_options import LayerOptions, PairSetOptions
 from edgen.runtime.processes import HERE, Processes
 from edgen.store.pairs_file import use_pair_set
 from edgen.store.run_parts import RunRange
@@ -29,9 +30,9 @@ from edgen.store.run_reader import RunReader
 _SIZE = 1000  # conversations of a range
 
 
-def require_ranges(format_: Format, options: ExportOptions) -> None:
+def require_ranges(format_: Format, options: OptionValues) -> None:
     """Raise UsageError for a format whose rows cannot be made in ranges."""
-    if options.others:
+    if options.of(PairSetOptions).others:
         raise UsageError("--workers divides one run; leave it out with --against.")
     if not format_.by_range or is_added("format", format_.name):
         why = (
@@ -63,7 +64,7 @@ def _iterate_items(run: RunReader, format_: Format, chat: Chat) -> Iterator[Any]
 
 
 def items_by_workers(
-    run: RunReader, format_: Format, chat: Chat, options: ExportOptions, workers: int, on: str | None
+    run: RunReader, format_: Format, chat: Chat, options: OptionValues, workers: int, on: str | None
 ) -> Generator[Item, None, None]:
     """Yield the same as `items_of`, made by so many processes, of this machine or `on` a cluster whose nodes
     see the run's folder."""
@@ -75,23 +76,25 @@ def items_by_workers(
 
 
 def items_in_ranges(
-    run: RunReader, format_: Format, options: ExportOptions, processes: Processes, size: int = _SIZE
+    run: RunReader, format_: Format, options: OptionValues, processes: Processes, size: int = _SIZE
 ) -> Generator[Item, None, None]:
     """Yield the same as `items_of`, made by processes in ranges of about `size` conversations."""
-    read = partial(_read_range, run.rundir.path.absolute(), format_.name, options)
+    read = partial(_read_range, run.rundir.path.absolute(), format_.name, dict(options.given))
     for pickled, stale in processes.results(partial(read, part) for part in run.divide(size)):
         run.stale_labels.update(stale)
         for given in pickle.loads(pickled):  # noqa: S301 - from a process that this one started
             yield LeftOut(given) if isinstance(given, str) else Row(*given)
 
 
-def _read_range(path: Path, name: str, options: ExportOptions, part: RunRange) -> tuple[bytes, Counter[str]]:
+def _read_range(
+    path: Path, name: str, given: Mapping[str, Any], part: RunRange
+) -> tuple[bytes, Counter[str]]:
     """Return the rows of a range, pickled as plain values, and the counts of labels that were left out."""
     format_ = find("format", name)
-    with RunReader(path, options.layers, part) as run:
-        use_pair_set(run.rundir, options.pairs)
+    options = format_.read(given)
+    with RunReader(path, options.of(LayerOptions).layer, part) as run:
+        use_pair_set(run.rundir, options.of(PairSetOptions).pairs)
         chat = chat_for(run, options)
-        chat.own = format_.own(options)
         plain = [_flatten_item(item) for item in items_of(run, format_, chat)]
     return pickle.dumps(plain), run.stale_labels
 

@@ -30,9 +30,10 @@ from edgen.export.evidence import Evidence, credit_notes, warn_of_credit
 from edgen.export.files import RowFiles, Staging
 from edgen.export.format import Format
 from edgen.export.layer_columns import layer_notes
-from edgen.export.options import ExportOptions
+from edgen.export.options import OptionValues
 from edgen.export.ranges import items_by_workers
 from edgen.export.rows import SPLITS, Item, LeftOut, Row
+from edgen.export.shared_options import ExportOptions
 from edgen.preferences.labels import UNLABELLED
 from edgen.store.run_reader import RunReader
 from edgen.store.written_file import run_around
@@ -92,34 +93,33 @@ def export(
     run: RunReader,
     format_: Format,
     target: Path,
-    options: ExportOptions | None = None,
+    options: OptionValues | None = None,
     workers: int = 1,
     on: str | None = None,
 ) -> Exported:
-    """Write the run in a format to the folder `target`, with its card. `workers`: processes that make the
-    rows, of this machine or `on` a cluster.
+    """Write the run in a format to the folder `target`, with its card. `options`: as read by `Format.read`.
+    `workers`: processes that make the rows, of this machine or `on` a cluster.
 
-    Raises UsageError if the format does not support an option, or the target is not empty or cannot be
-    written, ShortError if there is no row to write, StoppedError if the disk is full, TemplateError for an
-    unusable opening, and errors of reading the run.
+    Raises UsageError if the target is not empty or cannot be written, ShortError if there is no row to write,
+    StoppedError if the disk is full, TemplateError for an unusable opening, and errors of reading the run.
     """
-    options = options or ExportOptions()
-    format_.check(options)
+    options = options or format_.read({})
     check_target(target)
     if (refusal := format_.refuse(run)) is not None:
         raise UsageError(refusal)
     chat = chat_for(run, options)
-    chat.own = own = format_.own(options)
     with _disk_errors_as_sentences(target), new_folder(target) as stage:
         layers = () if format_.layer_columns is None else run.layers
-        staging = Staging(stage, run, format_.tables_of(run.space, options, layers), options, own)
+        staging = Staging(stage, run, format_.tables_of(run.space, options, layers), options)
         made = items_by_workers(run, format_, chat, options, workers, on)
         with contextlib.closing(format_.files(staging)) as files, contextlib.closing(made) as items:
             contents = _write_rows(run, format_, chat, files, items)
         _sync_files(stage)
         write_new(stage / CARD, write_card(format_, run, chat, contents, options))
         if format_.hub:
-            described = msgspec.json.encode(describe_files(format_, run, contents, options, stage))
+            described = msgspec.json.encode(
+                describe_files(format_, run, contents, options.of(ExportOptions), stage)
+            )
             write_new(stage / CROISSANT, msgspec.json.format(described, indent=2) + b"\n")
     return Exported(
         format=format_.name,

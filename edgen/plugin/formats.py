@@ -8,10 +8,14 @@ Rows
     AcceptedConversation: a conversation of a run. DataTable: one of several tables of a format.
     rows_from: rows of all that a function reads. Repeats: the same conversation twice.
         without_trailing_user: for chats.
-    find_trials, Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. flag_of: an
-        option as people type it. DEFAULT: the table's name where a format has one
-        table.
+    find_trials, Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. DEFAULT: the
+        table's name where a format has one table.
     SPLITS, SplitName: train and test. Message: a dict of role and content.
+Options
+    OptionValues: the options of an export, by their structs. flag_of: an option as people type it. option:
+        declares one with its help, flags and bounds. role_of: the role that an option names.
+    MaskOptions, ActionOptions, ResponseOptions, TokenOptions, LayerOptions, PairSetOptions: options that
+        several formats share, for their `Options` to extend. Agent: the type of --agent.
 Tables of conversations
     COLUMNS, Columns, ScenarioColumns, make_table, read_row: columns that every table has, and those of the
         space.
@@ -37,6 +41,8 @@ from __future__ import annotations
 from edgen.config import protocol_of as protocol_of
 from edgen.core.extras import install_command as install_command
 from edgen.core.files import write_new as write_new
+from edgen.core.options import Agent as Agent
+from edgen.core.options import option as option
 from edgen.core.pair import Label as Label
 from edgen.core.pair import OracleSignal as OracleSignal
 from edgen.core.pair import Pair as Pair
@@ -46,6 +52,7 @@ from edgen.core.pair import turns_left as turns_left
 from edgen.core.sheets import disarm as disarm
 from edgen.export.chat import Message as Message
 from edgen.export.chat import digest_of as digest_of
+from edgen.export.chat import role_of as role_of
 from edgen.export.chat import without_trailing_user as without_trailing_user
 from edgen.export.conversation_rows import COLUMNS as COLUMNS
 from edgen.export.conversation_rows import Columns as Columns
@@ -78,7 +85,14 @@ from edgen.export.layer_columns import cells_of as cells_of
 from edgen.export.layer_columns import columns_of as columns_of
 from edgen.export.layer_columns import texts_in as texts_in
 from edgen.export.layer_columns import texts_of as texts_of
+from edgen.export.options import OptionValues as OptionValues
 from edgen.export.options import flag_of as flag_of
+from edgen.export.shared_options import ActionOptions as ActionOptions
+from edgen.export.shared_options import LayerOptions as LayerOptions
+from edgen.export.shared_options import MaskOptions as MaskOptions
+from edgen.export.shared_options import PairSetOptions as PairSetOptions
+from edgen.export.shared_options import ResponseOptions as ResponseOptions
+from edgen.export.shared_options import TokenOptions as TokenOptions
 from edgen.export.tokens import MOST as MOST
 from edgen.export.tokens import PAD as PAD
 from edgen.export.tokens import ChatTokenizer as ChatTokenizer

@@ -11,7 +11,6 @@ from typing import Any
 from edgen.export.chat import chat_for
 from edgen.export.files import JsonLines
 from edgen.export.format import Format
-from edgen.export.options import ExportOptions
 from edgen.export.rows import LeftOut, Row
 from edgen.export.write import export
 from edgen.store.run_reader import RunReader
@@ -22,10 +21,10 @@ def check_format(
     format_: Format, run: str | Path | None = None, *, options: Mapping[str, Any] | None = None
 ) -> None:
     """Check an export format on a run: its folder. Without one, a small run about Education Dialogue is made.
-    `options` are the format's own, by the names of their fields."""
+    `options` are those that the format takes, by the names of their fields."""
     check = Check("format", name_of("format", format_))
     check.that(isinstance(format_, Format), "is no edgen.plugin.Format")
-    chosen = ExportOptions(own=dict(options or {}))
+    chosen = check.value("`read` refuses the options", format_.read, options or {})
     with example_run(run) as folder, tempfile.TemporaryDirectory() as scratch, RunReader(folder) as reader:
         refusal = check.value("`refuse` raises", lambda: format_.refuse(reader))
         check.that(refusal is None, f"refuses the run: {refusal}")
@@ -42,7 +41,6 @@ def check_format(
 
 def _check_rows(check: Check, format_: Format, reader: RunReader, options: Any) -> None:
     chat = chat_for(reader, options)
-    chat.own = format_.own(options)
     layers = () if format_.layer_columns is None else reader.layers
     tables = {table.name: table for table in format_.tables_of(reader.space, options, layers)}
     items = check.value("`rows` raises", lambda: [*format_.rows(reader, chat)])

@@ -8,7 +8,6 @@ from typing import Any
 import yaml
 
 from edgen.core.registry import find
-from edgen.export.options import ExportOptions
 from edgen.export.write import Exported, export
 from tests.export.runs import MemoryRun, compared, lesson, turns
 
@@ -25,7 +24,8 @@ RUN = MemoryRun(
 
 
 def write(name: str, run: MemoryRun, target: Path, **how: Any) -> Exported:
-    return export(run, find("format", name), target, ExportOptions(**how))
+    format_ = find("format", name)
+    return export(run, format_, target, format_.read(how))
 
 
 def head(folder: Path) -> dict[str, Any]:

@@ -33,7 +33,8 @@ from edgen.core.values import END_MARKER, Role, Scenario, Turn
 from edgen.domains.education.family import EDUCATION
 from edgen.export.chat import Chat, make_chat
 from edgen.export.format import Format
-from edgen.export.options import ExportOptions, Opening
+from edgen.export.options import OptionValues
+from edgen.export.shared_options import Opening
 from edgen.families.base import Family
 from edgen.space import Space, load_space
 from edgen.space.splits import HeldOutGroups, choose_test_side, group_hash
@@ -51,6 +52,12 @@ HALF = scenario_of(
     "speaks louder",
 )
 NO_LABELS = ProbabilitySignal(a=None, b=None, p=None, tie=False, abstain=True)
+
+
+def options(format_name: str, **given: Any) -> OptionValues:
+    """The options of an export in a format."""
+    read: OptionValues = find("format", format_name).read(given)
+    return read
 
 
 @dataclass
@@ -130,7 +137,7 @@ TABLES = [name for name in OF_EDUCATION if name not in ("convokit", "msdialog-co
 
 
 def chat(train: Role = "Teacher", opening: Opening = "user") -> Chat:
-    return make_chat(ExportOptions(train=train.lower(), opening=opening), SPACE)
+    return make_chat(options("trl-sft", train=train.lower(), opening=opening), SPACE)
 
 
 def turns(*lines: str) -> tuple[Turn, ...]:

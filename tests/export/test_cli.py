@@ -348,15 +348,15 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            (("--to", "csv", "--files", "jsonl"), "one way to be stored; leave --files out"),
-            (("--to", "hf", "--no-csv-safe"), "has no cells; leave --csv-safe"),
+            (("--to", "csv", "--files", "jsonl"), "csv does not take --files; hf does. Leave --files out."),
+            (("--to", "hf", "--no-csv-safe"), "hf does not take --no-csv-safe; csv does."),
             ((), "--to is missing"),
             (("--to", "hf", "--language", "English please"), "not a language code"),
             (("--to", "hf", "--license", " "), "--license is empty"),
             (("--to", "hf", "--license", "mit\nor not"), "--license holds a line feed"),
             (("--to", "huggingface"), "known:"),
             (("--to", "convo-kit"), "did you mean 'convokit'?"),
-            (("--to", "hf", "--train", "student"), "as they are"),
+            (("--to", "hf", "--train", "student"), "hf does not take --train; "),
         ],
     )
     def test_what_a_data_set_cannot_be(
@@ -419,4 +419,6 @@ class TestBadInput:
     def test_ed_has_no_trained_side(
         self, option: tuple[str, str], generated: Path, tmp_path: Path, command: Command
     ) -> None:
-        self._refused(command, 2, "as they are", generated, "--to", "ed", "-o", tmp_path / "out", *option)
+        self._refused(
+            command, 2, "ed does not take --", generated, "--to", "ed", "-o", tmp_path / "out", *option
+        )

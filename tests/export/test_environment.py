@@ -10,13 +10,13 @@ import pytest
 
 from edgen.core.errors import TemplateError, UsageError
 from edgen.core.values import END_MARKER
-from edgen.export.options import EndMarker, ExportOptions
 from edgen.export.write import export
 from edgen.planning.load import load_plan
 from edgen.protocols.stage import PlayedTurn
 from edgen.store.run_parts import AcceptedConversation
 from edgen.store.run_reader import RunReader
 from tests.export.runs import FORMATS, MemoryRun, compared, lesson, turns
+from tests.export.runs import options as options_of
 from tests.export.test_cli import _run
 
 SPACES = {
@@ -53,7 +53,7 @@ def test_every_prompt_is_what_the_environment_shows(side: int, run: Path, tmp_pa
     plan = load_plan(run.parent / "job.yaml", [])
     role, template = SPACES[plan.space.name][side]
     with RunReader(run) as reader:
-        options = ExportOptions(train=role.lower(), opening_prompt=template)
+        options = options_of("trl-prompts", train=role.lower(), opening_prompt=template)
         export(reader, FORMATS["trl-prompts"], tmp_path / "out", options)
         played = {one.candidate.id: one for one in reader.conversations()}
     found = rows(tmp_path / "out")
@@ -73,7 +73,7 @@ def _shown(plan: Any, conversation: AcceptedConversation, role: str, turn: int) 
 def test_a_side_is_told_nothing_that_it_may_not_know(run: Path, tmp_path: Path) -> None:
     with RunReader(run) as reader:
         (first, _), (_, theirs) = SPACES[reader.space.name]
-        options = ExportOptions(train=first.lower(), opening_prompt=theirs)
+        options = options_of("trl-prompts", train=first.lower(), opening_prompt=theirs)
         with pytest.raises(TemplateError, match="variable"):
             export(reader, FORMATS["trl-prompts"], tmp_path / "out", options)
 
@@ -89,10 +89,10 @@ def test_a_side_is_told_nothing_that_it_may_not_know(run: Path, tmp_path: Path) 
     ],
 )
 def test_the_end_marker_is_kept_or_dropped(
-    template: str | None, end_marker: EndMarker | None, kept: bool, tmp_path: Path
+    template: str | None, end_marker: str | None, kept: bool, tmp_path: Path
 ) -> None:
     run = MemoryRun(taught=[lesson(0, 0, LAST_BY_TEACHER), lesson(1, 0, LAST_BY_STUDENT)])
-    options = ExportOptions(opening_prompt=template, end_marker=end_marker)
+    options = options_of("trl-sft", opening_prompt=template, end_marker=end_marker)
     export(run, FORMATS["trl-sft"], tmp_path / "out", options)  # type: ignore[arg-type]
     ours, theirs = [row["messages"] for row in rows(tmp_path / "out")]
     assert ours[-1]["content"] == (f"Bye. {END_MARKER}" if kept else "Bye.")
@@ -106,7 +106,7 @@ def test_the_end_marker_is_kept_or_dropped(
 
 def test_pairs_keep_it_too(tmp_path: Path) -> None:
     run = MemoryRun(pairs=[compared(0, LAST_BY_TEACHER, turns("T Hi.", "S Ok.", "T Go on.", "S Why?"))])
-    export(run, FORMATS["trl-dpo"], tmp_path / "out", ExportOptions(end_marker="keep"))  # type: ignore[arg-type]
+    export(run, FORMATS["trl-dpo"], tmp_path / "out", options_of("trl-dpo", end_marker="keep"))  # type: ignore[arg-type]
     (row,) = rows(tmp_path / "out")
     assert (row["chosen"][0]["content"], row["rejected"][0]["content"]) == (f"Bye. {END_MARKER}", "Go on.")
 
@@ -114,17 +114,19 @@ def test_pairs_keep_it_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (ExportOptions(opening_prompt="selfplay_teacher", opening="both"), "leave --opening out"),
-        (ExportOptions(end_marker="maybe"), "end_marker: 'maybe' is not one of keep, drop"),  # type: ignore[arg-type]
+        ({"opening_prompt": "selfplay_teacher", "opening": "both"}, "leave --opening out"),
+        ({"end_marker": "maybe"}, "--end-marker maybe: expected one of keep, drop"),
     ],
 )
-def test_what_does_not_go_together_is_refused(options: ExportOptions, said: str, tmp_path: Path) -> None:
+def test_what_does_not_go_together_is_refused(options: dict[str, str], said: str, tmp_path: Path) -> None:
     run = MemoryRun(taught=[lesson(0, 0, LAST_BY_TEACHER)])
     with pytest.raises(UsageError, match=said):
-        export(run, FORMATS["trl-sft"], tmp_path / "out", options)  # type: ignore[arg-type]
+        export(run, FORMATS["trl-sft"], tmp_path / "out", options_of("trl-sft", **options))  # type: ignore[arg-type]
 
 
 def test_a_template_for_another_use_is_refused(tmp_path: Path) -> None:
     run = MemoryRun(taught=[lesson(0, 0, LAST_BY_TEACHER)])
     with pytest.raises(TemplateError, match="it is for another use: it says `expects: verdict`"):
-        export(run, FORMATS["trl-sft"], tmp_path / "out", ExportOptions(opening_prompt="oracle_guarded"))  # type: ignore[arg-type]
+        export(
+            run, FORMATS["trl-sft"], tmp_path / "out", options_of("trl-sft", opening_prompt="oracle_guarded")
+        )  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from edgen.export.options import ExportOptions, Opening
+from edgen.export.shared_options import Opening
 from edgen.export.write import export
 from tests.export.runs import FORMATS, MemoryRun, compared, turns
 
@@ -51,7 +51,7 @@ OF_COLUMNS = {
 
 
 def made(folder: Path, run: MemoryRun = RUN, opening: Opening | None = "user") -> Path:
-    export(run, LLAMAFACTORY, folder / "out", ExportOptions(opening=opening))
+    export(run, LLAMAFACTORY, folder / "out", LLAMAFACTORY.read({"opening": opening}))
     return folder / "out"
 
 

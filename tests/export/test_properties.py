@@ -17,8 +17,8 @@ from edgen.core.values import END_MARKER, ROLES, Role, Turn
 from edgen.export.chat import Chat
 from edgen.export.formats.openrlhf import join_messages
 from edgen.export.formats.shared.completions import OF_COMPLETIONS
-from edgen.export.options import ExportOptions, Opening, Storage
 from edgen.export.rows import LeftOut, Row
+from edgen.export.shared_options import Opening
 from edgen.export.write import export
 from tests.export.runs import FORMATS, MemoryRun, chat, compared, lesson
 
@@ -239,7 +239,7 @@ any_talk = st.lists(any_turn, min_size=1, max_size=4).map(tuple)
     st.sampled_from(["parquet", "jsonl"]),
 )
 def test_what_is_written_as_a_data_set_is_read_back_to_the_letter(
-    talks: list[tuple[tuple[Turn, ...], str]], storage: Storage
+    talks: list[tuple[tuple[Turn, ...], str]], storage: str
 ) -> None:
     """Whatever was said, through the files of every format that holds whole conversations as they are."""
     run = MemoryRun([lesson(index, 0, talk, split) for index, (talk, split) in enumerate(talks)])
@@ -248,7 +248,7 @@ def test_what_is_written_as_a_data_set_is_read_back_to_the_letter(
         for name in _READERS:
             target = Path(folder) / name
             options = {"hf": {"files": storage}, "csv": {"csv_safe": False}}.get(name, {})
-            export(run, FORMATS[name], target, ExportOptions(**options))
+            export(run, FORMATS[name], target, FORMATS[name].read(options))
             assert _READERS[name](target) == said, name
 
 

@@ -17,7 +17,7 @@ import edgen
 from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.core.registry import find, find_all
 from edgen.export.chat import chat_for
-from edgen.export.options import ExportOptions
+from edgen.export.options import OptionValues
 from edgen.export.ranges import items_in_ranges, items_of, require_ranges
 from edgen.export.rows import Item, Row
 from edgen.runtime.processes import Processes
@@ -60,14 +60,13 @@ def processes() -> Iterator[Processes]:
 def test_ranges_give_the_rows_of_one_process(name: str, runs: list[Path], processes: Processes) -> None:
     format_, rows = find("format", name), 0
     for folder in runs:
-        options = ExportOptions(opening="user") if format_.chat else ExportOptions()
+        options = format_.read({"opening": "user"} if format_.chat else {})
         with RunReader(folder) as run:
             if format_.refuse(run) is not None or (
                 "pairs" in format_.needs and not run.rundir.pairs.exists()
             ):
                 continue
             chat = chat_for(run, options)
-            chat.own = format_.own(options)
             one = [*map(as_sent, items_of(run, format_, chat))]
         with RunReader(folder) as run:
             several = [*items_in_ranges(run, format_, options, processes, size=7)]
@@ -82,7 +81,7 @@ def as_sent(item: Item) -> Item:
 
 
 def test_layers_are_divided_with_what_is_left_out_of_them(runs: list[Path], processes: Processes) -> None:
-    options = ExportOptions()
+    options = find("format", "hf").read({})
     with RunReader(runs[0]) as run:
         (layer,) = run.layers
         labelled = sum(bool(one.labels) for one in run.conversations())
@@ -124,12 +123,12 @@ def test_a_format_of_the_whole_run_says_so(
         with pytest.raises(
             UsageError, match=f"{name} needs the whole run at once, so one process has to write it"
         ):
-            require_ranges(find("format", name), ExportOptions())
+            require_ranges(find("format", name), OptionValues())
     assert call("export", runs[0], "--to", "mtpo", "-o", tmp_path / "out", "--workers", "2") == 2
     assert "leave --workers out" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     with pytest.raises(UsageError, match="--against"):
-        require_ranges(find("format", "trl-dpo"), ExportOptions(against=(runs[0],)))
+        require_ranges(find("format", "trl-dpo"), find("format", "trl-dpo").read({"against": runs[0]}))
     assert call("export", runs[0], "--to", "hf", "-o", tmp_path / "out", "--on", "ray") == 2
     assert "--workers 4" in capsys.readouterr().err
 
@@ -142,7 +141,7 @@ def test_lines_by_somebody_else_are_not_divided(tmp_path: Path, processes: Proce
         run.rundir.pairs.parent.mkdir(exist_ok=True)
         run.rundir.pairs.write_bytes(b"")
         with pytest.raises(RunError, match="may be in any order"):
-            next(items_in_ranges(run, find("format", "hf"), ExportOptions(), processes))
+            next(items_in_ranges(run, find("format", "hf"), OptionValues(), processes))
 
 
 def test_an_error_in_a_range_is_the_error_of_the_export(tmp_path: Path, processes: Processes) -> None:
@@ -150,7 +149,11 @@ def test_an_error_in_a_range_is_the_error_of_the_export(tmp_path: Path, processe
         ROOT / "jobs" / "quickstart.yaml", conversations=4, output=tmp_path / "run", progress=False
     )
     with RunReader(tmp_path / "run") as run, pytest.raises(EdgenError, match="--train nobody"):
-        [*items_in_ranges(run, find("format", "sharegpt"), ExportOptions(train="nobody"), processes)]
+        [
+            *items_in_ranges(
+                run, find("format", "sharegpt"), OptionValues(given={"train": "nobody"}), processes
+            )
+        ]
 
 
 @given(

@@ -12,10 +12,9 @@ import pytest
 from edgen.core.values import END_MARKER, Turn
 from edgen.export.chat import make_chat
 from edgen.export.formats.shared.replies import TrainedReply, replies
-from edgen.export.options import ExportOptions
 from edgen.export.rows import LeftOut, Row
 from edgen.export.write import export
-from tests.export.runs import FORMATS, HALF, SPACE, MemoryRun, chat, lesson, turns
+from tests.export.runs import FORMATS, HALF, SPACE, MemoryRun, chat, lesson, options, turns
 
 TALK = turns(
     "S What is half of 4?",
@@ -82,7 +81,7 @@ def test_turns_and_messages_are_of_one_place(train: Any) -> None:
 
 @pytest.mark.parametrize("name", REFERENCED)
 def test_where_the_trained_side_only_ends_there_is_nothing_to_compare_with(name: str) -> None:
-    keeping = make_chat(ExportOptions(end_marker="keep", opening="user"), SPACE)
+    keeping = make_chat(options("trl-sft", end_marker="keep", opening="user"), SPACE)
     items = list(FORMATS[name].rows(MemoryRun(taught=[ENDS_ALONE]), keeping))
     assert [item.reason for item in items if isinstance(item, LeftOut)] == ["only_ends"]
     assert len([item for item in items if isinstance(item, Row)]) == 1
@@ -90,7 +89,7 @@ def test_where_the_trained_side_only_ends_there_is_nothing_to_compare_with(name:
 
 def test_prompts_go_up_to_the_end_too() -> None:
     """TRL's prompts need no reference."""
-    keeping = make_chat(ExportOptions(end_marker="keep", opening="user"), SPACE)
+    keeping = make_chat(options("trl-sft", end_marker="keep", opening="user"), SPACE)
     rows = [item.value for item in FORMATS["trl-prompts"].rows(MemoryRun(taught=[ENDS_ALONE]), keeping)]  # type: ignore[union-attr]
     assert [(row["turn"], row["prompt"][-1]["content"]) for row in rows][1] == (1, "Two!")
 
@@ -106,7 +105,7 @@ def test_the_same_prompt_of_a_scenario_is_there_once(name: str) -> None:
 @pytest.mark.parametrize("name", ["trl-prompts", *REFERENCED])
 def test_no_card_of_prompts_promises_the_end_marker(name: str, tmp_path: Path) -> None:
     run = MemoryRun(taught=[lesson(0, 0, turns("T What is half of 4?", "S Two!", "T Bye."))])
-    export(run, FORMATS[name], tmp_path / "out", ExportOptions(end_marker="keep"))  # type: ignore[arg-type]
+    export(run, FORMATS[name], tmp_path / "out", options(name, end_marker="keep"))  # type: ignore[arg-type]
     card = (tmp_path / "out" / "README.md").read_text()
     assert "No message holds the end marker: a prompt ends before the trained side's words." in card
     assert END_MARKER not in card

@@ -5,15 +5,17 @@ from __future__ import annotations
 import pytest
 
 from edgen.core.errors import UsageError
-from edgen.export.options import ExportOptions
-from tests.export.runs import FORMATS
+from tests.export.runs import options
 
 
 def test_a_format_without_single_responses_says_so() -> None:
     for name in ("trl-sft", "hf", "mtpo"):
-        with pytest.raises(UsageError, match="has no prompt of a single response; leave --actions out"):
-            FORMATS[name].check(ExportOptions(actions="labels"))
-    with pytest.raises(UsageError, match="trl-dpo has no row for each response"):
-        FORMATS["trl-dpo"].check(ExportOptions(alternatives=True))
-    with pytest.raises(UsageError, match="actions: 'x' is not one of labels, wanted"):
-        ExportOptions(actions="x").check()  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=f"{name} does not take --actions; llamafactory, openrlhf"):
+            options(name, actions="labels")
+    with pytest.raises(
+        UsageError,
+        match=r"trl-dpo does not take --alternatives; sft, trl-prompts do",
+    ):
+        options("trl-dpo", alternatives=True)
+    with pytest.raises(UsageError, match="--actions x: expected one of labels, wanted"):
+        options("sft", actions="x")

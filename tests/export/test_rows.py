@@ -12,7 +12,6 @@ import pytest
 from edgen.core.errors import UsageError
 from edgen.core.pair import LogprobSignal, ProbabilitySignal, Signals
 from edgen.export.chat import make_chat
-from edgen.export.options import ExportOptions
 from edgen.export.rows import LeftOut, Row
 from edgen.store.run_parts import ComparedPair
 from tests.export.runs import FORMATS, NO_LABELS, MemoryRun, chat, compared, human, lesson, oracle, turns
@@ -305,7 +304,9 @@ class TestConversations:
         with_masks, without = (
             [
                 row.value[column]
-                for row in FORMATS[name].rows(TAUGHT, make_chat(ExportOptions(masks=masks), TAUGHT.space))
+                for row in FORMATS[name].rows(
+                    TAUGHT, make_chat(FORMATS[name].read({"masks": masks}), TAUGHT.space)
+                )
                 if isinstance(row, Row)
             ]
             for masks in (True, False)
@@ -319,8 +320,10 @@ class TestConversations:
 
     @pytest.mark.parametrize("name", ["trl-dpo", "csv", "trl-prompts"])
     def test_formats_without_masks_say_so(self, name: str) -> None:
-        with pytest.raises(UsageError, match="has no mask a message; leave --masks and --no-masks out"):
-            FORMATS[name].check(ExportOptions(masks=False))
+        with pytest.raises(
+            UsageError, match=r"does not take --no-masks; sharegpt, trl-sft, verl do. Leave --no-masks out."
+        ):
+            FORMATS[name].read({"masks": False})
 
     def test_reward_model_rows_are_whole_and_without_a_margin(self) -> None:
         assert _values("trl-conversation", ONE_PAIR) == [

@@ -16,12 +16,11 @@ from edgen.core.values import Role, Scenario, Turn
 from edgen.export.chat import make_chat
 from edgen.export.conversation_rows import ScenarioColumns
 from edgen.export.format import Format
-from edgen.export.options import ExportOptions
 from edgen.export.write import export
 from edgen.families.dialogue import DIALOGUE
 from edgen.space import Dimension, Entry, Space, SpaceRole
 from edgen.store.run_parts import AcceptedConversation, ComparedPair
-from tests.export.runs import FORMATS, NO_LABELS, MemoryRun
+from tests.export.runs import FORMATS, NO_LABELS, MemoryRun, options
 
 TEXTS = ("setting", "mood", "text", "pace", "length", "goal", "place", "weather", "season", "language")
 SPACE = Space(
@@ -171,7 +170,7 @@ def test_every_format_holds_three_roles_or_says_why_not(name: str, tmp_path: Pat
             export(RUN, format_, tmp_path / "out")
         assert list(tmp_path.iterdir()) == []
         return
-    opening = ExportOptions(opening="user") if format_.chat else None
+    opening = format_.read({"opening": "user"}) if format_.chat else None
     exported = export(RUN, format_, tmp_path / "out", opening)
     assert sum(exported.rows[next(iter(exported.rows))].values()) > 0
     rows = load(format_, tmp_path / "out")
@@ -253,10 +252,10 @@ def test_a_corpus_has_three_speakers_of_each_conversation(tmp_path: Path) -> Non
 
 class TestTheAssistant:
     def test_is_the_first_role_where_nobody_chose(self) -> None:
-        assert make_chat(ExportOptions(), SPACE).assistant == "Tutor"
+        assert make_chat(options("trl-sft"), SPACE).assistant == "Tutor"
 
     def test_may_be_any_role_and_is_told_what_only_that_role_knows(self) -> None:
-        chat = make_chat(ExportOptions(train="LEARNER", opening="both"), SPACE)
+        chat = make_chat(options("trl-sft", train="LEARNER", opening="both"), SPACE)
         system, opening, first = chat.messages((Turn("Learner", "Hi."), Turn("Tutor", "Yes?")), scenario(0))[
             :3
         ]
@@ -268,16 +267,16 @@ class TestTheAssistant:
 
     def test_is_a_role_of_the_space(self) -> None:
         with pytest.raises(UsageError, match="no such role \\(known: tutor, learner, parent\\)"):
-            make_chat(ExportOptions(train="teacher"), SPACE)
+            make_chat(options("trl-sft", train="teacher"), SPACE)
 
     def test_a_template_of_ones_own_may_use_what_the_space_has(self, tmp_path: Path) -> None:
         path = tmp_path / "mine.j2"
         path.write_text("{% block user %}{{ others }}: {{ topic }} {{ topic.grade }}{% endblock %}")
-        chat = make_chat(ExportOptions(opening_prompt=path), SPACE)
+        chat = make_chat(options("trl-sft", opening_prompt=path), SPACE)
         assert (
             chat.messages((Turn("Tutor", "Hi."),), scenario(1))[0]["content"]
             == "learner and the parent: stoves 6"
         )
         path.write_text("{% block user %}{{ teacher_preference }}{% endblock %}")
         with pytest.raises(TemplateError, match="teacher_preference"):
-            make_chat(ExportOptions(opening_prompt=path), SPACE)
+            make_chat(options("trl-sft", opening_prompt=path), SPACE)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from edgen.core.errors import UsageError
-from edgen.export.options import ExportOptions
 from edgen.export.rows import LeftOut
 from edgen.export.tokens import PAD, ChatTokenizer
 from tests.export.folders import RUN, write
@@ -19,9 +18,9 @@ from tests.export.runs import FORMATS, SPACE
 @pytest.mark.parametrize(
     ("name", "how", "said"),
     [
-        ("trl-dpo", {"tokenizer": "."}, "trl-dpo holds no tokens"),
+        ("trl-dpo", {"tokenizer": "."}, "trl-dpo does not take --tokenizer; refuel, sweet do"),
         ("refuel", {"max_tokens": 100}, "--max-tokens needs --tokenizer"),
-        ("refuel", {"tokenizer": ".", "max_tokens": 0}, "expected how many tokens, 1 or more, not 0"),
+        ("refuel", {"tokenizer": ".", "max_tokens": 0}, "--max-tokens 0: expected a whole number, 1 or more"),
         ("refuel", {"tokenizer": "nowhere"}, "nowhere: there is no such folder"),
     ],
 )
@@ -81,7 +80,7 @@ def test_the_columns_are_told_with_a_tokenizer_alone() -> None:
     refuel = FORMATS["refuel"]
     (plain,), (tokenised,) = (
         refuel.tables_of(SPACE),
-        refuel.tables_of(SPACE, ExportOptions(tokenizer="model")),
+        refuel.tables_of(SPACE, refuel.read({"tokenizer": "model"})),
     )
     assert [*tokenised.columns][len(plain.columns) :] == [
         "chosen_token",

@@ -18,7 +18,6 @@ from edgen.api.finished import list_formats
 from edgen.core.errors import EdgenError
 from edgen.core.registry import find
 from edgen.export.format import Format
-from edgen.export.options import ExportOptions
 from edgen.export.write import export
 from edgen.space import Space
 from edgen.store.run_folder import RunFolder
@@ -110,9 +109,11 @@ def test_a_format_writes_what_its_readers_take_or_says_why_not(name: str, run: P
     format_: Format = find("format", name)
     with RunFolder(run).lock_for_reading(), RunReader(run) as reader:
         try:
-            own = {"candidates": 5} if name == "dstc7" else {}  # the runs are too small for more
-            opening: Any = "user" if format_.chat else None  # the pairs part at the very first turn
-            exported = export(reader, format_, tmp_path / "out", ExportOptions(own=own, opening=opening))
+            own: dict[str, Any] = (
+                {"candidates": 5} if name == "dstc7" else {}
+            )  # the runs are too small for more
+            opening = {"opening": "user"} if format_.chat else {}  # the pairs part at the very first turn
+            exported = export(reader, format_, tmp_path / "out", format_.read(own | opening))
         except EdgenError as error:
             said = str(error)
             assert "\n" not in said
@@ -146,7 +147,7 @@ def check_files(out: Path, format_: Format, counts: dict[str, dict[str, int]], s
             rows = [row for path in files for row in _read(path)]
             assert len(rows) == counts[config["config_name"]][part["split"]] > 0
             assert all(list(row) == tables[config["config_name"]] for row in rows)
-    if format_.hub or "csv_safe" in format_.options:
+    if format_.hub or format_.name == "csv":
         assert all(one in rows[0] or f"scenario.{one}" in rows[0] for one in space.names)
     if format_.family == "education":
         assert all(conforms(row) for row in rows)

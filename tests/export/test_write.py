@@ -16,7 +16,7 @@ from edgen.core.errors import RunError, ShortError, StoppedError, TemplateError,
 from edgen.core.files import temporary
 from edgen.core.values import Role
 from edgen.export.files import import_arrow
-from edgen.export.options import Opening
+from edgen.export.shared_options import Opening
 from edgen.preferences.labels import UNLABELLED
 from edgen.validation.checker import Checker
 from edgen.validation.reading import find_inputs, read_records
@@ -199,10 +199,10 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("name", "options", "said"),
         [
-            ("trl-sft", {"opening": "loud"}, "opening: 'loud' is not one of user, system, both."),
-            ("hf", {"files": "arrow"}, "files: 'arrow' is not one of parquet, jsonl."),
-            ("csv", {"csv_safe": "yes"}, "csv_safe: 'yes' is not one of True, False."),
-            ("trl-sft", {"train": 3}, "train: expected a text, not 3."),
+            ("trl-sft", {"opening": "loud"}, "--opening loud: expected one of user, system, both."),
+            ("hf", {"files": "arrow"}, "--files arrow: expected one of parquet, jsonl."),
+            ("csv", {"csv_safe": "yes"}, "--csv-safe yes: expected true or false."),
+            ("trl-sft", {"train": 3}, "--train 3: expected a text."),
         ],
     )
     def test_a_choice_that_there_is_not(

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import msgspec
 
 from edgen.api.finished import export_run, write_report
+from edgen.api.objects.argument_types import PairArguments
+from edgen.api.objects.arguments import split, takes
 from edgen.api.objects.html import conversation_html, escape, status_html
 from edgen.api.objects.results import Pairs, Stats, Tabular
 from edgen.api.objects.runner import QuestionOptions
 from edgen.api.status import read_status
+from edgen.asking.options import PairOptions
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.events import Listener
 from edgen.core.pair import Source
-from edgen.core.registry import find
 from edgen.core.values import Event, Scenario, Turn
-from edgen.export.options import ExportOptions
 from edgen.export.write import Exported
 from edgen.runtime.control import Control
 from edgen.runtime.status import StatusReport
@@ -165,62 +166,35 @@ class Run(Tabular):
         """Yield a conversation per row, a column for every dimension."""
         return (one.as_row() for one in self)
 
+    @takes(PairOptions, PairArguments)
     def pairs(
         self,
         by: Source | None = None,
         *,
         against: Run | str | Path | Iterable[Run | str | Path] = (),
-        credit: Literal["whole", "response", "rollouts"] | None = None,
-        rollouts: int | None = None,
-        judge: str | None = None,
-        prompt: str | Path | None = None,
         human: str | Path | None = None,
-        min_margin: float | None = None,
-        max_per_scenario: int | None = None,
-        min_turns_left: int | None = None,
-        name: str | None = None,
-        via: Literal["online", "batch"] = "online",
-        on: str | None = None,
-        workers: int | None = None,
-        progress: bool | None = None,
-        on_event: Listener | None = None,
-        trust_hosts: Iterable[str] = (),
-        **overrides: Any,
+        **given: Unpack[PairArguments],
     ) -> Pairs:
-        """Preference pairs of conversations of one scenario. `by`: whose verdict makes the labels, "oracle"
-        (a judge model), "probability" or "human"; of responses to one turn "flag" or "judged"; None: the
-        pairs that were made before. `against`: other runs of the same scenarios, whose conversations are
-        compared with this one's. `name`: the pair set. See `edgen pairs` for the others.
+        """Preference pairs of conversations of one scenario.
+
+        `by`: the source of the labels, "oracle" (a judge model), "probability" or "human"; of responses to
+        one turn "flag" or "judged"; None: the pairs that were made before. `against`: other runs of the same
+        scenarios, whose conversations are compared with this one's. `human`: a file of people's votes.
+        `overrides`: keys of the job.
 
         Raises ShortError where nothing could be labelled, and what stopped the judge.
         """
-        given = [against] if isinstance(against, Run | str | Path) else [*against]
-        others = tuple(one.folder if isinstance(one, Run) else Path(one) for one in given)
+        several = [against] if isinstance(against, Run | str | Path) else [*against]
+        others = tuple(one.folder if isinstance(one, Run) else Path(one) for one in several)
         if by is None:
-            return Pairs(self.folder, None, others, name)
+            return Pairs(self.folder, None, others, given.get("name"))
         if by not in get_args(Source):
             raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(get_args(Source))}.")
         from edgen.api.pairs import make_pairs, require_pairs
-        from edgen.asking.options import PairOptions
 
-        asked = QuestionOptions(progress, on_event, trust_hosts, overrides)
-        options = PairOptions(
-            by=by,
-            against=others,
-            credit=credit,
-            rollouts=rollouts,
-            judge=judge,
-            prompt=None if prompt is None else str(prompt),
-            people=() if human is None else (Path(human),),
-            min_margin=min_margin,
-            max_per_scenario=max_per_scenario,
-            min_turns_left=min_turns_left,
-            name=name,
-            overrides=asked.changes,
-            via=via,
-            on=on,
-            workers=workers,
-        )
+        asked, values = split(PairOptions, given)
+        people = () if human is None else (Path(human),)
+        options = PairOptions(by=by, against=others, people=people, **values)
         made = asked.run(partial(make_pairs, self.folder, options))
         require_pairs(made)
         return Pairs(self.folder, made, others, made.name)
@@ -237,15 +211,7 @@ class Run(Tabular):
         """Write the run in a format to a new folder, with a card; `options` are those of `edgen export`, such
         as `train="student"`. `workers`: processes that share the work, of this machine or `on` a cluster
         (`ray`, `ray://ADDRESS`). Returns the rows by table and split, and what was left out by reason."""
-        known = {*ExportOptions.__struct_fields__} - {"own"}
-        own = {name: value for name, value in options.items() if name not in known}
-        if own and find("format", format).Options is None:
-            raise UsageError(
-                f"export: there is no option '{min(own)}'; there are {', '.join(sorted(known))}."
-            )
-        common = {name: value for name, value in options.items() if name in known}
-        chosen = ExportOptions(**common, own=own)
-        return export_run(self.folder, format, Path(output), chosen, Control(), workers, on)
+        return export_run(self.folder, format, Path(output), options, Control(), workers, on)
 
     def stats(
         self,

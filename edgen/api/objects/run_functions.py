@@ -6,32 +6,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from edgen.api.finished import compare_runs, select_run
+from edgen.api.objects.argument_types import AnnotateArguments, CandidateArguments, SelectArguments
+from edgen.api.objects.arguments import fit, split, takes
 from edgen.api.objects.results import Candidates, Comparison, Layer
 from edgen.api.objects.run import Run
-from edgen.api.objects.runner import QuestionOptions
-from edgen.core.events import Listener
+from edgen.asking.options import AnnotateOptions, CandidateOptions
 from edgen.runtime.control import Control
+from edgen.selection.options import SelectOptions
 
 
 def _folder_of(run: Run | str | Path) -> Path:
     return run.folder if isinstance(run, Run) else Path(run)
 
 
+@takes(SelectOptions, SelectArguments)
 def select(
     run: Run | str | Path,
     output: str | Path,
     where: str | Iterable[str] = (),
     *,
     cap: Mapping[str, int] | None = None,
-    balance: str | Iterable[str] = (),
-    draw: int | None = None,
-    seed: int = 0,
-    split_by: str | None = None,
-    in_order: bool = False,
-    test: float | None = None,
+    **given: Unpack[SelectArguments],
 ) -> Run:
     """Make a run, in the folder `output`, of chosen conversations of a run.
 
@@ -43,120 +41,53 @@ def select(
 
     Raises UsageError for unusable options, and ShortError if no conversation is left.
     """
-    from edgen.selection.options import SelectOptions
-
     options = SelectOptions(
         where=(where,) if isinstance(where, str) else tuple(where),
         cap=tuple(f"{name}={count}" for name, count in (cap or {}).items()),
-        balance=(balance,) if isinstance(balance, str) else tuple(balance),
-        draw=draw,
-        seed=seed,
-        split_by=split_by,
-        in_order=in_order,
-        test=test,
+        **fit(SelectOptions, given),
     )
     select_run(_folder_of(run), Path(output), options, Control())
     return Run(output)
 
 
+@takes(AnnotateOptions, AnnotateArguments)
 def annotate(
-    run: Run | str | Path,
-    labels: str | Path | None = None,
-    *,
-    layer: str | None = None,
-    by: str | Iterable[str] = (),
-    annotators: int = 1,
-    unit: Literal["turn", "conversation"] = "turn",
-    together: bool = False,
-    sample: int | None = None,
-    prompt: str | Path | None = None,
-    people: str | Path | Iterable[str | Path] = (),
-    gold: str | Path | None = None,
-    via: Literal["online", "batch"] = "online",
-    on: str | None = None,
-    workers: int | None = None,
-    progress: bool | None = None,
-    on_event: Listener | None = None,
-    trust_hosts: Iterable[str] = (),
-    **overrides: Any,
+    run: Run | str | Path, labels: str | Path | None = None, **given: Unpack[AnnotateArguments]
 ) -> Layer:
     """Make a layer of labels on a run.
 
     Its turns, or whole conversations, are labelled from a label set (a shipped one's name, or a file) by the
     run's backends `by`, each as so many `annotators`, and by `people`: files of their labels. Without
     `labels` and `by`, no model is asked, and the layer of that name is returned. `made` of the result has the
-    `figures` of the layer and those against `gold`, a file or another layer. See `edgen annotate` for the
-    other arguments.
+    `figures` of the layer and those against `gold`, a file or another layer. `overrides`: keys of the job.
 
     Raises ShortError if a unit got no label for lack of an answer, and the error that stopped the
     annotators.
     """
     from edgen.api.annotating import annotate_run, require_labels
-    from edgen.asking.options import AnnotateOptions
 
-    folder, asked = _folder_of(run), QuestionOptions(progress, on_event, trust_hosts, overrides)
-    options = AnnotateOptions(
-        labels=None if labels is None else str(labels),
-        layer=layer,
-        by=(by,) if isinstance(by, str) else tuple(by),
-        annotators=annotators,
-        unit=unit,
-        together=together,
-        sample=sample,
-        prompt=None if prompt is None else str(prompt),
-        people=tuple(map(Path, (people,) if isinstance(people, str | Path) else people)),
-        gold=None if gold is None else str(gold),
-        overrides=asked.changes,
-        via=via,
-        on=on,
-        workers=workers,
-    )
+    folder = _folder_of(run)
+    asked, values = split(AnnotateOptions, given)
+    options = AnnotateOptions(labels=None if labels is None else str(labels), **values)
     made = asked.run(partial(annotate_run, folder, options))
     require_labels(made)
     return Layer(folder, made.layer, made)
 
 
+@takes(CandidateOptions, CandidateArguments)
 def candidates(
-    run: Run | str | Path,
-    write: Literal["paraphrases", "wrong"],
-    *,
-    count: int = 3,
-    agent: str | None = None,
-    after: int = 3,
-    by: str = "",
-    sample: int | None = None,
-    prompt: str | Path | None = None,
-    via: Literal["online", "batch"] = "online",
-    on: str | None = None,
-    workers: int | None = None,
-    progress: bool | None = None,
-    on_event: Listener | None = None,
-    trust_hosts: Iterable[str] = (),
-    **overrides: Any,
+    run: Run | str | Path, write: Literal["paraphrases", "wrong"], **given: Unpack[CandidateArguments]
 ) -> Candidates:
     """Texts that the run's backend `by` writes for its agents' turns: `count` paraphrases of each, or replies
-    that are wrong in its place. See `edgen annotate --write` for the others.
+    that are wrong in its place. `overrides`: keys of the job.
 
     Raises ShortError where a turn got no answer, and what stopped the writer.
     """
     from edgen.api.candidates import require_candidates, write_for_run
-    from edgen.asking.options import CandidateOptions
 
-    folder, asked = _folder_of(run), QuestionOptions(progress, on_event, trust_hosts, overrides)
-    options = CandidateOptions(
-        write=write,
-        count=count,
-        agent=agent,
-        after=after,
-        by=by,
-        sample=sample,
-        prompt=None if prompt is None else str(prompt),
-        overrides=asked.changes,
-        via=via,
-        on=on,
-        workers=workers,
-    )
-    made = asked.run(partial(write_for_run, folder, options))
+    folder = _folder_of(run)
+    asked, values = split(CandidateOptions, given)
+    made = asked.run(partial(write_for_run, folder, CandidateOptions(write=write, **values)))
     require_candidates(made)
     return Candidates(folder, write, made)
 

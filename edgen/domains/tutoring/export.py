@@ -20,7 +20,7 @@ from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served import responses_to
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader, Space, Turn
-from edgen.plugin.formats import AcceptedConversation, SplitFiles, Tried, WriteRow
+from edgen.plugin.formats import AcceptedConversation, LayerOptions, SplitFiles, Tried, WriteRow
 from edgen.plugin.texts import pictures_in
 
 PICTURES = "pictures"  # the folder of them
@@ -213,7 +213,7 @@ entries = json.load(open("THIS_FOLDER/train.json", encoding="utf-8"))["prepDatas
     family="tutoring",
     files=CimaFiles,
     chat=False,
-    options=("layer",),
+    Options=LayerOptions,
     notes=(
         (
             "A turn of the student is a row of its own, with the turns before it as its context; contexts of more than "

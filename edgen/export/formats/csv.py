@@ -9,9 +9,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from edgen.plugin import Chat, Format, Item, Row, RunReader
+from edgen.plugin import Chat, Format, FormatOptions, Item, Row, RunReader
 from edgen.plugin.formats import (
     Patterns,
     ScenarioColumns,
@@ -21,6 +21,7 @@ from edgen.plugin.formats import (
     disarm,
     find_trials,
     make_table,
+    option,
     read_row,
     texts_in,
     texts_of,
@@ -44,6 +45,14 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
             )
 
 
+class CsvOptions(FormatOptions, frozen=True, kw_only=True):
+    """The options of the format."""
+
+    csv_safe: Annotated[
+        bool, option("Put an apostrophe before cells that a spreadsheet would read as formulas.")
+    ] = True
+
+
 class CsvFiles(SplitFiles):
     """One table per split, with the columns in its first row; `disarmed` counts the cells that got an
     apostrophe."""
@@ -53,7 +62,7 @@ class CsvFiles(SplitFiles):
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
         self.disarmed: int = 0
-        self._safe = staging.options.csv_safe is not False
+        self._safe = staging.options.of(CsvOptions).csv_safe
 
     def begin(self, path: Path) -> WriteRow:
         write = csv.writer(self.open(path, "x", encoding="utf-8", newline="")).writerow
@@ -105,7 +114,7 @@ turns.groupby("id", sort=False)["text"].apply(list)""",
     ),
     files=CsvFiles,
     chat=False,
-    options=("csv_safe",),
+    Options=CsvOptions,
     tried=find_trials("csv"),
     tags=("conversational",),
 )

@@ -13,10 +13,11 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, Literal
 
 import msgspec
 
-from edgen.plugin import Chat, Format, Item, Row, RunReader
+from edgen.plugin import Chat, Format, FormatOptions, Item, Row, RunReader
 from edgen.plugin.formats import (
     DEFAULT,
     SPLITS,
@@ -33,6 +34,7 @@ from edgen.plugin.formats import (
     has_arrow,
     install_command,
     make_table,
+    option,
     read_row,
 )
 
@@ -55,6 +57,15 @@ def _code(text: str | None) -> str:
     return "unknown" if text is None else "`" + " ".join(text.replace("`", "'").split()) + "`"
 
 
+class HubOptions(FormatOptions, frozen=True, kw_only=True):
+    """The options of the format."""
+
+    files: Annotated[
+        Literal["parquet", "jsonl"] | None,
+        option("The kind of files.  [default: parquet where pyarrow is installed]"),
+    ] = None
+
+
 class HubFiles(RowFiles):
     """Files with the hub's names: `data/train-00000-of-00005.parquet`, or `.jsonl`.
 
@@ -65,13 +76,14 @@ class HubFiles(RowFiles):
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
-        self._storage = staging.options.files or ("parquet" if has_arrow() else "jsonl")
+        files = staging.options.of(HubOptions).files
+        self._storage = files or ("parquet" if has_arrow() else "jsonl")
         self._schema = arrow_schema(staging.tables[0].types) if self._storage == "parquet" else None
         self._rows: Counter[SplitName] = Counter()
         self._makers: Counter[tuple[str | None, ...]] = Counter()
         self._spools = {split: self.open(self.folder / f".{split}", "x+b") for split in SPLITS}
         self._encode = msgspec.json.Encoder().encode
-        if staging.options.files is None and self._schema is None:
+        if files is None and self._schema is None:
             self.remarks = (
                 f"pyarrow is not installed, so the data is JSON Lines; for Parquet: `{install_command('parquet')}`",
             )
@@ -139,7 +151,7 @@ data["train"][0]["conversation"]""",
     ),
     files=HubFiles,
     chat=False,
-    options=("files",),
+    Options=HubOptions,
     tried=find_trials("hf"),
     tags=("conversational",),
     tasks=("text-generation",),

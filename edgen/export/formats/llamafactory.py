@@ -18,7 +18,7 @@ from edgen.export.formats.shared.completions import RULE, Completion, rows_of_tu
 from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.export.formats.sharegpt import begins_with_user, convert_message
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import DataTable, JsonLines, Patterns, find_trials, write_new
+from edgen.plugin.formats import ActionOptions, DataTable, JsonLines, Patterns, find_trials, write_new
 
 PREFERENCE = "preference"
 KTO = "kto"
@@ -126,7 +126,7 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
         ),
         f"{RULE} Where pairs carry none, a chosen turn is good and a rejected one bad, and one that is both is left out.",
     ),
-    options=("actions",),
+    Options=ActionOptions,
     scenario=True,
     tried=find_trials("llamafactory"),
     tags=("llama-factory", "dpo", "kto", "preference"),

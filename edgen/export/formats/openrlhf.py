@@ -10,7 +10,7 @@ from __future__ import annotations
 from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import DataTable, Message, find_trials
+from edgen.plugin.formats import ActionOptions, DataTable, Message, find_trials
 
 PAIRS = "pairs"
 SCORED = "scored"
@@ -83,7 +83,7 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
             "in one pair and rejected in another is not among the scored ones."
         ),
     ),
-    options=("actions",),
+    Options=ActionOptions,
     scenario=True,
     tried=find_trials("openrlhf"),
     tags=("openrlhf", "preference"),

@@ -18,6 +18,7 @@ from edgen.plugin.formats import (
     PAD,
     ChatTokenizer,
     RolloutSignal,
+    TokenOptions,
     find_trials,
     signal_behind,
     without_trailing_user,
@@ -113,7 +114,7 @@ accelerate launch ./setting_one/refuel.py --task.query_dataset THIS_FOLDER --tas
             "by one."
         ),
     ),
-    options=("tokenizer",),
+    Options=TokenOptions,
     token_columns=TOKENS,
     tried=find_trials("refuel"),
     tags=("refuel", "preference"),

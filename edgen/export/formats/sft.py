@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from edgen.export.formats.shared.replies import responses
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import Repeats, find_trials
+from edgen.plugin.formats import Repeats, ResponseOptions, find_trials
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
@@ -64,7 +64,7 @@ SFTTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")
         ),
         "What is left out is counted in responses, not in conversations.",
     ),
-    options=("actions", "alternatives"),
+    Options=ResponseOptions,
     scenario=True,
     tried=find_trials("sft"),
     tags=("trl", "sft", "conversational"),

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import AcceptedConversation, Message, Repeats, find_trials, without_trailing_user
+from edgen.plugin.formats import (
+    AcceptedConversation,
+    MaskOptions,
+    Message,
+    Repeats,
+    find_trials,
+    without_trailing_user,
+)
 
 NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
 
@@ -71,7 +78,7 @@ datasets: [{path: THIS_FOLDER, type: chat_template, field_messages: conversation
         ),
         "Loaders that take no boolean in a message (unsloth) refuse `train`; --no-masks leaves it out.",
     ),
-    options=("masks",),
+    Options=MaskOptions,
     scenario=True,
     tried=find_trials("sharegpt"),
     tags=("sharegpt", "sft", "conversational"),

@@ -13,7 +13,14 @@ from dataclasses import replace
 
 from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, read_turn, say_the_same
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader, Scenario
-from edgen.plugin.formats import ComparedPair, DataTable, Message, find_trials, without_trailing_user
+from edgen.plugin.formats import (
+    ComparedPair,
+    DataTable,
+    Message,
+    TokenOptions,
+    find_trials,
+    without_trailing_user,
+)
 
 TRAJECTORIES, CRITIC, TURNS = "trajectories", "critic", "turns"
 _TOLD = "In light that the final answer is: {}."  # the beginning of a critic's text in evaluate_code.py
@@ -156,7 +163,7 @@ python -m openrlhf.cli.train_dpo --dataset THIS_FOLDER/turns --nll_loss_coef 0.0
         "A pair that is left out for its turn alone is in trajectories/ and critic/.",
         "Where the trained role sees the whole scenario, ground_truth is empty, and the critic knows no more than the policy.",
     ),
-    options=("tokenizer",),
+    Options=TokenOptions,
     tried=find_trials("sweet"),
     tags=("sweet-rl", "preference"),
 )

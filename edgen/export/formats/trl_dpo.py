@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from edgen.export.formats.shared.pair_rows import TurnPair, read_turn, rows_of_pairs
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import find_trials
+from edgen.plugin.formats import ActionOptions, find_trials
 
 
 def _row(pair: TurnPair) -> Row:
@@ -45,7 +45,7 @@ datasets: [{path: THIS_FOLDER, split: train, type: chat_template.default, field_
     notes=(
         "RewardTrainer would take `margin` into its loss; for reward models use the format trl-conversation.",
     ),
-    options=("actions",),
+    Options=ActionOptions,
     scenario=True,
     tried=find_trials("trl-dpo"),
     tags=("trl", "dpo", "preference"),

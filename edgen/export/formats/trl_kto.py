@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from edgen.export.formats.shared.completions import RULE, Completion, completions
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import SPLITS, JsonLines, Staging, find_trials, rows_from
+from edgen.plugin.formats import SPLITS, ActionOptions, JsonLines, Staging, find_trials, rows_from
 
 
 def _row(found: Completion) -> Row:
@@ -79,7 +79,7 @@ KTOTrainer(model=MODEL, train_dataset=data).train()""",
         ),
         "No completion stands here twice. What is left out as contradictory, middling or repeated counts completions.",
     ),
-    options=("actions",),
+    Options=ActionOptions,
     scenario=True,
     tried=find_trials("trl-kto"),
     tags=("trl", "kto", "preference"),

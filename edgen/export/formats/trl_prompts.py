@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from edgen.export.formats.shared.replies import TrainedReply, replies
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import find_trials, rows_from
+from edgen.plugin.formats import ResponseOptions, find_trials, rows_from
 
 
 def _row(found: TrainedReply) -> Row:
@@ -34,7 +34,7 @@ GRPOTrainer(model=MODEL, reward_funcs=REWARD, train_dataset=data).train()""",
         "Reward functions get every column by its name: `def reward(prompts, completions, **columns)`.",
         "What is left out as repeated is counted in prompts, not in conversations.",
     ),
-    options=("actions", "alternatives"),
+    Options=ResponseOptions,
     scenario=True,
     prompts_only=True,
     tried=find_trials("trl-prompts"),

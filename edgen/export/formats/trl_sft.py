@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import Repeats, find_trials
+from edgen.plugin.formats import MaskOptions, Repeats, find_trials
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
@@ -52,7 +52,7 @@ datasets: [{path: THIS_FOLDER, type: chat_template, roles_to_train: [], message_
         "Trainers that read a mask per message (axolotl: message_field_training: train) find it in `train`.",
         "Loaders that take no boolean in a message (unsloth) refuse it; --no-masks leaves it out.",
     ),
-    options=("masks",),
+    Options=MaskOptions,
     scenario=True,
     tried=find_trials("trl-sft"),
     tags=("trl", "sft", "conversational"),

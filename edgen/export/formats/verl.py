@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from edgen.export.formats import trl_sft
 from edgen.plugin import Format
-from edgen.plugin.formats import ParquetFiles, find_trials
+from edgen.plugin.formats import MaskOptions, ParquetFiles, find_trials
 
 FORMAT = Format(
     name="verl",
@@ -26,7 +26,7 @@ torchrun --nproc_per_node=GPUS -m verl.trainer.sft_trainer data.messages_key=mes
             "data.multiturn.enable=true data.multiturn.messages_key=messages model.partial_pretrain=MODEL."
         ),
     ),
-    options=("masks",),
+    Options=MaskOptions,
     needs=("pyarrow",),
     files=ParquetFiles,
     scenario=True,

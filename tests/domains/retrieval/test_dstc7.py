@@ -16,7 +16,6 @@ from edgen.core.errors import ShortError, UsageError
 from edgen.core.values import Turn
 from edgen.domains.retrieval.negatives import are_alike
 from edgen.domains.retrieval.score import RankingScore
-from edgen.export.options import ExportOptions
 from edgen.export.write import Exported, export
 from edgen.families.dialogue import DIALOGUE
 from edgen.store.run_folder import RunFolder
@@ -95,7 +94,7 @@ def write_paraphrases(run: Placed) -> set[str]:
 
 def write(run: MemoryRun, target: Path, **own: Any) -> Exported:
     size = {} if own.get("subtask") == 2 else {"candidates": SIZE}
-    options = ExportOptions(agent="Tutor", own={**size, "prefix": "w", **own})
+    options = FORMATS["dstc7"].read({"agent": "Tutor", **size, "prefix": "w", **own})
     return export(run, FORMATS["dstc7"], target, options)  # type: ignore[arg-type]
 
 
@@ -355,8 +354,8 @@ def test_what_cannot_be_chosen_is_said(own: dict[str, Any], said: str, tmp_path:
 
 
 def test_own_options_count_for_their_format_alone() -> None:
-    with pytest.raises(UsageError, match="hf has no option --subtask; leave it out"):
-        FORMATS["hf"].check(ExportOptions(own={"subtask": 1}))
+    with pytest.raises(UsageError, match=r"hf does not take --subtask; dstc7 does. Leave --subtask out."):
+        FORMATS["hf"].read({"subtask": 1})
 
 
 def test_the_command_says_what_cannot_be_and_ends_with_2(
@@ -367,7 +366,7 @@ def test_the_command_says_what_cannot_be_and_ends_with_2(
         (("--to", "dstc7", "--subtask", "9"), "--subtask 9: expected one of 1, 2"),
         (
             ("--to", "hf", "--pool-from", "x", "--pool-from", "y"),
-            "hf has no option --pool-from; leave it out.",
+            "hf does not take --pool-from; dstc7 does.",
         ),
         (("--subtask", "1"), "--to is missing"),
     ):

@@ -13,7 +13,6 @@ from edgen.core.errors import UsageError
 from edgen.core.values import Turn
 from edgen.domains.retrieval.export.intent_features import FEATURES, Features
 from edgen.domains.retrieval.export.sentiment import NEGATIVE, NEGATORS, POSITIVE, sentiment_of
-from edgen.export.options import ExportOptions
 from edgen.store.run_parts import AcceptedConversation
 from tests.domains.retrieval.test_msdialog import run_of
 from tests.export.runs import FORMATS
@@ -112,7 +111,7 @@ def test_a_negator_turns_the_words_after_it_round_and_the_lists_keep_apart() -> 
 
 def test_features_stand_line_by_line_next_to_the_utterances(tmp_path: Path) -> None:
     taught = [labelled(*SAID), labelled(*SAID[1:], index=1)]
-    options = ExportOptions(own={"features": "all"})
+    options = {"features": "all"}
     export_to(taught, tmp_path / "all", options)
     export_to(taught, tmp_path / "plain")
     plain = (tmp_path / "plain" / "train.tsv").read_text()
@@ -126,7 +125,7 @@ def test_features_stand_line_by_line_next_to_the_utterances(tmp_path: Path) -> N
     )
     groups = {}
     for group, size in (("content", 10), ("structural", 6), ("sentiment", 8)):
-        export_to(taught, tmp_path / group, ExportOptions(own={"features": group}))
+        export_to(taught, tmp_path / group, {"features": group})
         groups[group] = (tmp_path / group / "train_features.tsv").read_text().splitlines()
         assert {len(line.split("\t")[1].split(" ")) for line in groups[group] if line} == {size}
     joined = [
@@ -138,9 +137,9 @@ def test_features_stand_line_by_line_next_to_the_utterances(tmp_path: Path) -> N
 
 def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
-        UsageError, match="--features some: expected one of all, content, none, sentiment, structural"
+        UsageError, match="--features some: expected one of none, all, content, structural, sentiment"
     ):
-        export_to([labelled(*SAID)], tmp_path / "out", ExportOptions(own={"features": "some"}))
+        export_to([labelled(*SAID)], tmp_path / "out", {"features": "some"})
     monkeypatch.setitem(sys.modules, "snowballstemmer", None)
     monkeypatch.setattr(
         "importlib.util.find_spec", lambda name, *_: None if name == "snowballstemmer" else object()
@@ -148,10 +147,13 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(
         UsageError, match="Features of intents need snowballstemmer, of the extra 'retrieval'"
     ):
-        export_to([labelled(*SAID)], tmp_path / "out", ExportOptions(own={"features": "all"}))
+        export_to([labelled(*SAID)], tmp_path / "out", {"features": "all"})
 
 
-def export_to(taught: list[AcceptedConversation], folder: Path, options: ExportOptions | None = None) -> None:
+def export_to(
+    taught: list[AcceptedConversation], folder: Path, options: dict[str, str] | None = None
+) -> None:
     from edgen.export.write import export
 
-    export(run_of(taught), FORMATS["intent-prediction"], folder, options or ExportOptions())  # type: ignore[arg-type]
+    format_ = FORMATS["intent-prediction"]
+    export(run_of(taught), format_, folder, format_.read(options or {}))  # type: ignore[arg-type]

@@ -173,13 +173,15 @@ class TestInPlaceOfTheTurnsOwn:
             plain, "dialogue-acts", "--layer", "intents"
         )
         assert "this layer labels whole conversations" in refused(run, "dialogue-acts", "--layer", "quality")
-        assert "hf has no labels of turns for a layer to replace: it has columns for every layer" in refused(
+        assert "hf has columns for every layer; leave --layer out." in refused(
             run, "hf", "--layer", "intents"
         )
-        assert "leave --layer out" in refused(run, "trl-dpo", "--layer", "intents")
+        assert "trl-dpo does not take --layer; cima, dialogue-acts" in refused(
+            run, "trl-dpo", "--layer", "intents"
+        )
         with pytest.raises(ShortError, match="no turn has a label"):
             edgen.open(plain).export("dialogue-acts", tmp_path / "out")
-        with pytest.raises(UsageError, match="layer: give the name of a layer"):
+        with pytest.raises(UsageError, match="--layer 3: expected one or several texts"):
             edgen.open(run).export("dialogue-acts", tmp_path / "out", layer=3)
 
     def test_what_is_left_out_of_a_layer_is_told(self, run: Path, tmp_path: Path) -> None:

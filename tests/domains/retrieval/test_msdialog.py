@@ -15,7 +15,6 @@ from edgen.core.errors import ShortError, UsageError
 from edgen.core.values import Turn
 from edgen.domains.retrieval.intents import read_labels
 from edgen.domains.retrieval.negatives import are_alike
-from edgen.export.options import ExportOptions
 from edgen.export.write import export
 from edgen.families.dialogue import DIALOGUE
 from edgen.store.run_parts import AcceptedConversation
@@ -146,7 +145,7 @@ def test_contexts_have_the_first_turn_up_to_nine_more_and_the_current_one(first:
 def test_valid_is_a_share_of_train_and_whole_conversations(tmp_path: Path) -> None:
     taught = opened_by("Learner")
     for share in (0.1, 0.5):
-        options = ExportOptions(own={"dev": share})
+        options = FORMATS["msdialog-responserank"].read({"dev": share})
         export(run_of(taught), FORMATS["msdialog-responserank"], tmp_path / str(share), options)  # type: ignore[arg-type]
         sides: dict[str, set[str]] = {}
         for side, lines in contexts(tmp_path / str(share)):
@@ -160,16 +159,14 @@ def test_valid_is_a_share_of_train_and_whole_conversations(tmp_path: Path) -> No
 
 def test_all_three_files_are_there_and_an_empty_one_is_said(tmp_path: Path) -> None:
     taught = [replace(one, split="train") for one in opened_by("Learner")]
-    options = ExportOptions(own={"dev": "0"})
+    options = FORMATS["msdialog-responserank"].read({"dev": "0"})
     exported = export(run_of(taught), FORMATS["msdialog-responserank"], tmp_path / "out", options)  # type: ignore[arg-type]
     assert {path.name: path.stat().st_size > 0 for path in (tmp_path / "out").glob("*.txt")} == {
         "train.txt": True, "valid.txt": False, "test.txt": False,
     }  # fmt: skip
     assert "no context for valid.txt and test.txt" in exported.remarks[0]
     with pytest.raises(UsageError, match="--dev 1: expected a number, 0 or more, below 1"):
-        export(
-            run_of(taught), FORMATS["msdialog-responserank"], tmp_path / "no", ExportOptions(own={"dev": "1"})
-        )  # type: ignore[arg-type]
+        FORMATS["msdialog-responserank"].read({"dev": "1"})
 
 
 def test_ids_and_votes_have_the_types_of_the_release(tmp_path: Path) -> None:
@@ -222,7 +219,10 @@ def test_turns_tell_who_is_an_agent_and_else_the_role_does(tmp_path: Path) -> No
     )
     format_ = FORMATS["msdialog-complete"]
     export(
-        run_of([replace(one, candidate=candidate)]), format_, tmp_path / "out", ExportOptions(agent="parent")
+        run_of([replace(one, candidate=candidate)]),
+        format_,
+        tmp_path / "out",
+        format_.read({"agent": "parent"}),
     )  # type: ignore[arg-type]
     text = (tmp_path / "out" / "train.json").read_text(encoding="utf-8")
     data = pandas.read_json(io.StringIO(text), orient="index", dtype=False)
@@ -249,8 +249,8 @@ def test_every_key_is_there_whatever_a_run_tells(tmp_path: Path) -> None:
 
 
 def test_who_the_agent_is_counts_for_these_formats_alone() -> None:
-    with pytest.raises(UsageError, match="leave --agent out"):
-        FORMATS["hf"].check(ExportOptions(agent="Tutor"))
+    with pytest.raises(UsageError, match="Leave --agent out"):
+        FORMATS["hf"].read({"agent": "Tutor"})
 
 
 def _labelled(*labels: tuple[str, ...], index: int = 0) -> AcceptedConversation:

@@ -25,7 +25,6 @@ from edgen.domains.retrieval import (
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, Sample
-from edgen.export.options import ExportOptions
 from edgen.export.write import export
 from tests.domains.retrieval.test_msdialog import made, run_of
 from tests.dose import dose
@@ -265,7 +264,7 @@ def test_what_edgen_exports_is_read_back(tmp_path: Path, name: str) -> None:
         )))
         for one in made(5)
     ]  # fmt: skip
-    exported = export(run_of(taught), FORMATS[name], tmp_path / "out", ExportOptions())
+    exported = export(run_of(taught), FORMATS[name], tmp_path / "out")
     data = one(tmp_path / "out")
     found = list(data.samples())
     assert found

@@ -21,12 +21,15 @@ from edgen.domains.retrieval.export.msdialog import (
     LABELS,
     TIES,
     WHO,
+    AgentOptions,
     actor_of,
+    agent_of,
     find_tied_turns,
     join_lines,
     tags_of,
 )
-from edgen.plugin import Chat, Format, FormatOptions, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin.families import Role
 from edgen.plugin.formats import AcceptedConversation, SplitFiles, Staging, Tried, WriteRow
 from edgen.plugin.texts import hash64
 
@@ -36,7 +39,7 @@ KEPT = 32
 Combination = tuple[str, ...]
 
 
-class IntentOptions(FormatOptions, frozen=True, kw_only=True):
+class IntentOptions(AgentOptions, frozen=True, kw_only=True):
     """The options of the format."""
 
     features: Annotated[
@@ -56,7 +59,7 @@ class IntentOptions(FormatOptions, frozen=True, kw_only=True):
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     """Yield a row for each turn with labels. The run is read twice, first to count combinations and words."""
-    options = _options(chat.own)
+    options, agent = chat.options.of(IntentOptions), agent_of(run, chat.options)
     features = Features() if options.columns else None
     counts: Counter[Combination] = Counter()
     for turn in (turn for conversation in run.conversations() for turn in conversation.candidate.turns):
@@ -66,7 +69,7 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
             features.add(turn.text)
     kept = frequent(counts)
     for conversation in run.conversations():
-        found = [*_turns(conversation, run, chat, kept)]
+        found = [*_turns(conversation, run, agent, kept)]
         labelled = [one for one in found if isinstance(one, dict)]
         if features is not None:
             told = features.of([one["utterance"] for one in labelled], [one["actor"] for one in labelled])
@@ -75,12 +78,8 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
         yield from (one if isinstance(one, LeftOut) else Row(conversation.split, one) for one in found)
 
 
-def _options(own: FormatOptions | None) -> IntentOptions:
-    return own if isinstance(own, IntentOptions) else IntentOptions()
-
-
 def _turns(
-    conversation: AcceptedConversation, run: RunReader, chat: Chat, kept: frozenset[Combination]
+    conversation: AcceptedConversation, run: RunReader, agent: Role, kept: frozenset[Combination]
 ) -> Iterator[dict[str, Any] | LeftOut]:
     """Yield the columns of each turn of a conversation."""
     one, tied = conversation.candidate, find_tied_turns(conversation, run.labels_of)
@@ -97,7 +96,7 @@ def _turns(
             "dialog": one.id,
             "labels": "_".join(labels),
             "utterance": join_lines(turn.text),
-            "actor": actor_of(turn, chat),
+            "actor": actor_of(turn, agent),
         }
 
 
@@ -125,7 +124,7 @@ class IntentFiles(SplitFiles):
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
-        self.columns = _options(staging.own).columns
+        self.columns = staging.options.of(IntentOptions).columns
 
     def begin(self, path: Path) -> WriteRow:
         """Begin the lines of a split."""
@@ -173,7 +172,6 @@ dialogs = [[line.split("\\t") for line in one.splitlines()] for one in text.spli
     needs=("labels",),
     files=IntentFiles,
     chat=False,
-    options=("agent",),
     Options=IntentOptions,
     notes=(
         WHO,

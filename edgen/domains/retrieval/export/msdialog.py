@@ -11,8 +11,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgen.plugin import Chat, Item, LeftOut, Row, RunReader, Turn
-from edgen.plugin.formats import AcceptedConversation, Rows, SplitFiles, WriteRow
+from edgen.plugin import Chat, FormatOptions, Item, LeftOut, Row, RunReader, Turn
+from edgen.plugin.families import Role
+from edgen.plugin.formats import (
+    AcceptedConversation,
+    Agent,
+    OptionValues,
+    Rows,
+    SplitFiles,
+    WriteRow,
+    role_of,
+)
 
 BEFORE = 9  # turns of a context between its first and its last one
 Actor = Literal["User", "Agent"]
@@ -38,12 +47,23 @@ TIES = {"ties": "its annotators disagree, so it has no label by most of them"}
 TIE = "A turn without labels because its annotators disagree has the key `tie`, which is true; its `tags` is empty."
 
 
-def actor_of(turn: Turn, chat: Chat) -> Actor:
+class AgentOptions(FormatOptions, frozen=True, kw_only=True):
+    """Options of formats that distinguish agents from users."""
+
+    agent: Agent = None
+
+
+def agent_of(run: RunReader, options: OptionValues) -> Role:
+    """Return the role of a run that answers users. Raises UsageError for an unknown one."""
+    return role_of("--agent", options.of(AgentOptions).agent, run.space)
+
+
+def actor_of(turn: Turn, agent: Role) -> Actor:
     """Return the actor of a turn: as stated in the turn, else by its role."""
     told = turn.data.get("actor_type")
     if told in ("User", "Agent"):
         return "User" if told == "User" else "Agent"
-    return "Agent" if turn.role == chat.agent else "User"
+    return "Agent" if turn.role == agent else "User"
 
 
 def join_lines(text: str) -> str:
@@ -70,14 +90,14 @@ def rows_of_dialogs(*, tags: bool) -> Rows:
     one label. The ids of utterances count through the run, so both formats have the same ones."""
 
     def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
-        first = 1
+        first, agent = 1, agent_of(run, chat.options)
         for conversation in run.conversations():
             turns = conversation.candidate.turns
             tied = find_tied_turns(conversation, run.labels_of) if tags else None
             if tags and not any(turn.labels for turn in turns):
                 yield LeftOut("ties" if tied else "no_labels")
             else:
-                dialog = _dialog(conversation, chat, first, tied)
+                dialog = _dialog(conversation, agent, first, tied)
                 yield Row(conversation.split, {"id": conversation.candidate.id, "dialog": dialog})
             first += len(turns)
 
@@ -85,7 +105,7 @@ def rows_of_dialogs(*, tags: bool) -> Rows:
 
 
 def _dialog(
-    conversation: AcceptedConversation, chat: Chat, first: int, tied: set[int | None] | None
+    conversation: AcceptedConversation, agent: Role, first: int, tied: set[int | None] | None
 ) -> dict[str, Any]:
     """Return a dialog in the JSON files' format. All keys are present; DEFAULTS fills those that a run
     lacks. `first` is the id of its first utterance, `tied` the turns whose annotators disagree; None: without
@@ -98,7 +118,7 @@ def _dialog(
         "dialog_time": _text(told.get("dialog_time"), _stamp(0)),
         "title": _text(told.get("title"), subject),
         "frequency": _text(told.get("frequency"), "0"),
-        "utterances": list(_utterances(conversation, chat, first, tied)),
+        "utterances": list(_utterances(conversation, agent, first, tied)),
     }
 
 
@@ -109,7 +129,7 @@ DEFAULTS = (
 
 
 def _utterances(
-    conversation: AcceptedConversation, chat: Chat, first: int, tied: set[int | None] | None
+    conversation: AcceptedConversation, agent: Role, first: int, tied: set[int | None] | None
 ) -> Iterator[dict[str, Any]]:
     one = conversation.candidate
     for place, turn in enumerate(one.turns):
@@ -120,7 +140,7 @@ def _utterances(
             "utterance_pos": place + 1,
             "id": first + place,
             "user_id": _text(data.get("user_id"), f"{one.id}-{turn.role}"),
-            "actor_type": actor_of(turn, chat),
+            "actor_type": actor_of(turn, agent),
             "utterance": turn.text,
             "is_answer": int(bool(data.get("is_answer", 0))),
             "vote": _votes(data.get("vote")),

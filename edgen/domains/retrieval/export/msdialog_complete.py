@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgen.domains.retrieval.export.msdialog import DEFAULTS, WHO, DialogFiles, rows_of_dialogs
+from edgen.domains.retrieval.export.msdialog import DEFAULTS, WHO, AgentOptions, DialogFiles, rows_of_dialogs
 from edgen.plugin import Format
 
 COLUMNS = {
@@ -22,7 +22,7 @@ import pandas
 dialogs = pandas.read_json("THIS_FOLDER/train.json", orient="index")""",
     files=DialogFiles,
     chat=False,
-    options=("agent",),
+    Options=AgentOptions,
     notes=(WHO, DEFAULTS, "Ids of utterances are numbers that count through the run."),
     tags=("conversational", "information-seeking"),
 )

@@ -14,9 +14,17 @@ from typing import NamedTuple
 
 from edgen.domains.retrieval.candidates import CandidatePool, Key, RightAnswers, key_of
 from edgen.domains.retrieval.export import REASONS
-from edgen.domains.retrieval.export.msdialog import WHO, actor_of, context_of, join_lines
+from edgen.domains.retrieval.export.msdialog import (
+    WHO,
+    AgentOptions,
+    actor_of,
+    agent_of,
+    context_of,
+    join_lines,
+)
 from edgen.domains.retrieval.export.sides import DevShare, Side, Sides
-from edgen.plugin import Chat, Format, FormatOptions, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin.families import Role
 from edgen.plugin.formats import AcceptedConversation, Patterns, RowFiles, Staging, Tried
 
 NEGATIVES = 9
@@ -25,7 +33,7 @@ LENGTHS = range(3, 401)  # words of a wrong reply
 NAMES: dict[Side, str] = {"train": "train", "dev": "valid", "test": "test"}  # of the files
 
 
-class RankOptions(FormatOptions, frozen=True, kw_only=True):
+class RankOptions(AgentOptions, frozen=True, kw_only=True):
     """The options of the format."""
 
     dev: DevShare = 0.1
@@ -47,16 +55,16 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
     from edgen.domains.retrieval.bm25 import Bm25
     from edgen.domains.retrieval.negatives import WrongAnswers
 
-    options = chat.own if isinstance(chat.own, RankOptions) else RankOptions()
+    options, agent = chat.options.of(RankOptions), agent_of(run, chat.options)
     sides = Sides(run, options.dev)
-    candidates, answers = _collect(run, chat)
+    candidates, answers = _collect(run, agent)
     index = Bm25((number, candidates.texts[number]) for number in candidates.list_group("train"))
     seen: set[Key] = set()
     for conversation in run.conversations():
         if not FEWEST_TURNS <= len(conversation.candidate.turns) <= MOST_TURNS:
             yield LeftOut("turns")
             continue
-        cuts = list(_cuts(conversation, chat))
+        cuts = list(_cuts(conversation, agent))
         if not cuts:
             yield LeftOut("no_cut")
         for cut in cuts:
@@ -81,23 +89,23 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
                 yield Row(conversation.split, {**whole, "label": 0, "reply": text})
 
 
-def _collect(run: RunReader, chat: Chat) -> tuple[CandidatePool, RightAnswers]:
+def _collect(run: RunReader, agent: Role) -> tuple[CandidatePool, RightAnswers]:
     candidates, answers = CandidatePool(), RightAnswers()
     for conversation in run.conversations():
         groups = [conversation.split] if conversation.split == "train" else []
         for turn in conversation.candidate.turns:
-            if actor_of(turn, chat) == "Agent":
+            if actor_of(turn, agent) == "Agent":
                 candidates.add(join_lines(turn.text), *groups)
-        for cut in _cuts(conversation, chat):
+        for cut in _cuts(conversation, agent):
             said = (cut.reply, *cut.others)
             answers.add(cut.key, [candidates.add(text) for text in said])
     return candidates, answers
 
 
-def _cuts(conversation: AcceptedConversation, chat: Chat) -> Iterator[ResponseContext]:
+def _cuts(conversation: AcceptedConversation, agent: Role) -> Iterator[ResponseContext]:
     """Yield the user's turns, except the conversation's first turn, that an agent answers at once."""
     turns = conversation.candidate.turns
-    actors = [actor_of(turn, chat) for turn in turns]
+    actors = [actor_of(turn, agent) for turn in turns]
     for place in range(1, len(turns) - 1):
         if actors[place : place + 2] == ["User", "Agent"]:
             reply, context = turns[place + 1], context_of(turns, place)
@@ -159,7 +167,6 @@ for line in open("THIS_FOLDER/train.txt", encoding="utf-8"):
     needs=("bm25s",),
     files=RankFiles,
     chat=False,
-    options=("agent",),
     Options=RankOptions,
     notes=(
         WHO,

@@ -19,6 +19,7 @@ from edgen.plugin.formats import (
     Label,
     Message,
     Pair,
+    PairSetOptions,
     Rows,
     SplitName,
     evidence_of,
@@ -129,7 +130,7 @@ def messages_of(side: Candidate, compared: ComparedPair, chat: Chat) -> list[Mes
 
 def is_near_end(compared: ComparedPair, chat: Chat) -> bool:
     """Return whether fewer turns than required follow the one at which a pair parts."""
-    least, prefix = chat.min_turns_left, compared.pair.prefix_turns
+    least, prefix = chat.options.of(PairSetOptions).min_turns_left, compared.pair.prefix_turns
     return least is not None and turns_left(compared.a, compared.b, prefix) < least
 
 

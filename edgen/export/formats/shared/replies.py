@@ -16,7 +16,16 @@ import msgspec
 
 from edgen.plugin import Chat, Item, LeftOut, Row, RunReader, Scenario, Turn
 from edgen.plugin.families import Role
-from edgen.plugin.formats import AcceptedConversation, Message, Repeats, Rows, SplitName, rows_from
+from edgen.plugin.formats import (
+    AcceptedConversation,
+    ActionOptions,
+    Message,
+    Repeats,
+    ResponseOptions,
+    Rows,
+    SplitName,
+    rows_from,
+)
 
 # The result of `describe`, for cards.
 DESCRIBED = (
@@ -90,7 +99,9 @@ def responses(run: RunReader, chat: Chat) -> Iterator[TrainedReply | LeftOut]:
             said = one.turns[at]
             given = chat.scenes.responses(said)
             place = ReplyPlace(conversation, turn, one.turns[:at], scene.scenario)
-            for response in (said, *said.alternatives) if chat.alternatives else (said,):
+            for response in (
+                (said, *said.alternatives) if chat.options.of(ResponseOptions).alternatives else (said,)
+            ):
                 found = _reply(place, chat, prompt, response)
                 served = isinstance(found, TrainedReply) and response not in given
                 yield replace(found, served=True) if isinstance(found, TrainedReply) and served else found
@@ -107,9 +118,11 @@ class ReplyPlace(NamedTuple):
 
 def _reply(place: ReplyPlace, chat: Chat, prompt: list[Message], said: Turn | None) -> TrainedReply | LeftOut:
     """Return the reply of a turn; `said` is None if the trained side only ends the conversation."""
-    told = (
-        prompt if said is None and chat.actions is None else None if said is None else chat.tell(prompt, said)
-    )
+    told: list[Message] | None
+    if said is not None:
+        told = chat.tell(prompt, said)
+    else:
+        told = prompt if chat.options.of(ActionOptions).actions is None else None
     if told is None:
         return LeftOut("no_actions")
     if not told:

@@ -54,7 +54,6 @@ train = json.load(open(*glob.glob("THIS_FOLDER/*_train_subtask_*.json"), encodin
 # edgen score THIS_FOLDER/…_responses_subtask_1.tsv ranking.json""",
     files=ExampleFiles,
     chat=False,
-    options=("agent",),
     Options=Dstc7Options,
     notes=(
         WHO,

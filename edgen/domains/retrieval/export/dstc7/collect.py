@@ -12,8 +12,9 @@ from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, ParaphrasedTests
 from edgen.domains.retrieval.export.msdialog import actor_of, join_lines
 from edgen.domains.retrieval.export.sides import Side, Sides
-from edgen.plugin import Chat, LeftOut, RunReader, Turn
+from edgen.plugin import LeftOut, RunReader, Turn
 from edgen.plugin.errors import ShortError, UsageError
+from edgen.plugin.families import Role
 from edgen.plugin.formats import AcceptedConversation
 from edgen.plugin.texts import hash64
 
@@ -48,7 +49,7 @@ class KnownUtterances:
     """A run with its agents' utterances, and the right answers for each context."""
 
     run: RunReader  # the exported one
-    chat: Chat  # converts its turns
+    agent: Role  # the role that answers users
     options: Dstc7Options  # of the format
     topic: str  # dimension of same-topic candidates
     sides: Sides  # train, dev or test of each conversation
@@ -80,7 +81,7 @@ class KnownUtterances:
         """Return the speaker's name for a turn, one of two in DSTC7's files."""
         if self.options.speakers == "roles":
             return turn.role.lower()
-        return "participant_2" if actor_of(turn, self.chat) == "Agent" else "participant_1"
+        return "participant_2" if actor_of(turn, self.agent) == "Agent" else "participant_1"
 
     def examples(self) -> Iterator[CutConversation | LeftOut]:
         """Yield every example, in the run's order, without repeated contexts."""
@@ -89,7 +90,7 @@ class KnownUtterances:
             sides = map(self.side, self.run.conversations())
             yield from (LeftOut("unseen") for side in sides if side == "test")
         for conversation in self.conversations():
-            cuts = cuts_of(conversation, self.chat)
+            cuts = cuts_of(conversation, self.agent)
             if not cuts:
                 yield LeftOut("no_target")
                 continue
@@ -106,7 +107,7 @@ class KnownUtterances:
                 yield CutConversation(conversation, self.side(conversation), cut)
 
 
-def collect(run: RunReader, chat: Chat, options: Dstc7Options) -> KnownUtterances:
+def collect(run: RunReader, agent: Role, options: Dstc7Options) -> KnownUtterances:
     """Collect the facts of the run. Raises UsageError for a topic that is not a dimension, ShortError if
     agents have too few utterances for any pool."""
     names = run.space.names
@@ -117,14 +118,14 @@ def collect(run: RunReader, chat: Chat, options: Dstc7Options) -> KnownUtterance
         )
     by_topic = options.negatives == "same-topic"
     paraphrased = ParaphrasedTests(run) if options.tests == 1 else None
-    known = KnownUtterances(run, chat, options, topic, Sides(run, options.dev), paraphrased)
+    known = KnownUtterances(run, agent, options, topic, Sides(run, options.dev), paraphrased)
     tests = 0
     for conversation in known.conversations():
         groups = [known.side(conversation), *([known.find_topic_group(conversation)] if by_topic else [])]
         for turn in _sayable(conversation):
-            if actor_of(turn, chat) == "Agent" and (text := join_lines(turn.text)):
+            if actor_of(turn, agent) == "Agent" and (text := join_lines(turn.text)):
                 known.candidates.add(text, *groups)
-        cuts = cuts_of(conversation, chat)
+        cuts = cuts_of(conversation, agent)
         tests += bool(cuts) and isinstance(conversation, Paraphrased)
         for cut in cuts:
             known.answers.add(cut.key, [known.candidates.add(text) for text in (cut.reply, *cut.others)])
@@ -146,11 +147,11 @@ def _sayable(conversation: AcceptedConversation) -> Iterator[Turn]:
 
 def _require(known: KnownUtterances) -> None:
     """Raise ShortError if the train side is too small for any pool."""
-    run, chat, wanted = known.run, known.chat, known.options.candidates
+    run, wanted = known.run, known.options.candidates
     if (there := known.candidates.count_different("train")) >= wanted:
         return
     raise ShortError(
-        f"{run.name}: a pool of {wanted:,} takes as many different turns of agents (here: {chat.agent}) on the train side, "
+        f"{run.name}: a pool of {wanted:,} takes as many different turns of agents (here: {known.agent}) on the train side, "
         f"and there are {there:,}; {wanted - there:,} more are needed. Generate more conversations"
         + (
             f", or take --candidates {there} or fewer."
@@ -160,7 +161,7 @@ def _require(known: KnownUtterances) -> None:
     )
 
 
-def cuts_of(conversation: AcceptedConversation, chat: Chat) -> list[DialogueCut]:
+def cuts_of(conversation: AcceptedConversation, agent: Role) -> list[DialogueCut]:
     """Return the agent's turns after at least CONTEXT turns; of a conversation in other words, those that may
     be chosen."""
     turns = conversation.candidate.turns
@@ -169,7 +170,7 @@ def cuts_of(conversation: AcceptedConversation, chat: Chat) -> list[DialogueCut]
         DialogueCut(place, key, text, tuple(join_lines(other.text) for other in turn.alternatives))
         for place, (turn, key) in enumerate(zip(turns, keys, strict=False))
         if place >= CONTEXT
-        and actor_of(turn, chat) == "Agent"
+        and actor_of(turn, agent) == "Agent"
         and (text := join_lines(turn.text))
         and (not isinstance(conversation, Paraphrased) or conversation.may_be_chosen(place))
     ]

@@ -25,7 +25,7 @@ class ExampleFiles(RowFiles):
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
-        self.options = staging.own if isinstance(staging.own, Dstc7Options) else Dstc7Options()
+        self.options = staging.options.of(Dstc7Options)
         self.prefix = self.options.prefix or re.sub(r"[^\w.-]", "-", staging.run.name)
         self.counts: Counter[str] = Counter()
         self._encode = msgspec.json.Encoder().encode

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from edgen.domains.retrieval.export.msdialog import AgentOptions
 from edgen.domains.retrieval.export.sides import DevShare
-from edgen.plugin import FormatOptions
 from edgen.plugin.errors import UsageError
 from edgen.plugin.formats import flag_of
 
@@ -23,7 +23,7 @@ _COUNTS: dict[str, tuple[int, ...]] = {
 }  # fmt: skip
 
 
-class Dstc7Options(FormatOptions, frozen=True, kw_only=True):
+class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
     """The options of the format."""
 
     subtask: Annotated[

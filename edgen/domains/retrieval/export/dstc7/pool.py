@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -84,11 +83,10 @@ class SharedPool:
         """Yield the agents' utterances in another run."""
         with RunFolder(path).lock_for_reading(), RunReader(path) as run:
             roles = [role.name for role in run.space.roles]
-            agent = self.known.chat.agent if self.known.chat.agent in roles else roles[0]
-            chat = dataclasses.replace(self.known.chat, agent=agent)
+            agent = self.known.agent if self.known.agent in roles else roles[0]
             for conversation in run.conversations():
                 for turn in conversation.candidate.turns:
-                    if actor_of(turn, chat) == "Agent" and (text := join_lines(turn.text)):
+                    if actor_of(turn, agent) == "Agent" and (text := join_lines(turn.text)):
                         yield text
 
     def _paraphrases(self) -> Iterator[int]:
