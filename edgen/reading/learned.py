@@ -2,7 +2,9 @@
 
 Most replies to one prompt have the same layout: the same characters before the first turn, before each role's
 other turns (numbers apart), and after the last turn. Once two replies begin with the same characters, these
-strings are kept. A later reply is cut at them, without any rule.
+strings are kept. A later reply is cut at them, without any rule. Where the texts between turns have no such
+regularity (headings, speakers named behind their words), they are kept in their order: a reply with as many
+turns is cut at them.
 
 This path is taken only if the general reader would give exactly the same result: nothing in a turn can belong
 to a layout, name a speaker, end the conversation or give a probability. In doubt the general reader reads the
@@ -13,26 +15,32 @@ compares both readers).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Conversation
+from edgen.reading.answers.probability import parse_probability
 from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.layout import (
     CUTS,
     DIGITS,
     DOUBLED,
     JSON,
+    LEAST,
     MOST,
     PLAIN,
     QUOTED,
+    SINGLES,
     TOKEN,
     VALUE,
+    Behind,
     Layout,
     Tail,
+    Words,
     is_likely,
     skeleton,
+    unit_of,
     zeroed,
 )
 from edgen.reading.repairs import Repair
@@ -40,9 +48,9 @@ from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import SQUARE, may_mark
 
-_LEAST = 4  # turns
 _HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
 _MOST_LAYOUTS = 256  # for some roles
+_MOST_ORDERED = 8  # that begin alike and are kept in an order
 _MOST_HEADS = 256  # beginnings that were seen
 _TRIES = 40  # replies with the same beginning that are examined for a layout
 _OFTEN = 16  # of further ones, one in so many is examined
@@ -52,8 +60,8 @@ _KEY = 3  # characters by which layouts are looked up
 # Characters that no turn may hold: brackets, tags, escapes, code. Those that do not print count with them.
 _NEVER = "<>&[]{}|\\`（）【】"
 # Characters that no turn may hold if the layout has one of the same kind.
-_KINDS = ('"“”„＂', "«»", "‹›", "「」", "『』", "()")
-_QUOTES = "".join(_KINDS[:5]) + "'‘’"
+_KINDS = ('"＂', "“”„", "«»", "‹›", "「」", "『』", "()")
+_QUOTES = "".join(_KINDS[:-1]) + "'‘’"
 _STRUCTURE = frozenset(_QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
 _TAG = compile_later("<[^<>]*>")
 _MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
@@ -62,6 +70,7 @@ _WRITERS: tuple[Callable[[str], str], ...] = (
     lambda said: said.replace('"', '\\"'),
     lambda said: json.dumps(said)[1:-1],
     lambda said: said.replace('"', '""'),
+    lambda said: said.replace("'", "''"),
 )
 
 
@@ -77,31 +86,29 @@ class Layouts:
             if len(word) > 1
             for token in TOKEN.findall(word)
         }
-        self._labels = frozenset(tokens | {f"{token}s" for token in tokens})
-        self._known: dict[str, list[Layout]] = {}  # by the first characters of a reply, the latest first
+        self._vocabulary = Words(frozenset(tokens | {f"{token}s" for token in tokens}))
+        # By the first characters of a reply, the latest first; under "" those with fewer before the first turn.
+        self._known: dict[str, list[Layout]] = {}
         self._count = 0
         self._seen: dict[str, int] = {}  # beginnings, with the number of replies
 
     def read(self, text: str) -> Conversation | None:
         """Return the conversation in a text of a known layout; None for any other."""
-        known = self._known.get(text[:_KEY], [])
-        for place, layout in enumerate(known):
-            if text.startswith(layout.head) and (found := layout.read(text, self._labels)) is not None:
-                if place:
-                    self._known[text[:_KEY]] = [layout, *known[:place], *known[place + 1 :]]
-                return found
+        for key in (text[:_KEY], ""):
+            known = self._known.get(key, [])
+            for place, layout in enumerate(known):
+                if text.startswith(layout.head) and (found := layout.read(text, self._vocabulary)) is not None:
+                    if place:
+                        self._known[key] = [layout, *known[:place], *known[place + 1 :]]
+                    return found
         return None
 
     def learn(self, text: str, result: Conversation) -> None:
         """Learn the layout of a text that was read as `result`, if another text began the same way."""
         at = text.find(result.turns[0].text)
-        if (
-            not _KEY <= at <= _LONGEST
-            or not _LEAST <= len(result.turns) <= MOST
-            or result.probability is None
-        ):
+        if not 0 <= at <= _LONGEST or not LEAST <= len(result.turns) <= MOST:
             return
-        head = text[:at]
+        head, _ = _split_head(text[:at], result)
         tries = self._seen.get(head, 0)
         if len(self._seen) >= _MOST_HEADS and not tries:
             self._seen.clear()
@@ -109,11 +116,11 @@ class Layouts:
         if not tries or (tries > _TRIES and tries % _OFTEN):
             return
         layout = _find_layout(text, result, at, self._words)
-        if layout is not None and layout.read(text, self._labels) == result:
+        if layout is not None and layout.read(text, self._vocabulary) == result:
             self._keep(layout)
 
     def _keep(self, layout: Layout) -> None:
-        key = layout.head[:_KEY]
+        key = layout.head[:_KEY] if len(layout.head) >= _KEY else ""
         known = self._known.get(key, [])
         if (same := next((one for one in known if one.is_like(layout)), None)) is not None:
             same.extend(layout)
@@ -121,6 +128,11 @@ class Layouts:
         if self._count >= _MOST_LAYOUTS:
             self._known.clear()
             self._count, known = 0, []
+        if layout.order:
+            ordered = [one for one in known if one.order]
+            for one in ordered[_MOST_ORDERED - 1 :]:
+                known = [other for other in known if other is not one]
+                self._count -= 1
         self._known[key] = [layout, *known]
         self._count += 1
 
@@ -132,64 +144,102 @@ def layouts_of(roles: RoleWords) -> Layouts:
 
 
 def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> Layout | None:
-    """Return the layout of a text whose first turn is at this place; None if it has none that is regular."""
+    """Return the layout of a text whose first turn is at this place; None if it has none that can be kept."""
     found = _find_gaps(text, result, at)
     if found is None:
         return None
-    head, (written, rest, code) = text[:at], found
+    written, rest, code = found
+    head, below = _split_head(text[:at], result)
     gaps = [*map(zeroed, written)]
     lettered = gaps != [zeroed(gap, lettered=False) for gap in written]
     before: dict[str, str] = {}
-    skeletons: dict[str, set[str]] = {}
-    for gap, turn in zip(gaps, result.turns[1:], strict=True):
-        if before.setdefault(gap, turn.role) != turn.role:
-            return None
-        skeletons.setdefault(turn.role, set()).add(skeleton(gap))
-    values = [*VALUE.finditer(rest)]
-    if (
-        len(before) > len(CUTS)
-        or len(skeletons) < 2
-        or any(len(some) > 1 for some in skeletons.values())
-        or len(values) != 1
-        or max(map(len, [*gaps, rest])) > _LONGEST
-        or any(mark in gap for gap in (*gaps, rest) for mark in ("\0", *CUTS))
-        or not _is_regular(head, gaps)
-    ):
-        return None
-    (value,) = values
-    around = rest[: value.start()], rest[value.end() :], value[0].endswith("%")
+    clear = all([
+        before.setdefault(gap, turn.role) == turn.role for gap, turn in zip(gaps, result.turns[1:], strict=True)
+    ])  # fmt: skip
+    regular = clear and _KEY <= at and _is_regular(text[:at], before, gaps)
     label, labelled = next(
         ((gap, role) for gap, role in before.items() if zeroed(rest).startswith(gap)), ("", None)
     )
-    if not (_is_apart(*around[:2]) and _ends_as_read(rest, result, labelled)):
+    behind = _find_behind(rest[len(label) :], result)
+    layout = "".join((text[:at], *gaps, rest))
+    if (
+        behind is None
+        or (below is not None and behind[2] is not None)
+        or (label and not regular)
+        or max(map(len, [*gaps, rest])) > _LONGEST
+        or any(mark in layout for mark in ("\0", *CUTS))
+        or "ended_by" in layout
+        or not _ends_as_read(rest, result, labelled)
+        or _gives("".join((head, below or "", *gaps)))
+    ):
         return None
-    layout = "".join((head, *gaps, rest))
-    if "ended_by" in layout or _gives("".join((head, *gaps))):
+    order = () if regular else tuple(gaps if clear else written)
+    if order and not all(map(_is_marked, order)):
         return None
     translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
-    marks = _TAG.sub("", layout)
-    kinds = [kind for kind in _KINDS if any(mark in marks for mark in kind)]
+    marks, behind_marks = _kinds_in("".join((text[:at], *gaps))), _kinds_in(rest)
+    tail = Tail(
+        result.repairs,
+        result.ended_by is not None,
+        bool(label),
+        "".join([kind for kind in behind_marks if kind not in marks]),
+    )
     return Layout(
         head,
         result.turns[0].role,
-        dict(sorted(before.items(), key=lambda item: -len(item[0]))),
-        "".join((_NEVER, *kinds, "(=" if translated else "")),
-        numbered="0" in "".join(before),
-        lettered=lettered,
-        begins=not all(any(map(str.isalpha, gap.rpartition("\n")[2])) for gap in (head, *gaps)),
-        several=_STRUCTURE.isdisjoint("".join((head, *gaps))) and all(gap[0] == "\n" for gap in gaps),
+        {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0]))),
+        "".join((_NEVER, *marks, "(=" if translated else "")),
+        numbered="0" in "".join(order or before),
+        lettered=lettered and clear,
+        begins=not all(any(map(str.isalpha, gap.rpartition("\n")[2])) for gap in (text[:at], *gaps)),
+        several=_STRUCTURE.isdisjoint("".join((text[:at], *gaps))) and all(gap[0] == "\n" for gap in gaps),
         tagged="<" in head,
         translated=translated,
         named=Repair.ROLE_NAME in result.repairs
-        and any(len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (head, *before)),
-        edges=frozenset("¿¡" if _MARKUP.search(head + "".join(gaps)) else "¿¡*"),
+        and any(len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_last_line(text[:at]), *before)),
+        edges=frozenset("¿¡" if _MARKUP.search(text[:at] + "".join(gaps)) else "¿¡*"),
         code=code,
-        tails={
-            (around[0][len(label) :], *around[1:]): Tail(
-                result.repairs, result.ended_by is not None, bool(label)
-            )
-        },
+        tails={behind: tail},
+        below=below,
+        order=order,
+        speakers=tuple([turn.role for turn in result.turns]) if order else (),
     )
+
+
+def _split_head(head: str, result: Conversation) -> tuple[str, str | None]:
+    """Return the text before the first turn as it is, or around the probability that it gives."""
+    values = [*VALUE.finditer(head)] if result.probability is not None and is_likely(fold(head)) else []
+    if len(values) != 1 or parse_probability(values[0][0]) != result.probability:
+        return head, None
+    before, below = head[: values[0].start()], head[values[0].end() :]
+    return (before, below) if len(before) >= _KEY and below and _is_apart(before, below) else (head, None)
+
+
+def _last_line(head: str) -> str:
+    """Return the line of a text before the first turn that has this turn's label."""
+    return head.rstrip().rpartition("\n")[2]
+
+
+def _find_behind(rest: str, result: Conversation) -> Behind | None:
+    """Return the texts around the probability after the last turn; None where they are not clear."""
+    values = [*VALUE.finditer(rest)]
+    if len(values) != 1:
+        # The reply gives none, or before its turns.
+        clear = Repair.PROBABILITY_UNCLEAR not in result.repairs and not DIGITS.search(rest)
+        return ("", rest, None) if clear and not is_likely(fold(rest)) else None
+    before, after = rest[: values[0].start()], rest[values[0].end() :]
+    return (before, after, unit_of(values[0][0])) if before and _is_apart(before, after) else None
+
+
+def _kinds_in(layout: str) -> list[str]:
+    """Return the kinds of quotation marks and brackets in a layout, tags apart."""
+    marks = _TAG.sub("", layout)
+    return [kind for kind in _KINDS if any(mark in marks for mark in kind)]
+
+
+def _is_marked(gap: str) -> bool:
+    """Return whether a text between turns holds something that no turn of one line has in it."""
+    return "\n" in gap or any(map(gap.__contains__, _NEVER + _QUOTES))
 
 
 def _is_apart(before: str, after: str) -> bool:
@@ -214,11 +264,13 @@ def _gives(text: str) -> bool:
 
 def _find_gaps(text: str, result: Conversation, at: int) -> tuple[list[str], str, int] | None:
     """Return the texts between the turns and after the last one, and how the turns are written."""
-    quoted = '"' in _TAG.sub("", text[:at])
+    before = _TAG.sub("", text[:at])
+    quoted = '"' in before
     code = QUOTED if quoted else PLAIN
+    codes = (PLAIN, QUOTED, JSON, DOUBLED) if quoted else (PLAIN, SINGLES) if before[-1:] == "'" else (PLAIN,)
     gaps = []
     for turn in result.turns:
-        place, written = _find_written(text, turn.text, at, quoted=quoted)
+        place, written = _find_written(text, turn.text, at, codes)
         said = turn.text if written == PLAIN else _WRITERS[written](turn.text)
         if place < 0:
             return None
@@ -228,9 +280,8 @@ def _find_gaps(text: str, result: Conversation, at: int) -> tuple[list[str], str
     return gaps[1:], text[at:], code
 
 
-def _find_written(text: str, said: str, at: int, *, quoted: bool) -> tuple[int, int]:
-    """Return (place, code) of a turn's next text, as it is or in a code; a place of -1 if there is none."""
-    codes = (PLAIN, QUOTED, JSON, DOUBLED) if quoted else (PLAIN,)
+def _find_written(text: str, said: str, at: int, codes: Sequence[int]) -> tuple[int, int]:
+    """Return (place, code) of a turn's next text in one of these codes; a place of -1 if there is none."""
     for code in codes:
         place = text.find(_WRITERS[code](said), at)
         if 0 <= place <= at + _LONGEST:
@@ -244,14 +295,20 @@ def _is_alias(head: str, words: RoleWords) -> bool:
     return any(word in words.aliases for word in TOKEN.findall(head.rstrip().rpartition("\n")[2].lower()))
 
 
-def _is_regular(head: str, gaps: Sequence[str]) -> bool:
-    """Return whether every turn begins and ends alike, at a line break or a quotation mark.
+def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str]) -> bool:
+    """Return whether every turn begins and ends alike, at a line break or a quotation mark, under one label a
+    role.
 
     Then no rule counts turns.
     """
+    skeletons: dict[str, set[str]] = {}
+    for gap, role in before.items():
+        skeletons.setdefault(role, set()).add(skeleton(gap))
+    if len(before) > len(CUTS) or len(skeletons) < 2 or any(len(some) > 1 for some in skeletons.values()):
+        return False
     closings = {skeleton(gap.partition("\n")[0] if "\n" in gap else gap[:1]) for gap in gaps}
     closings = {TOKEN.sub("", closing) if "<" in closing else closing for closing in closings}
-    openings = {skeleton(before[-1:]) if before[-1:] in _QUOTES else "" for before in (head, *gaps)}
+    openings = {skeleton(label[-1:]) if label[-1:] in _QUOTES else "" for label in (head, *gaps)}
     if any("\n" not in gap and gap[:1] != '"' for gap in gaps):
         return False
     return len(closings) == len(openings) == 1

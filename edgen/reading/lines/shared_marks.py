@@ -18,7 +18,7 @@ from edgen.core.lazy_patterns import compile_later
 from edgen.reading.lines.line import Lines, RoleLine, shape_of
 from edgen.reading.lines.role_lines import decode_text
 
-_LEAST = 4  # turns: fewer may well agree by chance
+_LEAST = 3  # turns: fewer may well agree by chance
 _LEADING = "|>:=~»→-–—"  # what no speech begins with
 _DASHES = (
     "|>»—–"  # nor one after a bare name and a colon, where the other marks may be a list's or a text's own
