@@ -50,7 +50,7 @@ _OPENERS = frozenset({
     "message", "step", "part", "utterance", "says", "said", "value", "speech", "t", "s",
 })  # fmt: skip
 # A line under what may be a person's name.
-_PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,6}[^\W\d_][^\s,;:：?!]{0,30}[ ]?[:：]")
+_PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,4}[^\W\d_][^\s,;:：?!]{0,30}[ ]?[:：]")
 # How a layout writes a turn: with backslashes before quotation marks, as JSON, or with marks of either kind doubled.
 PLAIN, QUOTED, JSON, DOUBLED, SINGLES = range(5)
 _WRITTEN = ("", "\\", "\\", '""', "''")

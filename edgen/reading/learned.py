@@ -15,6 +15,7 @@ compares both readers).
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
@@ -306,9 +307,18 @@ def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str]) -> bo
         skeletons.setdefault(role, set()).add(skeleton(gap))
     if len(before) > len(CUTS) or len(skeletons) < 2 or any(len(some) > 1 for some in skeletons.values()):
         return False
+    if any(map(_is_bare, gaps)):
+        return False
     closings = {skeleton(gap.partition("\n")[0] if "\n" in gap else gap[:1]) for gap in gaps}
     closings = {TOKEN.sub("", closing) if "<" in closing else closing for closing in closings}
     openings = {skeleton(label[-1:]) if label[-1:] in _QUOTES else "" for label in (head, *gaps)}
     if any("\n" not in gap and gap[:1] != '"' for gap in gaps):
         return False
     return len(closings) == len(openings) == 1
+
+
+def _is_bare(gap: str) -> bool:
+    """Return whether a label is a word or a picture without a mark, which counts only where two alternate."""
+    label = gap.rpartition("\n")[2]
+    marks = (unicodedata.category(mark)[0] == "P" for mark in label)
+    return label.endswith(" ") and len(label.split()) == 1 and not any(marks)
