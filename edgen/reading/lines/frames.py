@@ -36,7 +36,7 @@ _MOST = 0.75  # of the lines that begin alike, which go on alike
 _ALTERNATING = 6  # labels with nothing but a full stop
 _HEAD = 800  # characters in which a legend may stand
 _AROUND = 90  # characters of a line outside of its quotation
-_ARTICLE = compile_later(rf"(?i)\b(?:{'|'.join(sorted(ARTICLES))})[ ']?\Z")
+_LAST_WORD = compile_later(r"(?<!\w)[^\W\d_]{1,5}[ ']?\Z")
 # Marks that a sentence has as well; with these alone nothing is a label.
 _SENTENCE = frozenset(".,!?;'’()[… \"“”„")
 _QUOTES = "\"'“”„«»"
@@ -73,10 +73,10 @@ def rewrite_frames(text: str, roles: RoleWords) -> str | None:
     if defined is not None:
         labels = [label for label in _labels(text, defined) if label.start >= below]
         return _rewritten(text, labels, defined=True)
-    known = known_speakers(roles)
+    known = known_speakers(roles).within(text)
     return (
         _rewritten(text, _labels(text, known))
-        or _rewritten(text, _labels(text, abbreviations(roles)))
+        or _rewritten(text, _labels(text, abbreviations(roles).within(text)))
         or _rewrite_columns(text, known)
         or _rewrite_quotations(text, known)
         or _rewrite_signed(text, known)
@@ -126,10 +126,16 @@ def _labels(text: str, speakers: Speakers) -> list[_Label]:
     for line in text.split("\n"):
         found = speakers.first_in(line[: _LEFT + _LONGEST])
         if found is not None and found.start <= _LEFT:
-            left = _ARTICLE.sub("", line[: found.start])
+            left = _without_article(line[: found.start])
             labels.append(_Label(start, start + found.end, found.role, shape_of(left)))
         start += len(line) + 1
     return labels
+
+
+def _without_article(before: str) -> str:
+    """Return a text without an article at its end."""
+    found = _LAST_WORD.search(before, max(0, len(before) - 7))
+    return before[: found.start()] if found is not None and found[0].lower().rstrip(" '") in ARTICLES else before
 
 
 def _rewritten(text: str, labels: Sequence[_Label], *, defined: bool = False) -> str | None:
@@ -275,6 +281,8 @@ def _rewrite_quotations(text: str, known: Speakers) -> str | None:
 
     Between the first of them and the last, no other line may hold a quotation: its words would be lost.
     """
+    if sum(map(text.count, _CLOSED_BY)) < 2 * _LEAST:
+        return None
     lines = text.split("\n")
     spoken = {place: said for place, line in enumerate(lines) if (said := _quotation_of(line.strip(), known))}
     if not _speak([role for role, _ in spoken.values()]):
@@ -335,7 +343,7 @@ def _signed(paragraph: str, known: Speakers) -> tuple[str, str] | None:
             start, end = begin + found.start, begin + found.end
             if not _AFTER_SIGN.issuperset(paragraph[end:]):
                 return None
-            before = _ARTICLE.sub("", paragraph[:start])
+            before = _without_article(paragraph[:start])
             sign = _SIGNS.search(before, max(0, len(before) - 8))
             said = before[: sign.start()] if sign is not None else _before_verb(before)
             if not said.strip():

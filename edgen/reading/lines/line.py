@@ -7,6 +7,7 @@ a table, a closing tag.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -136,6 +137,7 @@ def shape_of(text: str) -> tuple[str, ...]:
     return tuple(map(kind_of, TOKEN.findall(text)))
 
 
+@lru_cache(maxsize=4096)
 def kind_of(token: str) -> str:
     """Return a token, one number for all numbers, one letter for a list's letters and numbers, and one half
     of the day

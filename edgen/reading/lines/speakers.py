@@ -14,6 +14,7 @@ from edgen.core.lazy_patterns import compile_later
 from edgen.reading.roles import RoleWords
 
 _LETTERS = compile_later(r"[^\W\d_]+")
+_WORDS = compile_later(r"\w+")
 _BEGINNING = 6  # letters of an abbreviation, and one more
 
 
@@ -39,7 +40,18 @@ class Speakers:
                 self._marks.append(word)
             else:
                 self._by_first.setdefault(first[0], []).append(word)
-        self._firsts = frozenset(self._by_first)
+
+    def within(self, text: str) -> Speakers:
+        """Return the words that a text holds, which are looked for in its lines at a lower cost."""
+        letters: set[str] = set()
+        for word in {*_WORDS.findall(self._folded(text))}:
+            if word.isalpha():
+                letters.add(word)
+            else:
+                letters.update(_LETTERS.findall(word))
+        words = [word for first in letters & self._by_first.keys() for word in self._by_first[first]]
+        held = {word: self.words[word] for word in (*words, *[mark for mark in self._marks if mark in text])}
+        return Speakers(held, exact=self._exact)
 
     def first_in(self, text: str) -> Named | None:
         """Return the first word for a speaker in a text."""
@@ -52,10 +64,8 @@ class Speakers:
 
     def all_in(self, text: str) -> Iterator[Named]:
         """Yield the words for speakers that begin with a letter, in their order."""
-        lowered = text if self._exact else text.lower()
-        if len(lowered) != len(text):  # İ
-            lowered = text
-        if self._firsts.isdisjoint(_LETTERS.findall(lowered)):  # most lines
+        lowered = self._folded(text)
+        if not any(map(lowered.__contains__, self._by_first)):  # most lines
             return
         last = 0
         for match in _LETTERS.finditer(lowered):
@@ -68,6 +78,10 @@ class Speakers:
                     last = end
                     yield Named(start, end, self.words[word])
                     break
+
+    def _folded(self, text: str) -> str:
+        lowered = text if self._exact else text.lower()
+        return lowered if len(lowered) == len(text) else text  # İ
 
 
 @cache
