@@ -91,15 +91,14 @@ def _legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
     known = known_speakers(roles).words
     found: dict[str, str] = {}
     end = 0
-    tail = max(_HEAD, len(text) - _HEAD // 2)
-    parts = [(place, part) for place, part in ((0, text[:_HEAD]), (tail, text[tail:])) if _may_define(part, roles)]
-    for place, part in parts:
-        for match in _LEGEND.of(roles).finditer(part):
+    parts = (text,) if len(text) < 2 * _HEAD else (text[:_HEAD], text[-_HEAD // 2 :])
+    for part in parts:
+        for match in _LEGEND.of(roles).finditer(part) if _may_define(part, roles) else ():
             short = match["short"] or match["person"] or match["letter"]
             role = match["role"] or match["of"] or match[0].partition(" ")[0]
             if short.lower() not in known and kind_of(short) != "am":
                 found.setdefault(short, known[role.lower()])
-                end = match.end() if not place else end
+                end = match.end() if part is parts[0] and match.end() < len(text) // 2 else end
     return (Speakers(found, exact=True), end) if len({*found.values()}) > 1 else (None, 0)
 
 
@@ -244,14 +243,17 @@ def _as_lines(text: str, labels: Sequence[tuple[_Label, int]]) -> str | None:
     bodies = [text[end:start] for (_, end), start in zip(labels, [*starts, len(text)], strict=True)]
     if sum("</" in body or "&lt;/" in body for body in bodies) > len(bodies) // 2:
         return None  # markup that is broken somewhere
-    lines = [_line(label.role, body.strip()) for (label, _), body in zip(labels, bodies, strict=True)]
+    lines = [
+        _line(label.role, body.strip(), text[label.end : end])
+        for (label, end), body in zip(labels, bodies, strict=True)
+    ]
     return "\n".join([text[: labels[0][0].start].rstrip(), *lines])
 
 
-def _line(role: str, said: str) -> str:
+def _line(role: str, said: str, label: str = "") -> str:
     """Return a turn as a line, quoted letters decoded."""
-    line = RoleLine(role, "", said, "")
-    if said.startswith('"'):
+    line = RoleLine(role, label, said, "")
+    if said.startswith(('"', "'")):
         decode_text(line)
     return f"{role}: {line.body}"
 

@@ -64,4 +64,6 @@ KEY = compile_later(
     r"(?i)\n[^\w\n]{0,12}(?:text|content|message|utterance|line|says|said|value|dialogue|speech)[\"']?[^\S\n]{0,2}[:=]"
     r"(?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
 )
+# Other keys above that of a text: `mood: calm`.
+OTHER_KEYS = compile_later(r"(?:\n[^\w\n]{0,12}[A-Za-z_]{1,20}[\"']?[^\S\n]{0,2}[:=][^\n]{0,60}){1,4}?(?=\n)")
 UNDERLINE = compile_later(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")

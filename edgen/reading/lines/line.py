@@ -112,6 +112,9 @@ def unadorned(line: RoleLine, text: str, roles: RoleWords) -> str:
         text = text[1:]
     if prefix.endswith(("**", "__")) and text.endswith(prefix[-2:]) and text.count(prefix[-2:]) % 2:
         text = text[:-2]
+    mark = line.prefix[-1:]
+    if mark in ("*", "_") and line.label.count(mark) == 1 and text.endswith(mark) and text.count(mark) % 2:
+        text = text[:-1]
     if line.kind == "tag" and "|" in prefix and text.endswith("|"):
         text = text[:-1]
     if (
