@@ -110,6 +110,18 @@ class Words:
                 word[:1].isalpha() and self.plain[word] and _OPENERS.isdisjoint(_SPOKEN.findall(word.lower()))
             )
         )
+        self._seen: set[str] = set()  # plain words, for a quick look
+
+    def are_plain(self, words: Sequence[str]) -> bool:
+        """Return whether none of some words may name a speaker."""
+        if self._seen.issuperset(words):
+            return True
+        if not all(map(self.plain.__getitem__, words)):
+            return False
+        self._seen = {word for word in self._seen.union(words) if len(word) <= _LONGEST_WORD}
+        if len(self._seen) > _MOST_WORDS:
+            self._seen = set()
+        return True
 
 
 class Layout(msgspec.Struct):
@@ -317,8 +329,8 @@ class Layout(msgspec.Struct):
         opening, plain = vocabulary.opening, vocabulary.plain
         lines = whole.split("\n")
         for line in lines:
-            first, *others = line.split(" ", 2)
-            if line and not (opening[first] and (not others or plain[others[0]])):
+            words_of_line = line.split(" ", 2)
+            if line and not (opening[words_of_line[0]] and (len(words_of_line) < 2 or plain[words_of_line[1]])):
                 return False
         if self.named and (":" in whole or "：" in whole) and any(map(_PERSON.match, lines)):
             return False
@@ -342,19 +354,14 @@ def _are_lines_plain(said: Sequence[str], vocabulary: Words) -> bool:
 def _is_speech_alone(said: Sequence[str], whole: str, vocabulary: Words) -> bool:
     """Return whether turns name no speaker, have one line each, and share no beginning that could be taken
     for the layout's."""
-    beginnings = {_beginning_of(text) for text in said}
+    # Numbers and a list's letters count as one beginning.
+    beginnings = {text[0] for text in said if text[0] not in "ivxIVX" and text[1:2].isalpha()}
     return (
         whole.count("\n") < len(said)
         and len(beginnings) > len(said) / _FRAME + 1
-        and all(map(vocabulary.plain.__getitem__, whole.split()))
-        and are_spoken(said)
+        and vocabulary.are_plain(whole.split())
+        and (_ENDS.issuperset([text[-1] for text in said]) or are_spoken(said))
     )
-
-
-def _beginning_of(text: str) -> str:
-    """Return the first letter of a text; nothing where it begins with a number or a list's letter."""
-    first = text[:1].lower()
-    return first if first.isalpha() and first not in "ivx" and text[1:2].isalpha() else ""
 
 
 def unit_of(value: str) -> str:

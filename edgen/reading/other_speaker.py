@@ -118,8 +118,8 @@ _COLONS = frozenset(":：")
 _MARKS = frozenset("\n<{[(\\*")
 _QUOTES = frozenset('"“„«')
 _DASHES = frozenset("—–")
-_HINTS = _COLONS | _MARKS | _QUOTES | _DASHES
 _OPEN = frozenset("<([（")
+_HINTS = _COLONS | _MARKS | _QUOTES | _DASHES | _OPEN
 _DASH = compile_later(r"[,.!?…]\s?[—–]\s")
 # What is said has two words, or ends as a sentence: `Lehrer: teacher` is a vocabulary.
 _SPEECH = compile_later(r"[\W_]{0,40}\w(?:[^\n]{0,60}?(?:[^\S\n]\w|[.!?…。！？؟।\"”’])|[^\x00-\u2fff])")
@@ -197,7 +197,7 @@ def speaks_for_another(text: str, role: str, roles: RoleWords) -> bool:
 
 def _speaks(text: str, held: Sequence[str], role: str, roles: RoleWords, patterns: _Patterns) -> bool:
     """Return whether a turn that holds these marks looks as if another than its role speaks in it."""
-    if not _COLONS.isdisjoint(held) and _labelled(text, role, roles, patterns):
+    if not _COLONS.isdisjoint(held) and _labelled(text, held, role, roles, patterns):
         return True
     marked = not _MARKS.isdisjoint(held)
     if marked and (_TOKENS.search(text) or _lettered(text, role, roles)):
@@ -226,13 +226,14 @@ def _gestures(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> boo
     return any((roles.by_name.get(actor.lower()) or roles.called(actor)) != own for actor in actors)
 
 
-def _labelled(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> bool:
+def _labelled(text: str, held: Sequence[str], own: str, roles: RoleWords, patterns: _Patterns) -> bool:
     """Return whether a label stands before a colon, except the speaker's own at the beginning."""
+    bracketed = not _OPEN.isdisjoint(held)
     for colon in islice(_COLON.finditer(text), _MOST):
         place = colon.start()
         begin = max(0, place - _REACH)
         last = text[begin:place].rsplit(None, 1)[-1:]
-        if last and _is_no_label(last[0], roles) and _OPEN.isdisjoint(text[begin:place]):  # most
+        if last and not bracketed and _is_no_label(last[0], roles):  # most
             continue
         if _SENTENCE.match(text, place + 1) and _labelled_in_short(
             text, max(0, place - _NEAR), place, own, roles
