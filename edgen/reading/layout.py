@@ -8,7 +8,7 @@ probability.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,14 +19,13 @@ from edgen.reading.answers.probability import parse_probability
 from edgen.reading.text.characters import are_spoken, fold, is_printable
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import HEADING, LAST_STOP, may_give, may_head, value_of_line
+from edgen.reading.vocabulary import Vocabulary
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
 _MOST_TAILS = 32  # of a layout
 _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
-_LONGEST_WORD = 30  # characters of a word that is remembered
-_MOST_WORDS = 20_000
 _FRAME = 4  # turns of which one may begin with a word that they share
 
 # Stand for the texts between turns while a reply is cut.
@@ -39,16 +38,9 @@ _CLOSING = '"“”„＂'
 _ENDS = frozenset(".!?…。！？")
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
-TOKEN = compile_later(r"[^\W\d_]+")
-_SPOKEN = compile_later(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 VALUE = compile_later(
     r"(?<![0-9.])(?:[01]\.[0-9]{1,6}(?!\.?[0-9])|[0-9]{1,3}(?:[ ]?%|/100?\b|[ ](?:per[ ]?cent|out[ ]of[ ]100?)\b))"
 )
-# Words at the beginning of a line that may head or end a turn, or be the key of a text.
-_OPENERS = frozenset({
-    "turn", "exchange", "round", "line", "role", "speaker", "name", "who", "from", "author", "character", "text", "content",
-    "message", "step", "part", "utterance", "says", "said", "value", "speech", "t", "s",
-})  # fmt: skip
 # A line under what may be a person's name.
 _PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,4}[^\W\d_][^\s,;:：?!]{0,30}[ ]?[:：]")
 # How a layout writes a turn: with backslashes before quotation marks, as JSON, or with marks of either kind doubled.
@@ -78,52 +70,6 @@ class Tail(NamedTuple):
     unfit: str  # characters that the last turn may not hold
 
 
-class _Memory(dict[str, bool]):
-    """What is known of words, each examined once."""
-
-    def __init__(self, decide: Callable[[str], bool]) -> None:
-        super().__init__()
-        self._decide = decide
-
-    def __missing__(self, word: str) -> bool:
-        found = self._decide(word)
-        if len(word) <= _LONGEST_WORD:
-            if len(self) >= _MOST_WORDS:
-                self.clear()
-            self[word] = found
-        return found
-
-
-class Words:
-    """The words of turns that may belong to a layout.
-
-    labels: words that may name a speaker.
-    plain: whether a word is no such word.
-    opening: whether a line that begins with a word is no label, heading or key either.
-    """
-
-    def __init__(self, labels: frozenset[str]) -> None:
-        self.labels = labels
-        self.plain = _Memory(lambda word: labels.isdisjoint(TOKEN.findall(word.lower())))
-        self.opening = _Memory(
-            lambda word: (
-                word[:1].isalpha() and self.plain[word] and _OPENERS.isdisjoint(_SPOKEN.findall(word.lower()))
-            )
-        )
-        self._seen: set[str] = set()  # plain words, for a quick look
-
-    def are_plain(self, words: Sequence[str]) -> bool:
-        """Return whether none of some words may name a speaker."""
-        if self._seen.issuperset(words):
-            return True
-        if not all(map(self.plain.__getitem__, words)):
-            return False
-        self._seen = {word for word in self._seen.union(words) if len(word) <= _LONGEST_WORD}
-        if len(self._seen) > _MOST_WORDS:
-            self._seen = set()
-        return True
-
-
 class Layout(msgspec.Struct):
     """A layout.
 
@@ -139,6 +85,7 @@ class Layout(msgspec.Struct):
     translated: whether its labels are in another language.
     named: whether its labels hold more than a role, which may be a person's name.
     edges: marks with which a turn may begin and end like a word.
+    json: whether it may be JSON, in which no number begins with a zero.
     code: how it writes quotation marks and letters beyond ASCII.
     tails: what may follow the last turn, or a label that has only the end marker.
     order: the texts between the turns in their order, of a layout that has no other regularity.
@@ -157,13 +104,14 @@ class Layout(msgspec.Struct):
     translated: bool
     named: bool
     edges: frozenset[str]
+    json: bool
     code: int
     tails: dict[Behind, Tail]
     below: str | None = None
     order: tuple[str, ...] = ()
     speakers: tuple[str, ...] = ()
 
-    def read(self, text: str, vocabulary: Words) -> Conversation | None:
+    def read(self, text: str, vocabulary: Vocabulary) -> Conversation | None:
         """Return the conversation in a text that begins with `head`; None if it departs from the layout."""
         if not any(text.endswith(after) and before in text for before, after, _ in self.tails):
             return None
@@ -240,7 +188,7 @@ class Layout(msgspec.Struct):
         said = [body[:at]]
         for part in rest:
             start = at + found[part[0]][1]
-            if self.code and _ZERO_LED.search(body, at, start):
+            if self.json and _ZERO_LED.search(body, at, start):
                 return None
             at = start + len(part) - 1
             said.append(body[start:at])
@@ -289,10 +237,12 @@ class Layout(msgspec.Struct):
             whole = whole.replace("\n", " ")
         return is_printable(whole) and not any(map(bare.__contains__, self.unfit))
 
-    def _is_plain(self, said: Sequence[str], vocabulary: Words) -> bool:
+    def _is_plain(self, said: Sequence[str], vocabulary: Vocabulary) -> bool:
         """Return whether every turn begins and ends like words, and none holds what a rule looks for."""
         whole = "\n".join(said)
-        ends = ({text[:1] for text in said} - self.edges) | ({text[-1:] for text in said} - self.edges - _ENDS)
+        ends = ({text[:1] for text in said} - self.edges) | (
+            {text[-1:] for text in said} - self.edges - _ENDS
+        )
         if not all(said) or not ("".join(ends).isalnum() or all(map(_is_word, ends))):
             return False
         if any(map(whole.__contains__, _CLOSING)) and any(text[-2] in _CLOSING for text in said if text[1:]):
@@ -322,7 +272,7 @@ class Layout(msgspec.Struct):
         texts = [text for text in said[:-1] if DIGITS.search(text)] if lined else said[-1:]
         return any(value_of_line(line) for text in texts for line in text.split("\n"))
 
-    def _begin_plainly(self, whole: str, words: str, last: str, vocabulary: Words) -> bool:
+    def _begin_plainly(self, whole: str, words: str, last: str, vocabulary: Vocabulary) -> bool:
         """Return whether no line of the turns may be a label, a heading or a rule, or end the last turn."""
         if "(" in whole:
             return False
@@ -330,7 +280,9 @@ class Layout(msgspec.Struct):
         lines = whole.split("\n")
         for line in lines:
             words_of_line = line.split(" ", 2)
-            if line and not (opening[words_of_line[0]] and (len(words_of_line) < 2 or plain[words_of_line[1]])):
+            if line and not (
+                opening[words_of_line[0]] and (len(words_of_line) < 2 or plain[words_of_line[1]])
+            ):
                 return False
         if self.named and (":" in whole or "：" in whole) and any(map(_PERSON.match, lines)):
             return False
@@ -339,7 +291,7 @@ class Layout(msgspec.Struct):
         )
 
 
-def _are_lines_plain(said: Sequence[str], vocabulary: Words) -> bool:
+def _are_lines_plain(said: Sequence[str], vocabulary: Vocabulary) -> bool:
     """Return whether the further lines of turns name no speaker, and not all turns share a first or a last
     line, which nobody says."""
     lines = [text.split("\n") for text in said]
@@ -351,7 +303,7 @@ def _are_lines_plain(said: Sequence[str], vocabulary: Words) -> bool:
     )
 
 
-def _is_speech_alone(said: Sequence[str], whole: str, vocabulary: Words) -> bool:
+def _is_speech_alone(said: Sequence[str], whole: str, vocabulary: Vocabulary) -> bool:
     """Return whether turns name no speaker, have one line each, and share no beginning that could be taken
     for the layout's."""
     # Numbers and a list's letters count as one beginning.

@@ -33,12 +33,10 @@ from edgen.reading.layout import (
     PLAIN,
     QUOTED,
     SINGLES,
-    TOKEN,
     VALUE,
     Behind,
     Layout,
     Tail,
-    Words,
     is_likely,
     skeleton,
     unit_of,
@@ -48,6 +46,7 @@ from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import SQUARE, may_mark
+from edgen.reading.vocabulary import TOKEN, Vocabulary
 
 _HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
 _MOST_LAYOUTS = 256  # for some roles
@@ -87,7 +86,7 @@ class Layouts:
             if len(word) > 1
             for token in TOKEN.findall(word)
         }
-        self._vocabulary = Words(frozenset(tokens | {f"{token}s" for token in tokens}))
+        self._vocabulary = Vocabulary(frozenset(tokens | {f"{token}s" for token in tokens}))
         # By the first characters of a reply, the latest first; under "" those with fewer before the first turn.
         self._known: dict[str, list[Layout]] = {}
         self._count = 0
@@ -98,7 +97,10 @@ class Layouts:
         for key in (text[:_KEY], ""):
             known = self._known.get(key, [])
             for place, layout in enumerate(known):
-                if text.startswith(layout.head) and (found := layout.read(text, self._vocabulary)) is not None:
+                if (
+                    text.startswith(layout.head)
+                    and (found := layout.read(text, self._vocabulary)) is not None
+                ):
                     if place:
                         self._known[key] = [layout, *known[:place], *known[place + 1 :]]
                     return found
@@ -150,60 +152,65 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
     if found is None:
         return None
     written, rest, code = found
-    head, below = _split_head(text[:at], result)
+    top, (head, below) = text[:at], _split_head(text[:at], result)
     gaps = [*map(zeroed, written)]
     lettered = gaps != [zeroed(gap, lettered=False) for gap in written]
     before: dict[str, str] = {}
-    clear = all([
-        before.setdefault(gap, turn.role) == turn.role for gap, turn in zip(gaps, result.turns[1:], strict=True)
-    ])  # fmt: skip
-    regular = clear and _KEY <= at and _is_regular(text[:at], before, gaps)
-    label, labelled = next(
-        ((gap, role) for gap, role in before.items() if zeroed(rest).startswith(gap)), ("", None)
-    )
-    behind = _find_behind(rest[len(label) :], result)
-    layout = "".join((text[:at], *gaps, rest))
+    spoken = [turn.role for turn in result.turns]
+    clear = [before.setdefault(gap, role) for gap, role in zip(gaps, spoken[1:], strict=True)] == spoken[1:]
+    regular = clear and at >= _KEY and _is_regular(top, before, gaps)
+    order = () if regular else tuple(gaps if clear else written)
+    behind = _find_behind(rest, result, before)
+    if behind is None or (below is not None and behind[0][2] is not None):
+        return None
+    tails, label = behind
     if (
-        behind is None
-        or (below is not None and behind[2] is not None)
-        or (label and not regular)
-        or max(map(len, [*gaps, rest])) > _LONGEST
-        or any(mark in layout for mark in ("\0", *CUTS))
-        or "ended_by" in layout
-        or not _ends_as_read(rest, result, labelled)
-        or _gives("".join((head, below or "", *gaps)))
+        (label and order)
+        or not all(map(_is_marked, order))
+        or not _is_apart_from(head + (below or ""), gaps, rest)
     ):
         return None
-    order = () if regular else tuple(gaps if clear else written)
-    if order and not all(map(_is_marked, order)):
-        return None
+    before_turns = "".join((top, *gaps))
     translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
-    marks, behind_marks = _kinds_in("".join((text[:at], *gaps))), _kinds_in(rest)
-    tail = Tail(
-        result.repairs,
-        result.ended_by is not None,
-        bool(label),
-        "".join([kind for kind in behind_marks if kind not in marks]),
-    )
+    marks = _kinds_around(top, gaps)
     return Layout(
         head,
-        result.turns[0].role,
+        spoken[0],
         {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0]))),
         "".join((_NEVER, *marks, "(=" if translated else "")),
         numbered="0" in "".join(order or before),
         lettered=lettered and clear,
-        begins=not all(any(map(str.isalpha, gap.rpartition("\n")[2])) for gap in (text[:at], *gaps)),
-        several=_STRUCTURE.isdisjoint("".join((text[:at], *gaps))) and all(gap[0] == "\n" for gap in gaps),
+        begins=not all(any(map(str.isalpha, gap.rpartition("\n")[2])) for gap in (top, *gaps)),
+        several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         tagged="<" in head,
         translated=translated,
         named=Repair.ROLE_NAME in result.repairs
-        and any(len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_last_line(text[:at]), *before)),
-        edges=frozenset("¿¡" if _MARKUP.search(text[:at] + "".join(gaps)) else "¿¡*"),
+        and any(len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_last_line(top), *before)),
+        edges=frozenset("¿¡" if _MARKUP.search(before_turns) else "¿¡*"),
+        json="{" in top or "[" in top,
         code=code,
-        tails={behind: tail},
+        tails={
+            tails: Tail(
+                result.repairs,
+                result.ended_by is not None,
+                bool(label),
+                "".join([kind for kind in _kinds_in(rest) if kind not in marks]),
+            )
+        },
         below=below,
         order=order,
-        speakers=tuple([turn.role for turn in result.turns]) if order else (),
+        speakers=tuple(spoken) if order else (),
+    )
+
+
+def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
+    """Return whether the texts around the turns are short, and give no probability before the last turn."""
+    layout = "".join((top, *gaps, rest))
+    return (
+        max(map(len, [*gaps, rest])) <= _LONGEST
+        and not any(mark in layout for mark in ("\0", *CUTS))
+        and "ended_by" not in layout
+        and not _gives("".join((top, *gaps)))
     )
 
 
@@ -221,15 +228,29 @@ def _last_line(head: str) -> str:
     return head.rstrip().rpartition("\n")[2]
 
 
-def _find_behind(rest: str, result: Conversation) -> Behind | None:
-    """Return the texts around the probability after the last turn; None where they are not clear."""
-    values = [*VALUE.finditer(rest)]
+def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> tuple[Behind, str] | None:
+    """Return the texts around the probability after the last turn, and a label before them that has only the
+    end marker; None where they are not clear."""
+    zeros = zeroed(rest)
+    label, role = next(((gap, role) for gap, role in before.items() if zeros.startswith(gap)), ("", None))
+    if not _ends_as_read(rest, result, role):
+        return None
+    values, rest = [*VALUE.finditer(rest)], rest[len(label) :]
     if len(values) != 1:
         # The reply gives none, or before its turns.
         clear = Repair.PROBABILITY_UNCLEAR not in result.repairs and not DIGITS.search(rest)
-        return ("", rest, None) if clear and not is_likely(fold(rest)) else None
-    before, after = rest[: values[0].start()], rest[values[0].end() :]
-    return (before, after, unit_of(values[0][0])) if before and _is_apart(before, after) else None
+        return (("", rest, None), label) if clear and not is_likely(fold(rest)) else None
+    start, end = (place - len(label) for place in values[0].span())
+    if start <= 0 or not _is_apart(rest[:start], rest[end:]):
+        return None
+    return (rest[:start], rest[end:], unit_of(values[0][0])), label
+
+
+def _kinds_around(top: str, gaps: Sequence[str]) -> list[str]:
+    """Return the kinds of quotation marks next to the turns, tags apart, and whether there are brackets anywhere."""
+    bare = [_TAG.sub("", gap) for gap in (top, *gaps)]
+    edges = _kinds_in("".join([bare[0][-2:], *[gap[:2] + gap[-2:] for gap in bare[1:]]]))
+    return [*edges, *[kind for kind in _kinds_in("".join(bare)) if kind == "()" and kind not in edges]]
 
 
 def _kinds_in(layout: str) -> list[str]:

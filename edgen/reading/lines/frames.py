@@ -134,7 +134,9 @@ def _labels(text: str, speakers: Speakers) -> list[_Label]:
 def _without_article(before: str) -> str:
     """Return a text without an article at its end."""
     found = _LAST_WORD.search(before, max(0, len(before) - 7))
-    return before[: found.start()] if found is not None and found[0].lower().rstrip(" '") in ARTICLES else before
+    return (
+        before[: found.start()] if found is not None and found[0].lower().rstrip(" '") in ARTICLES else before
+    )
 
 
 def _rewritten(text: str, labels: Sequence[_Label], *, defined: bool = False) -> str | None:
@@ -150,7 +152,9 @@ def _rewritten(text: str, labels: Sequence[_Label], *, defined: bool = False) ->
             return None
         if not _speak([label.role for label in same]):
             break
-        kept = [(label, end) for label, end in zip(same, _find_rights(text, same), strict=True) if end is not None]
+        kept = [
+            (label, end) for label, end in zip(same, _find_rights(text, same), strict=True) if end is not None
+        ]
         right = text[kept[0][0].end : kept[0][1]] if kept else ""
         if len(kept) < len(same) and any(map(str.strip, left)):
             continue  # a label in another form would leave its words to somebody else
@@ -263,7 +267,9 @@ def _rewrite_columns(text: str, known: Speakers) -> str | None:
     head = _COLUMNS.search(text) if "|" in text and "--" in text else None
     if head is None:
         return None
-    speakers = [known.words.get(cell.strip(" *_").lower()) for cell in head["head"].strip().strip("|").split("|")]
+    speakers = [
+        known.words.get(cell.strip(" *_").lower()) for cell in head["head"].strip().strip("|").split("|")
+    ]
     if len(speakers) != 2 or None in speakers or speakers[0] == speakers[1]:
         return None
     lines: list[str] = []
@@ -330,7 +336,7 @@ def _rewrite_signed(text: str, known: Speakers) -> str | None:
         signed = _signed(paragraph.rstrip(), known)
         if signed is not None:
             spoken.append(signed[0])
-            paragraph = f"{signed[0]}: {signed[1]}"  # noqa: PLW2901
+            paragraph = f"{signed[0]}: {signed[1]}"
         lines.append(paragraph)
     counts = sorted(Counter(spoken).values())
     enough = len(counts) > 1 and counts[0] >= _LEAST and len(spoken) * 2 > len(lines)

@@ -20,9 +20,7 @@ from edgen.reading.lines.role_lines import decode_text
 
 _LEAST = 3  # turns: fewer may well agree by chance
 _LEADING = "|>:=~»→-–—"  # what no speech begins with
-_DASHES = (
-    "|>»—–"  # nor one after a bare name and a colon, where the other marks may be a list's or a text's own
-)
+_DASHES = "|>»—–"  # nor one after a name and a colon, where the other marks may be a list's or a text's own
 _QUOTES = (">", "|", ":")  # what begins each line of a text
 _QUOTATION = tuple("\"'”’")
 _EMPHASIS = ("**", "__", "*", "_")
@@ -53,9 +51,10 @@ def drop_shared_marks(found: Lines) -> bool:
     if len(lines) < _LEAST:
         return False
     first = lines[0].body.strip()
-    bare = found.plain and not lines[0].prefix.strip() and lines[0].body[:1] != "\n"
-    leading = _DASHES if bare else _LEADING
-    if first[:1] in leading or unicodedata.category(first[:1] or "a") == "So":
+    # A colon in front of a text on its line separates it already.
+    separated = lines[0].kind == "colon" and lines[0].body[:1] != "\n"
+    leading = _DASHES if separated else _LEADING
+    if first[:1] in leading or (not separated and unicodedata.category(first[:1] or "a") == "So"):
         _drop_leading(lines, leading + first[:1])
     if "\n" in first:
         _drop_first_lines(lines)
@@ -170,7 +169,9 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
     for line in lines[:-1]:
         line.body = line.body.rstrip().rsplit("\n", shared)[0]
     last = lines[-1].body.split("\n")
-    same = next((place for place, line in enumerate(last) if _are_alike([bodies[0][-shared], line], roles)), 0)
+    same = next(
+        (place for place, line in enumerate(last) if _are_alike([bodies[0][-shared], line], roles)), 0
+    )
     if same:
         lines[-1].body = "\n".join([*last[:same], *last[same + 1 :]])
     elif not (mark := bodies[0][-shared].lstrip()[0]).isalnum():

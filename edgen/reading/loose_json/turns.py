@@ -166,9 +166,23 @@ def _turns_in_columns(value: Any, keys: Keys) -> list[tuple[str, str]]:
         for _, child in members(value)
         if isinstance(child, list) and len(child) > 1 and all(type(said) is str for said in child)
     ]
-    who = next((c for c in columns if len({keys.roles.named_in(name) for name in c} - {None}) > 1 and all(map(keys.roles.named_in, c))), None)
-    texts = [column for column in columns if column is not who and who is not None and len(column) == len(who)]
-    return list(zip(who, texts[0], strict=True)) if who is not None and len(texts) == 1 and are_spoken(texts[0]) else []
+    who = next(
+        (
+            c
+            for c in columns
+            if len({keys.roles.named_in(name) for name in c} - {None}) > 1
+            and all(map(keys.roles.named_in, c))
+        ),
+        None,
+    )
+    texts = [
+        column for column in columns if column is not who and who is not None and len(column) == len(who)
+    ]
+    return (
+        list(zip(who, texts[0], strict=True))
+        if who is not None and len(texts) == 1 and are_spoken(texts[0])
+        else []
+    )
 
 
 def parts_of(items: Any, shapes: Shapes) -> list[tuple[str, str]]:
