@@ -292,11 +292,11 @@ class Layout(msgspec.Struct):
 
 
 def _are_lines_plain(said: Sequence[str], vocabulary: Vocabulary) -> bool:
-    """Return whether the further lines of turns name no speaker, and not all turns share a first or a last
-    line, which nobody says."""
+    """Return whether turns of several lines name no speaker, and not all turns share a first or a last line,
+    which nobody says."""
     lines = [text.split("\n") for text in said]
     plain = vocabulary.plain
-    if not all(plain[word] for some in lines for line in some[1:] for word in line.split()):
+    if not all(plain[word] for some in lines if some[1:] for line in some for word in line.split()):
         return False
     return any(len(some) < 2 for some in lines[:-1]) or all(
         len({len(some[place].split()) for some in lines[:-1]}) > 1 for place in (0, -1)

@@ -187,7 +187,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         named=Repair.ROLE_NAME in result.repairs
         and any(len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_last_line(top), *before)),
         edges=frozenset("¿¡" if _MARKUP.search(before_turns) else "¿¡*"),
-        json="{" in top or "[" in top,
+        json='"＂' in marks and ("{" in top or "[" in top),
         code=code,
         tails={
             tails: Tail(
@@ -247,10 +247,14 @@ def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> 
 
 
 def _kinds_around(top: str, gaps: Sequence[str]) -> list[str]:
-    """Return the kinds of quotation marks next to the turns, tags apart, and whether there are brackets anywhere."""
+    """Return the kinds of quotation marks and emphasis next to the turns, tags apart, and of brackets anywhere."""
     bare = [_TAG.sub("", gap) for gap in (top, *gaps)]
     edges = _kinds_in("".join([bare[0][-2:], *[gap[:2] + gap[-2:] for gap in bare[1:]]]))
-    return [*edges, *[kind for kind in _kinds_in("".join(bare)) if kind == "()" and kind not in edges]]
+    emphasis = [
+        mark for mark in "*_" if any(mark in (gap[:1], gap[-1:]) for gap in (bare[0][-1:], *bare[1:]))
+    ]
+    brackets = [kind for kind in _kinds_in("".join(bare)) if kind == "()" and kind not in edges]
+    return [*edges, *emphasis, *brackets]
 
 
 def _kinds_in(layout: str) -> list[str]:
