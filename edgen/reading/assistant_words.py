@@ -101,7 +101,7 @@ _REFUSES_ABROAD = compile_later(
     r"|(?:नहीं\s+(?:कर|लिख|बना|दे)\s+सक(?:ता|ती|ते)|असमर्थ\s+(?:हूँ|हूं|हैं))|\bאיני\s+יכול|\bאני\s+לא\s+יכול"
 )
 _REFUSING_ABROAD = (
-    "nicht", "kein", " pas", "je refuse", "impossible", "no me ", "não me ", "puedo", "podemos", "posso", "consigo", "non sono",
+    "nicht", "kein", "je ne", "je refuse", "impossible", "no me ", "não me ", "puedo", "podemos", "posso", "consigo", "non sono",
     "rifiuto", "niet", "я не", "не могу", "无法", "無法", "不能", "不可以", "不便", "できません", "かねます", "お断り", "できない", "수",
     "لا", "لن", "عن", "नहीं", "असमर्थ", "איני", "יכול",
 )  # fmt: skip

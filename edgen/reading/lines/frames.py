@@ -208,7 +208,7 @@ def _separates(left: tuple[str, ...], right: str, spoken: Sequence[str], *, defi
     if bare == "." or (defined and not bare and not left):
         return len(spoken) >= _ALTERNATING and all(map(str.__ne__, spoken, spoken[1:]))
     marks = {mark for mark in right if not mark.isalnum()}
-    if marks - _SENTENCE or right[:1] == "\n" or (len(bare) > 2 and not bare.isalnum()):
+    if marks - _SENTENCE or right[:1] == "\n" or (len(bare) > 2 and not any(map(str.isalnum, bare))):
         return bare[-1:] not in ("(", ",")
     opened = next((mark for mark in reversed(left) if mark != " "), "")
     return _PAIRS.get(opened, "") in bare if opened in _PAIRS and bare else opened in ("(", "/", "@")
