@@ -172,7 +172,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         return None
     before_turns = "".join((top, *gaps))
     translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
-    marks = _kinds_around(top, gaps)
+    marks = _kinds_around(top, gaps, rest)
     return Layout(
         head,
         spoken[0],
@@ -246,15 +246,16 @@ def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> 
     return (rest[:start], rest[end:], unit_of(values[0][0])), label
 
 
-def _kinds_around(top: str, gaps: Sequence[str]) -> list[str]:
-    """Return the kinds of quotation marks and emphasis next to the turns, tags apart, and of brackets anywhere."""
+def _kinds_around(top: str, gaps: Sequence[str], rest: str) -> list[str]:
+    """Return the kinds of quotation marks and emphasis next to the turns, and of brackets anywhere; tags are
+    left out."""
+    anywhere = _kinds_in("".join((top, *gaps, rest)))
     bare = [_TAG.sub("", gap) for gap in (top, *gaps)]
     edges = _kinds_in("".join([bare[0][-2:], *[gap[:2] + gap[-2:] for gap in bare[1:]]]))
     emphasis = [
         mark for mark in "*_" if any(mark in (gap[:1], gap[-1:]) for gap in (bare[0][-1:], *bare[1:]))
     ]
-    brackets = [kind for kind in _kinds_in("".join(bare)) if kind == "()" and kind not in edges]
-    return [*edges, *emphasis, *brackets]
+    return [*[kind for kind in anywhere if kind == "()" or kind in edges], *emphasis]
 
 
 def _kinds_in(layout: str) -> list[str]:
