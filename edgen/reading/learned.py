@@ -3,7 +3,7 @@
 Most replies to one prompt have the same layout: the same characters before the first turn, before each role's
 other turns (numbers apart), and after the last turn. Once two replies begin with the same characters, these
 strings are kept. A later reply is cut at them, without any rule. Where the texts between turns have no such
-regularity (headings, speakers named behind their words), they are kept in their order: a reply with as many
+regularity (headings, speakers named after their words), they are kept in their order: a reply with as many
 turns is cut at them.
 
 This path is taken only if the general reader would give exactly the same result: nothing in a turn can belong

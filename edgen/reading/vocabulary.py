@@ -18,7 +18,7 @@ _OPENERS = frozenset({
 
 
 class _Memory(dict[str, bool]):
-    """What is known of words, each examined once."""
+    """A memory of what was decided about words, each examined once."""
 
     def __init__(self, decide: Callable[[str], bool]) -> None:
         super().__init__()

@@ -53,7 +53,7 @@ _CHANCE = compile_later(r"(?i)\n(?P<left>[^\n]{0,60}?)(?:probability|likelihood|
 _CELL = compile_later(r"(?<!\\)\|")
 # What opens a quotation, and what closes it: the last of these on the line.
 _CLOSED_BY = {'"': '"', "“": '”"', "„": '“”"', "«": "»", "「": "」", "—": "—", "–": "–"}
-# What stands before a speaker who is named behind a text.
+# What stands before a speaker who is named after a text.
 _SIGNS = compile_later(r"(?:[-–—]{1,2}|[\[(<|]|[\"”»][ ]?[,;|])[^\S\n]?[*_\"']{0,3}\Z")
 _AFTER_SIGN = frozenset(" .,;:*_\"')]>|\n")
 
@@ -215,7 +215,7 @@ def _separates(left: tuple[str, ...], right: str, spoken: Sequence[str], *, defi
 
 
 def _are_quoted(text: str, left: tuple[str, ...], labels: Sequence[tuple[_Label, int]]) -> bool:
-    """Return whether each label's line goes on with a quotation that ends it, marks apart: `say("Teacher", "…");`."""
+    """Return whether a quotation that ends its line follows each label: `say("Teacher", "…");`."""
     for label, end in labels:
         below = text.find("\n", end)
         line = text[end : below if below >= 0 else len(text)]

@@ -1,7 +1,7 @@
 """Words that name a speaker, found in lines: the first one of each line, or all of a text.
 
-Searching for a hundred words at every place costs as much as twenty readings, so letters are split into words, and
-each word is looked up.
+Searching for a hundred words at every place costs as much as twenty readings, so a text is split into words,
+and each word is looked up.
 """
 
 from __future__ import annotations
