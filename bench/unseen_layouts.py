@@ -467,4 +467,96 @@ UNSEEN: dict[str, Layout] = {
     ),
     "p roughly words": _each("{r}: {t}", foot="\n\nRoughly {pn}% likely that the student understood."),
     "p boxed": _each("{r}: {t}", foot="\n\n$\\boxed{{{p}}}$"),
+    "Line app": _each(
+        "09:{m}\t{r}\t{t}", head="[LINE] Chat history\nSaved on: 2026/11/02\n\n2026/11/02(Mon)\n"
+    ),
+    "zoom chat": _each("09:{m}:12 From {r} to Everyone:\n\t{t}"),
+    "otter": _each(
+        "{r}  00:{m}  \n{t}",
+        between="\n\n",
+        head="Lesson\nMon, Nov 2, 2026 9:00AM • 12:03\n\nSUMMARY KEYWORDS\nlesson, question\n\nSPEAKERS\nTeacher, Student\n\n",
+    ),
+    "VTT speaker colon": _each(
+        "{n}\n00:{m}:01.000 --> 00:{m}:04.000\n{r}: {t}", between="\n\n", head="WEBVTT\n\n"
+    ),
+    "comic script": _each("PANEL {n}\n{R}: {t}", between="\n\n"),
+    "visual novel": _each('{o} "{t}"', plain=True),
+    "she said after, em dash": _each("—{t} —{v} the {o}.", between="\n\n"),
+    "answered the student, in the middle": _each("“{t}” — {r}", between="\n\n"),
+    "asks in passive": _each("{r} ({v}): “{t}”", between="\n"),
+    "Then the teacher": _each("Then the {o} {v}: “{t}”", between="\n"),
+    "HTML aside": _each(
+        '<section class="turn"><h4>{r}</h4><blockquote>{t}</blockquote></section>',
+        write=escape,
+        foot="\n<footer>Probability: {p}</footer>",
+    ),
+    "HTML chat bubbles": _each(
+        '<div class="bubble {o}-side"><span>{r}</span><p>{t}</p></div>',
+        write=escape,
+        foot='\n<div class="probability">Probability: {p}</div>',
+    ),
+    "GitHub alerts": _each("> [!NOTE]\n> **{r}:** {t}", between="\n\n"),
+    "admonitions": _each('!!! note "{r}"\n    {t}', between="\n\n"),
+    "RST directive": _each(".. {o}::\n\n   {t}", between="\n\n", foot="\n\n.. probability:: {p}"),
+    "troff": _each(".TP\n.B {r}\n{t}", foot="\n.SH PROBABILITY\n{p}"),
+    "TTML": _each(
+        '<p begin="{n}s" end="{n}.9s" ttm:agent="{o}">{t}</p>',
+        write=escape,
+        head="<body><div>\n",
+        foot="\n</div></body>\nProbability: {p}",
+    ),
+    "JSON speakers and texts": _values(
+        lambda _r, t, _: t,
+        lambda v, p: _dumps({"speakers": ["teacher", "student"] * 8, "texts": v, "probability": p}),
+    ),
+    "JSON OpenAI assistant user": _values(
+        lambda r, t, _: {"role": "assistant" if r == "Teacher" else "user", "name": r.lower(), "content": t},
+        lambda v, p: _dumps({"messages": v, "probability": p}, indent=2),
+    ),
+    "JSON5 unquoted": _each(
+        "  {{ role: '{o}', text: {t} }},",
+        write=_dumps,
+        head="{\n conversation: [\n",
+        foot="\n ],\n probability: {p}\n}}",
+    ),
+    "Prolog": _each("said({n}, {o}, {t}).", write=_dumps, foot="\nprobability({p})."),
+    "S-expr plist": _each("(:role {o} :text {t})", write=_dumps, head="(\n", foot="\n)\n(:probability {p})"),
+    "protobuf text": _each("turn {{\n  role: {R}\n  text: {t}\n}}", write=_dumps, foot="\nprobability: {p}"),
+    "env": _each("TURN_{n}_{R}={t}", write=_dumps, foot="\nPROBABILITY={p}"),
+    "logfmt": _each("ts=09:{m} speaker={o} msg={t}", write=_dumps, foot="\nprobability={p}"),
+    "CSV pipe quoted": _each(
+        '"{n}"|"{r}"|"{t}"', plain=True, head='"n"|"who"|"text"\n', foot='\n\n"probability"|"{p}"'
+    ),
+    "CSV text first": _each('"{t}",{r}', plain=True, head="text,speaker\n", foot="\n\nProbability: {p}"),
+    "table text first": _each("| {t} | {r} |", head="| Text | Speaker |\n|---|---|\n"),
+    "SQL full": _each(
+        "INSERT INTO turns (n, role, text) VALUES ({n}, '{o}', '{t}');",
+        write=lambda s: s.replace("'", "''"),
+        foot="\n\nProbability: {p}",
+    ),
+    "deposition": _each("{r}.  {t}", names=("Q", "A"), head="BY THE TEACHER (Q) TO THE STUDENT (A)\n\n"),
+    "ASCII arrows in": _each("{r} <- {t}", foot="\nProbability <- {p}"),
+    "dots leader": _each("{r} ..... {t}", foot="\nProbability ..... {p}"),
+    "double slash number": _each("{n}// {R} // {t}"),
+    "name in the middle of table w index letters": _each(
+        "| {L} | **{r}** says | {t} |", head="| | | |\n|-|-|-|\n"
+    ),
+    "bold both": _each("**{r}: {t}**", between="\n\n", foot="\n\n**Probability: {p}**"),
+    "italics all": _each("*{r}: {t}*", between="\n\n", foot="\n\n*Probability: {p}*"),
+    "emoji alone": _each(
+        "{r} {t}", names=("👩‍🏫", "🧑‍🎓"), head="👩‍🏫 = Teacher, 🧑‍🎓 = Student\n\n", between="\n"
+    ),
+    "Chinese bold own line": _each(
+        "**{r}**\n{t}", names=("老师", "学生"), between="\n\n", foot="\n\n**概率**：{p}"
+    ),
+    "French dialogue dash verbs": _each(
+        "— {t}, dit le {o}.", names=("professeur", "élève"), foot="\n\nProbabilité : {p}"
+    ),
+    "mixed headings then prose frames": _in_parts("**{r}** said:\n\n> {t}", 4, "## Section {n}"),
+    "json in fences per turn": _each('```json\n{{"{o}": {t}}}\n```', write=_dumps, between="\n"),
+    "first person blocks": _each("[{r} speaking]\n{t}\n[/{r} speaking]", between="\n"),
+    "start end": _each("BEGIN {R}\n{t}\nEND {R}", between="\n", foot="\nPROBABILITY {p}"),
+    "kv with dashes": _each(
+        "speaker: {r}\nemotion: calm\nutterance: {t}\n---", between="\n", foot="\nprobability: {p}"
+    ),
 }

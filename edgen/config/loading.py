@@ -184,7 +184,11 @@ def convert_values(value: dict[str, Any], source: str) -> Job:
     for key in [key for key in value if key not in KEYS]:
         protocol = find_protocol(str(key))
         if protocol is None:
-            found.append(Problem(f"$.{shorten_word(str(key))}", f"unknown key{suggest_name(str(key), list_known_keys())}"))
+            found.append(
+                Problem(
+                    f"$.{shorten_word(str(key))}", f"unknown key{suggest_name(str(key), list_known_keys())}"
+                )
+            )
         else:
             settings[key] = convert(value[key], protocol.Config, f"$.{key}", found)
     plain = {key: given for key, given in value.items() if key in KEYS}

@@ -79,8 +79,16 @@ _REFUSES = compile_later(
     r"|\b(?:sorry|apologi[sz]e|apologies|unfortunately)\b[^.\n]{0,60}?(?:can(?:no|['’])t|unable|not\s+able|won['’]t|decline)"
     r"|\bas\s+an?\s+(?:ai|large\s+language|language)\b[^.\n]{0,80}?(?:can(?:no|['’])t|unable|not|won['’]t)"
     r"|\bagainst\s+(?:my|our|the)\s+(?:guidelines|policy|policies|programming)\b|\bviolates?\b[^.\n]{0,40}polic(?:y|ies)\b"
-    # the same in other languages
-    r"|\b(?:ich|wir)\s+(?:kann|können|darf|dürfen|werde|möchte)\b[^.\n]{0,80}\b(?:nicht|kein\w{0,2})\b"
+)
+# A text that it matches holds one of these in lower case, blanks apart: most texts hold none.
+_REFUSING = (
+    "can't", "can’t", "cannot", "can not", "won't", "won’t", "will not", "unable", "not able", "not comfortable", "not going to",
+    "decline", "refuse", "not feel", "n't feel", "n’t feel", "rather not", "appropriate", "not something", "as a ai", "as an ai",
+    "as a lang", "as an lang", "as a large", "as an large", "guidelines", "polic", "programming",
+)  # fmt: skip
+# The same in other languages.
+_REFUSES_ABROAD = compile_later(
+    r"(?i)\b(?:ich|wir)\s+(?:kann|können|darf|dürfen|werde|möchte)\b[^.\n]{0,80}\b(?:nicht|kein\w{0,2})\b"
     r"|\b(?:kann|können|darf|dürfen)\s+(?:ich|wir)\b[^.\n]{0,80}\b(?:nicht|kein\w{0,2})\b|\bleider\b[^.\n]{0,60}\bnicht\b"
     r"|\bje\s+(?:ne\s+(?:peux|puis|suis|vais|souhaite)\b[^.\n]{0,40}\bpas|refuse)\b|\bil\s+m['’]est\s+impossible\b"
     r"|\b(?:no|não)\s+(?:me\s+(?:es|siento)\b[^.\n]{0,20}\b(?:posible|cómod[oa])|(?:puedo|podemos|posso|podemos|consigo))\b"
@@ -92,6 +100,11 @@ _REFUSES = compile_later(
     r"|(?:لا|لن)\s+(?:أستطيع|يمكنني|أقدر|يمكننا|نستطيع)|(?:عذر[اًا]+|آسف|أعتذر)[^.\n]{0,40}(?:لا|لن|عن)\s"
     r"|(?:नहीं\s+(?:कर|लिख|बना|दे)\s+सक(?:ता|ती|ते)|असमर्थ\s+(?:हूँ|हूं|हैं))|\bאיני\s+יכול|\bאני\s+לא\s+יכול"
 )
+_REFUSING_ABROAD = (
+    "nicht", "kein", "je ne", "je refuse", "impossible", "no me ", "não me ", "puedo", "podemos", "posso", "consigo", "non sono",
+    "rifiuto", "niet", "я не", "не могу", "无法", "無法", "不能", "不可以", "不便", "できません", "かねます", "お断り", "できない", "수",
+    "لا", "لن", "عن", "नहीं", "असमर्थ", "איני", "יכול",
+)  # fmt: skip
 _AGREES = r"(?:(?:sure|certainly|of\scourse|okay|ok|alright|all\sright|absolutely|understood|got\sit)\b[,.!]{0,2}\s{1,3})"
 _PREAMBLE = RolePattern(
     # "Okay, I will play the teacher.", and "Sure, here is my response:" below
@@ -161,7 +174,11 @@ BEGINNING = 400  # characters within which a refusal comes to the point
 def is_refusal(text: str) -> bool:
     """Return whether the beginning of the text, which holds no conversation, says that the model will not or
     cannot do it."""
-    return _REFUSES.search(text[:1200]) is not None
+    beginning = text[:1200]
+    words = " ".join(beginning.lower().split())
+    return (_holds(words, _REFUSING) and _REFUSES.search(beginning) is not None) or (
+        _holds(words, _REFUSING_ABROAD) and _REFUSES_ABROAD.search(beginning) is not None
+    )
 
 
 def find_service_refusal(refusal: str | None, finish_reason: str) -> Rejection | None:

@@ -145,15 +145,16 @@ def translate_probability(text: str, roles: RoleWords) -> str | None:
     """Return the text with its last line that gives a probability in the reader's words; None if there is no
     such line."""
     lower = text.lower()
-    if not any(stem in lower for stem in _STEMS):
+    stems = [stem for stem in _STEMS if stem in lower]
+    if not stems:
         return None
     lines, lowered = text.split("\n"), lower.split("\n")
     foot = None
     for place in reversed(range(len(lines))):
-        if any(stem in lowered[place] for stem in _STEMS) and (foot := _FOOT.match(lines[place])) is not None:
+        if any(map(lowered[place].__contains__, stems)) and (foot := _FOOT.match(lines[place])) is not None:
             break
     if foot is None:
-        return _translate_heading(lines, lowered)
+        return _translate_heading(lines, lowered, stems)
     if _LINE.of(roles).search("\n".join(lines[place + 1 :])):
         return None
     given = unicodedata.normalize("NFKC", foot["value"]).translate(_SIGNS)
@@ -167,10 +168,10 @@ def translate_probability(text: str, roles: RoleWords) -> str | None:
     return "\n".join(lines)
 
 
-def _translate_heading(lines: list[str], lowered: list[str]) -> str | None:
+def _translate_heading(lines: list[str], lowered: list[str], stems: list[str]) -> str | None:
     """Return the lines with their last heading of a probability in the reader's words; None without one."""
     for place in reversed(range(len(lines) - 1)):
-        if not any(stem in lowered[place] for stem in _STEMS):
+        if not any(map(lowered[place].__contains__, stems)):
             continue
         below = next(filter(str.strip, lines[place + 1 :]), "").strip('*_ >`"')
         if len(lines[place]) <= _HEADING_LENGTH and below[:1].isdigit() and not _NOT.search(lines[place]):

@@ -16,15 +16,17 @@ import msgspec
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
-from edgen.reading.text.characters import fold, is_printable
+from edgen.reading.text.characters import are_spoken, fold, is_printable
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import HEADING, LAST_STOP, may_give, may_head, value_of_line
+from edgen.reading.vocabulary import Vocabulary
 
-_LEAST = 3  # turns; two lines alone may only say who is who, which the general reader decides
+LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
 _MOST_TAILS = 32  # of a layout
 _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
+_FRAME = 4  # turns of which one may begin with a word that they share
 
 # Stand for the texts between turns while a reply is cut.
 CUTS = "\x01\x02\x03\x04\x05\x06\x07\x0e\x0f\x10\x11\x12\x13\x14\x15\x16"
@@ -36,41 +38,43 @@ _CLOSING = '"“”„＂'
 _ENDS = frozenset(".!?…。！？")
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
-TOKEN = compile_later(r"[^\W\d_]+")
-_SPOKEN = compile_later(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-VALUE = compile_later(r"(?<![0-9.])(?:[01]\.[0-9]{1,6}(?!\.?[0-9])|[0-9]{1,3}[ ]?%)")
-# Words at the beginning of a line that may head or end a turn, or be the key of a text.
-_OPENERS = frozenset({
-    "turn", "exchange", "round", "line", "role", "speaker", "name", "who", "from", "author", "character", "text", "content",
-    "message", "utterance", "says", "said", "value", "speech", "t", "s",
-})  # fmt: skip
-# How a layout writes a turn: with backslashes before quotation marks, as JSON, or with quotation marks doubled.
-PLAIN, QUOTED, JSON, DOUBLED = range(4)
-_WRITTEN = ("", "\\", "\\", '""')
+VALUE = compile_later(
+    r"(?<![0-9.])(?:[01]\.[0-9]{1,6}(?!\.?[0-9])|[0-9]{1,3}(?:[ ]?%|/100?\b|[ ](?:per[ ]?cent|out[ ]of[ ]100?)\b))"
+)
+# A line under what may be a person's name.
+_PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,4}[^\W\d_][^\s,;:：?!]{0,30}[ ]?[:：]")
+# How a layout writes a turn: with backslashes before quotation marks, as JSON, or with marks of either kind doubled.
+PLAIN, QUOTED, JSON, DOUBLED, SINGLES = range(5)
+_WRITTEN = ("", "\\", "\\", '""', "''")
 _QUOTE = compile_later(r'\\"')
 _ESCAPES = (
     _QUOTE,
     _QUOTE,
     re.compile(r"\\(?:\"|u(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4})"),
     re.compile('""'),
+    re.compile("''"),
 )
 
 
-Behind = tuple[str, str, bool]
+# The texts before and after the probability that follow the last turn, and its unit; without a probability, nothing
+# and the text after the last turn.
+Behind = tuple[str, str, str | None]
 
 
 class Tail(NamedTuple):
-    """The meaning of the texts before and after the probability that follow the last turn."""
+    """The meaning of the texts after the last turn."""
 
     repairs: tuple[str, ...]
     ended: bool
     labelled: bool  # they follow a label, which has only the end marker
+    unfit: str  # characters that the last turn may not hold
 
 
 class Layout(msgspec.Struct):
     """A layout.
 
     head, first: the text before the first turn, and the role of that turn.
+    below: the end of `head` after a probability that it gives, which follows the rest; None without one.
     gaps: the texts between two turns, digits as zeros, with the role of the second turn; longer ones first.
     unfit: characters that no turn may hold.
     numbered: whether a gap holds a digit or the letter of a list.
@@ -81,9 +85,11 @@ class Layout(msgspec.Struct):
     translated: whether its labels are in another language.
     named: whether its labels hold more than a role, which may be a person's name.
     edges: marks with which a turn may begin and end like a word.
+    json: whether it may be JSON, in which no number begins with a zero.
     code: how it writes quotation marks and letters beyond ASCII.
-    tails: the texts before and after the probability, and whether it is a percentage. The text before one
-      comes after the last turn, or after a label that has only the end marker.
+    tails: what may follow the last turn, or a label that has only the end marker.
+    order: the texts between the turns in their order, of a layout that has no other regularity.
+    speakers: who speaks each turn in this order.
     """
 
     head: str
@@ -98,17 +104,23 @@ class Layout(msgspec.Struct):
     translated: bool
     named: bool
     edges: frozenset[str]
+    json: bool
     code: int
     tails: dict[Behind, Tail]
+    below: str | None = None
+    order: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
 
-    def read(self, text: str, labels: frozenset[str]) -> Conversation | None:
-        """Return the conversation in a text that begins with `head`; None if it departs from the layout.
-
-        `labels` are words that may name a speaker.
-        """
+    def read(self, text: str, vocabulary: Vocabulary) -> Conversation | None:
+        """Return the conversation in a text that begins with `head`; None if it departs from the layout."""
         if not any(text.endswith(after) and before in text for before, after, _ in self.tails):
             return None
-        cut = self._cut(text[len(self.head) :])
+        body, given = text[len(self.head) :], None
+        if self.below is not None:
+            given, _, body = body.partition(self.below)
+            if not VALUE.fullmatch(given):
+                return None
+        cut = self._cut_in_order(body) if self.order else self._cut(body)
         if cut is None:
             return None
         said, speakers = cut
@@ -119,10 +131,16 @@ class Layout(msgspec.Struct):
         ended_by = speakers[-1] if tail.ended else None
         if tail.labelled:
             del said[-1], speakers[-1]
-        if not _LEAST <= len(said) <= MOST or len({*speakers}) < 2:
+        if not LEAST <= len(said) <= MOST or len({*speakers}) < 2:
             return None
+        value = given if value is None else value
         probability = parse_probability(value)
-        if probability is None or not self._decode(said) or not self._is_plain(said, labels):
+        if (
+            (probability is None and value is not None)
+            or (tail.unfit and any(map(said[-1].__contains__, tail.unfit)))
+            or not self._decode(said)
+            or not self._is_plain(said, vocabulary)
+        ):
             return None
         return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs)
 
@@ -130,11 +148,14 @@ class Layout(msgspec.Struct):
         """Return whether another layout differs only in its digits, its code or the text after the turns."""
         return (
             self.head == other.head
+            and self.below == other.below
             and {skeleton(gap): role for gap, role in self.gaps.items()}
             == {skeleton(gap): role for gap, role in other.gaps.items()}
             and self.translated == other.translated
             and self.named == other.named
             and self.lettered == other.lettered
+            and self.order == other.order
+            and self.speakers == other.speakers
         )
 
     def extend(self, other: Layout) -> None:
@@ -167,22 +188,41 @@ class Layout(msgspec.Struct):
         said = [body[:at]]
         for part in rest:
             start = at + found[part[0]][1]
-            if self.code and _ZERO_LED.search(body, at, start):
+            if self.json and _ZERO_LED.search(body, at, start):
                 return None
             at = start + len(part) - 1
             said.append(body[start:at])
         return said, speakers
 
-    def _split_tail(self, last: str) -> tuple[str, str, Tail] | None:
+    def _cut_in_order(self, body: str) -> tuple[list[str], list[str]] | None:
+        """Return the same where the texts between the turns come in one order."""
+        cut = zero_digits(body, lettered=self.lettered) if self.numbered else body
+        said: list[str] = []
+        at = 0
+        for gap in self.order:
+            place = cut.find(gap, at)
+            if place < 0:
+                return None
+            said.append(body[at:place])
+            at = place + len(gap)
+        return [*said, body[at:]], [*self.speakers]
+
+    def _split_tail(self, last: str) -> tuple[str, str | None, Tail] | None:
         """Return the last turn's words, the probability and the tail around it; None if no tail fits.
 
         The words are empty after a label that has only the end marker.
         """
-        for (before, after, percent), tail in self.tails.items():
+        for (before, after, unit), tail in self.tails.items():
+            if unit is None:
+                said = last[: len(last) - len(after)]
+                fits = last.endswith(after) and "\n" not in said and not (tail.labelled and said)
+                if fits and not is_likely(fold(said)):
+                    return said, None, tail
+                continue
             said, found, rest = last.partition(before)
             if found and rest.endswith(after) and not (tail.labelled and said):
                 value = rest[: len(rest) - len(after)]
-                if value.endswith("%") == percent and VALUE.fullmatch(value):
+                if unit_of(value) == unit and VALUE.fullmatch(value):
                     return said, value, tail
         return None
 
@@ -197,22 +237,27 @@ class Layout(msgspec.Struct):
             whole = whole.replace("\n", " ")
         return is_printable(whole) and not any(map(bare.__contains__, self.unfit))
 
-    def _is_plain(self, said: Sequence[str], labels: frozenset[str]) -> bool:
+    def _is_plain(self, said: Sequence[str], vocabulary: Vocabulary) -> bool:
         """Return whether every turn begins and ends like words, and none holds what a rule looks for."""
         whole = "\n".join(said)
-        firsts = {text[:1] for text in said} - self.edges
-        lasts = {text[-1:] for text in said} - self.edges - _ENDS
-        if not all(map(_is_word, firsts | lasts)):
+        ends = ({text[:1] for text in said} - self.edges) | (
+            {text[-1:] for text in said} - self.edges - _ENDS
+        )
+        if not all(said) or not ("".join(ends).isalnum() or all(map(_is_word, ends))):
             return False
         if any(map(whole.__contains__, _CLOSING)) and any(text[-2] in _CLOSING for text in said if text[1:]):
             return False
         words = fold(whole)
         if may_mark(words) and any(map(find_marker, said)):
             return False
-        lined = self.begins or (self.several and whole.count("\n") >= len(said))
+        lined = self.begins or bool(self.order) or (self.several and whole.count("\n") >= len(said))
         if is_likely(words) and self._gives(said, lined=lined):
             return False
-        if lined and not self._begin_plainly(whole, words, said[-1], labels):
+        if lined and not self._begin_plainly(whole, words, said[-1], vocabulary):
+            return False
+        if self.several and whole.count("\n") >= len(said) and not _are_lines_plain(said, vocabulary):
+            return False
+        if self.order and not _is_speech_alone(said, whole, vocabulary):
             return False
         return not (
             self.translated and any(_LISTED.search(text) for text in said if ":" in text or "：" in text)
@@ -227,29 +272,53 @@ class Layout(msgspec.Struct):
         texts = [text for text in said[:-1] if DIGITS.search(text)] if lined else said[-1:]
         return any(value_of_line(line) for text in texts for line in text.split("\n"))
 
-    def _begin_plainly(self, whole: str, words: str, last: str, labels: frozenset[str]) -> bool:
+    def _begin_plainly(self, whole: str, words: str, last: str, vocabulary: Vocabulary) -> bool:
         """Return whether no line of the turns may be a label, a heading or a rule, or end the last turn."""
-        lines = [line for line in whole.split("\n") if line]
-        starts = [line.split(" ", 2) for line in lines]
-        firsts = " ".join([start[0] for start in starts]).lower()
-        seconds = " ".join([start[1] for start in starts if start[1:]]).lower()
-        return (
-            labels.isdisjoint(_words(f"{firsts} {seconds}", ",.!?'’", TOKEN))
-            and _OPENERS.isdisjoint(_words(firsts, ",.!?", _SPOKEN))
-            and "".join([line[0] for line in lines]).isalpha()
-            and "(" not in whole
-            and not (self.named and (":" in whole or "：" in whole))
-            and not (may_head(words) and HEADING.search(whole))
-            and not any(_ends(match, last) for match in LAST_STOP.finditer("\n" + last))
+        if "(" in whole:
+            return False
+        opening, plain = vocabulary.opening, vocabulary.plain
+        lines = whole.split("\n")
+        for line in lines:
+            words_of_line = line.split(" ", 2)
+            if line and not (
+                opening[words_of_line[0]] and (len(words_of_line) < 2 or plain[words_of_line[1]])
+            ):
+                return False
+        if self.named and (":" in whole or "：" in whole) and any(map(_PERSON.match, lines)):
+            return False
+        return not (may_head(words) and HEADING.search(whole)) and not any(
+            _ends(match, last) for match in LAST_STOP.finditer("\n" + last)
         )
 
 
-def _words(text: str, marks: str, pattern: re.Pattern[str]) -> list[str]:
-    """Return the words of a text; the pattern runs only if there are more marks than these."""
-    for mark in marks:
-        text = text.replace(mark, " ")
-    words = text.split()
-    return words if "".join(words).replace("'", "").replace("’", "").isalpha() else pattern.findall(text)
+def _are_lines_plain(said: Sequence[str], vocabulary: Vocabulary) -> bool:
+    """Return whether turns of several lines name no speaker, and not all turns share a first or a last line,
+    which nobody says."""
+    lines = [text.split("\n") for text in said]
+    plain = vocabulary.plain
+    if not all(plain[word] for some in lines if some[1:] for line in some for word in line.split()):
+        return False
+    return any(len(some) < 2 for some in lines[:-1]) or all(
+        len({len(some[place].split()) for some in lines[:-1]}) > 1 for place in (0, -1)
+    )
+
+
+def _is_speech_alone(said: Sequence[str], whole: str, vocabulary: Vocabulary) -> bool:
+    """Return whether turns name no speaker, have one line each, and share no beginning that could be taken
+    for the layout's."""
+    # Numbers and a list's letters count as one beginning.
+    beginnings = {text[0] for text in said if text[0] not in "ivxIVX" and text[1:2].isalpha()}
+    return (
+        whole.count("\n") < len(said)
+        and len(beginnings) > len(said) / _FRAME + 1
+        and vocabulary.are_plain(whole.split())
+        and (_ENDS.issuperset([text[-1] for text in said]) or are_spoken(said))
+    )
+
+
+def unit_of(value: str) -> str:
+    """Return what follows the number in a probability: nothing, `%`, `/100`, ` out of 100`."""
+    return value.lstrip("0123456789.")
 
 
 def zero_digits(text: str, *, lettered: bool = True) -> str:
@@ -286,7 +355,7 @@ def _is_word(char: str) -> bool:
 def _decode_escape(escape: re.Match[str]) -> str:
     """Return the character that some others stand for."""
     written = escape[0]
-    return '"' if len(written) == 2 else chr(int(written[2:], 16))
+    return written[1] if len(written) == 2 else chr(int(written[2:], 16))
 
 
 def _ends(match: re.Match[str], text: str) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -114,11 +114,12 @@ _LETTER = compile_later(r"(?m)^[^\w\n]{0,6}([^\W\d_])\d?[^\w\n]{0,4}[:：]")
 _TOKENS = compile_later(
     r"\n(?:user|assistant|model|human)\n(?=\S)|<\|(?:im_start|start_header_id|user|assistant)\|>|<start_of_turn>|\[/?INST\]"
 )
-_COLONS = ":："
-_MARKS = "\n<{[(\\*"
-_QUOTES = '"“„«'
-_DASHES = "—–"
-_HINTS = _COLONS + _MARKS + _QUOTES + _DASHES
+_COLONS = frozenset(":：")
+_MARKS = frozenset("\n<{[(\\*")
+_QUOTES = frozenset('"“„«')
+_DASHES = frozenset("—–")
+_OPEN = frozenset("<([（")
+_HINTS = _COLONS | _MARKS | _QUOTES | _DASHES | _OPEN
 _DASH = compile_later(r"[,.!?…]\s?[—–]\s")
 # What is said has two words, or ends as a sentence: `Lehrer: teacher` is a vocabulary.
 _SPEECH = compile_later(r"[\W_]{0,40}\w(?:[^\n]{0,60}?(?:[^\S\n]\w|[.!?…。！？؟।\"”’])|[^\x00-\u2fff])")
@@ -131,6 +132,7 @@ class _Patterns(NamedTuple):
     words: words that a speaker's name holds.
     label, titled: labels before a colon, and names with a title.
     short: labels before a colon that count only before a sentence.
+    last: plain words with which one of these ends.
     alone: labels without a colon.
     spoken: a speaker and a verb of speech next to a quotation.
     gesture: gestures of a speaker between marks.
@@ -142,6 +144,7 @@ class _Patterns(NamedTuple):
     words: frozenset[str]
     label: re.Pattern[str]
     short: re.Pattern[str]
+    last: re.Pattern[str]
     titled: re.Pattern[str]
     alone: re.Pattern[str]
     spoken: re.Pattern[str]
@@ -155,12 +158,21 @@ class _Patterns(NamedTuple):
         """Return whether a text may end with a label. A plain word at its end has to belong to a name, or to
         be one that can follow a name."""
         *_, before, last = ["", "", *text.rsplit(None, 2)]
-        plain = last.isascii() and last.isalpha() and last.islower() and not _holds(text, "<([（")
+        plain = _is_plain_word(last) and _OPEN.isdisjoint(text)
         if plain and last in _NUMBERS:
             plain = before.lower() not in ("no", "no.", "number") and not self.names_somebody(before)
         elif plain:
-            plain = last not in self.words and last not in _AFTER_NAMES and not last.endswith(_ENDINGS)
+            plain = not _may_follow(last, self.words)
         return not plain and self.names_somebody(text)
+
+
+def _is_plain_word(word: str) -> bool:
+    return word.isascii() and word.isalpha() and word.islower()
+
+
+def _may_follow(last: str, words: frozenset[str]) -> bool:
+    """Return whether a plain word before a colon is one of a name's, or can follow a name."""
+    return last in words or last in _AFTER_NAMES or last.endswith(_ENDINGS)
 
 
 def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords) -> bool:
@@ -169,30 +181,33 @@ def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords) -> bool:
     hints = [mark for mark in _HINTS if mark in whole]
     if not hints:  # most conversations
         return False
-    likely = [turn for turn in turns if any(map(turn.text.__contains__, hints))]
-    return any(speaks_for_another(turn.text, turn.role, roles) for turn in likely)
+    patterns = _patterns(roles)
+    for turn in turns:
+        text = turn.text
+        held = [mark for mark in hints if mark in text]
+        if held and _speaks(text, held, turn.role, roles, patterns):
+            return True
+    return False
 
 
 def speaks_for_another(text: str, role: str, roles: RoleWords) -> bool:
     """Return whether a turn of a role looks as if another speaks in it."""
-    patterns = _patterns(roles)
-    if _holds(text, _COLONS) and _has_label(text, role, roles, patterns):
+    return _speaks(text, [mark for mark in _HINTS if mark in text], role, roles, _patterns(roles))
+
+
+def _speaks(text: str, held: Sequence[str], role: str, roles: RoleWords, patterns: _Patterns) -> bool:
+    """Return whether a turn that holds these marks looks as if another than its role speaks in it."""
+    if not _COLONS.isdisjoint(held) and _has_label(text, held, role, roles, patterns):
         return True
-    marked = _holds(text, _MARKS)
-    if marked and _TOKENS.search(text):
+    marked = not _MARKS.isdisjoint(held)
+    if marked and (_TOKENS.search(text) or _has_letter_label(text, role, roles)):
         return True
-    quoted = _holds(text, _QUOTES) or (_holds(text, _DASHES) and _DASH.search(text) is not None)
-    if marked and _has_letter_label(text, role, roles):
-        return True
+    quoted = not _QUOTES.isdisjoint(held) or (not _DASHES.isdisjoint(held) and _DASH.search(text) is not None)
     if not (marked or quoted) or not patterns.names_somebody(text):
         return False
     if marked and (patterns.alone.search(text) or _gestures(text, role, roles, patterns)):
         return True
     return quoted and patterns.spoken.search(text) is not None
-
-
-def _holds(text: str, marks: str) -> bool:
-    return any(map(text.__contains__, marks))
 
 
 def _has_letter_label(text: str, own: str, roles: RoleWords) -> bool:
@@ -211,11 +226,15 @@ def _gestures(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> boo
     return any((roles.by_name.get(actor.lower()) or roles.look_up_role(actor)) != own for actor in actors)
 
 
-def _has_label(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> bool:
+def _has_label(text: str, held: Sequence[str], own: str, roles: RoleWords, patterns: _Patterns) -> bool:
     """Return whether a label stands before a colon, except the speaker's own at the beginning."""
+    bracketed = not _OPEN.isdisjoint(held)
     for colon in islice(_COLON.finditer(text), _MOST):
         place = colon.start()
         begin = max(0, place - _REACH)
+        last = text[begin:place].rsplit(None, 1)[-1:]
+        if last and not bracketed and _is_no_label(last[0], roles):  # most
+            continue
         if _SENTENCE.match(text, place + 1) and _has_short_label(
             text, max(0, place - _NEAR), place, own, roles
         ):
@@ -230,6 +249,18 @@ def _has_label(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> bo
         elif patterns.titled.search(text, begin, place):
             return True
     return False
+
+
+@lru_cache(maxsize=4096)
+def _is_no_label(word: str, roles: RoleWords) -> bool:
+    """Return whether a plain word before a colon ends no label of any kind."""
+    patterns = _patterns(roles)
+    return (
+        _is_plain_word(word)
+        and word not in _NUMBERS
+        and not _may_follow(word, patterns.words)
+        and patterns.last.match(word) is None
+    )
 
 
 def _has_short_label(text: str, begin: int, place: int, own: str, roles: RoleWords) -> bool:
@@ -286,6 +317,7 @@ def _patterns(roles: RoleWords) -> _Patterns:
             rf"{_BEGINS}{_ROUND}(?P<who>(?P<letter>[{letters}P]\d{{1,2}}|[{letters or 'P'}]\.?)|(?i:{_YOU}|{_NUMBERED})"
             rf"|(?P<lone>(?i:{_LONE}|{_GROUPS}|{plurals})))(?i:{_NOTE}){_DECOR}\Z"
         ),
+        last=compile_later(rf"(?i)(?:{_YOU}|{_LONE}|{_GROUPS}|together|{plurals})\Z"),
         titled=compile_later(
             rf"{_BEGINS}{_ROUND}(?:{_TITLES}\s?{_NAME}|(?i:{_OTHERS})){_NOTE}(?:\s{_SAYS})?{_DECOR}\Z"
         ),

@@ -8,7 +8,8 @@ import re
 import pytest
 
 from bench.replies import LAYOUTS
-from bench.reply_layouts import INVENTED, LISTED, OWN
+from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
+from bench.unseen_layouts import UNSEEN
 from edgen.core.values import Conversation
 from edgen.reading import learned, read
 from edgen.reading.conversation import read_unknown
@@ -16,9 +17,16 @@ from edgen.reading.learned import Layouts
 from edgen.reading.roles import TEACHER_STUDENT, RoleWords
 from edgen.reading.text.thinking import drop_thinking
 
-EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED}
-# Each text has the kind of quotation marks that it does not hold itself: learned, but of little use.
-UNLEARNED = {"Python tuples"}
+EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN}
+# Each text has the kind of quotation marks that it does not hold itself: learned, but of little use. The others list the
+# texts in another order than they are said in, or give two probabilities.
+UNLEARNED = {
+    "Python tuples",
+    "XML attributes only",
+    "JSON parallel lists",
+    "JSON speakers and texts",
+    "p confidence",
+}
 PIECES = (
     '"', '\\"', "(", ")", " (smiles)", ":", "**", "_", "'", "“", "”", "[end of conversation]", " End of conversation.", "Teacher: ",
     "\nStudent: ", "\n\n", "The probability is 0.5", "0.5", "- ", "1. ", "|", ",", "…", "\nNote: ", "conversation", " ", "\t", "\u200b", "é",
@@ -72,6 +80,48 @@ def test_a_learned_layout_reads_as_the_general_reader_does(layout: str) -> None:
     for text in [*clean, *[change(rng.choice(clean), rng) for _ in range(40)]]:
         result = layouts.read(text)
         assert result is None or result == read_unknown(text, TEACHER_STUDENT), text
+
+
+@pytest.mark.parametrize("layout", ["said the teacher", "P1/P2 with a legend", "stage play with acts"])
+def test_a_layout_in_an_order_reads_no_reply_that_departs_from_it(layout: str) -> None:
+    """As many turns in the same order, without a speaker's word in any of them."""
+    layouts = known_layouts(layout)
+    text = EVERY[layout](25)
+    known = layouts.read(text)
+    assert known is not None
+    said = known.turns[3].text
+    for other in ("", f"{said}\n\nThe student left.", f"The student said: {said}", f'"{said}"', f"({said}"):
+        changed = text.replace(said, other, 1)
+        result = layouts.read(changed)
+        assert result is None or result == read_unknown(changed, TEACHER_STUDENT)
+    shorter = text.replace(text[text.index(said) : text.index(known.turns[5].text)], "", 1)
+    assert layouts.read(shorter) is None
+
+
+def test_a_layout_without_a_probability_is_learned() -> None:
+    layouts = Layouts(TEACHER_STUDENT)
+    texts = [EVERY["lines"](number).partition("\n\nProbability")[0] for number in range(5)]
+    for text in texts[:3]:
+        result = read_unknown(text, TEACHER_STUDENT)
+        assert isinstance(result, Conversation)
+        layouts.learn(text, result)
+    assert layouts.read(texts[3]) == read_unknown(texts[3], TEACHER_STUDENT) is not None
+    assert layouts.read(f"{texts[3]}\n\nProbability: 0.4") is None
+
+
+def test_few_layouts_in_an_order_are_kept_for_one_beginning() -> None:
+    layouts = Layouts(TEACHER_STUDENT)
+    for turns in range(4, 30):
+        lines = [
+            f"“Well, number {i} is what I would say,” said the {('teacher', 'student')[i % 2]}."
+            for i in range(turns)
+        ]
+        text = "\n\n".join(lines)
+        result = read_unknown(text, TEACHER_STUDENT)
+        assert isinstance(result, Conversation)
+        for _ in range(2):
+            layouts.learn(text, result)
+    assert sum(map(len, layouts._known.values())) <= 8
 
 
 def test_a_layout_is_learned_when_a_second_reply_begins_alike() -> None:

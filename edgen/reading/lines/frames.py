@@ -2,57 +2,60 @@
 
     1 / Teacher / …    Turn(role="teacher", text="…"),    - **Speaker:** Teacher    P1 = Teacher, P2 = Student
                                                             **Text:** …             P1: …
-    | Teacher | Student |      “…,” said the teacher.
-    | …       | …       |          … [Teacher]
+    | Teacher | Student |      “…,” said the teacher.       say('teacher', "…");
+    | …       | …       |          … [Teacher]              Then the teacher asked: “…”
 
 The text is rewritten as lines `Teacher: …`. A frame is what stands before a speaker's word on its line and
 what follows it, numbers, letters of a list and hours apart. It counts only if two speakers have it at least
-twice each, and if a mark that no sentence has is part of it. This is tried only where nothing else finds two
-speakers. Linear in the text's length.
+twice each, and if it holds a mark that no sentence has. Without a frame, each line may hold one quotation and
+one speaker outside of it, or end with its speaker. This is tried only where nothing else finds two speakers.
+Linear in the text's length.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from edgen.core.lazy_patterns import compile_later
 from edgen.reading.lines.line import TOKEN, RoleLine, kind_of, shape_of
 from edgen.reading.lines.role_lines import decode_text
+from edgen.reading.lines.speakers import Speakers, abbreviations, known_speakers
 from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
+from edgen.reading.text.characters import fold
+from edgen.reading.text.marker import may_mark
 
 _LEAST = 2  # turns of each speaker
 _LEFT = 60  # characters before a speaker's word
 _RIGHT = 60  # characters of a frame after it
+_LONGEST = 24  # characters of a speaker's word
 _MOST_LABELS = 400  # of a conversation in an unknown layout
 _MOST = 0.75  # of the lines that begin alike, which go on alike
-_BEGINNING = 6  # letters of an abbreviation, and one more
 _ALTERNATING = 6  # labels with nothing but a full stop
 _HEAD = 800  # characters in which a legend may stand
-_ARTICLE = compile_later(rf"(?i)\b(?:{'|'.join(sorted(ARTICLES))})[ ']?\Z")
+_AROUND = 90  # characters of a line outside of its quotation
+_LAST_WORD = compile_later(r"(?<!\w)[^\W\d_]{1,5}[ ']?\Z")
 # Marks that a sentence has as well; with these alone nothing is a label.
-_SENTENCE = frozenset(".,;!?'’()[… \"“”„")
+_SENTENCE = frozenset(".,!?;'’()[… \"“”„")
 _QUOTES = "\"'“”„«»"
 _PAIRS = {"[": "]", "(": ")", "{": "}", "<": ">", "#": "#", "=": "=", "*": "*", "|": "|", "%": "%", "~": "~"}
-# `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Teacher (T)`.
+# `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`.
 _LEGEND = RolePattern(
     r"(?<!\w)(?P<short>[A-Z][\w.]{0,15}|[^\W_a-z]\w{0,2}|[^\w\s]{1,4})[*_`\"']{0,3}\s?(?:=|:|->|→|–|-|is|stands for|for)\s?(?:the\s|an?\s)?[*_`\"']{0,3}(?P<role>(?i:ROLE))(?![^\W\d_])"
     r"|(?m:^)[^\w\n]{0,6}(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})[*_]{0,3}[ ]\((?:the\s|an?\s)?(?P<of>(?i:ROLE))\)"
+    r"|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
 )
-_COLUMNS = r"(?im)^\|?[ ]*[*_]{0,2}(?P<one>%s)[*_]{0,2}[ ]*\|[ ]*[*_]{0,2}(?P<two>%s)[*_]{0,2}[ ]*\|?[ ]*\n[|: -]{5,}\n"
+_LEGEND_MARKS = ("=", ":", ">", "→", "–", "-", "is", "for", "(")
+_COLUMNS = compile_later(r"(?m)^(?P<head>[^\n]{0,80}\|[^\n]{0,80})\n[|: -]{5,}\n")
 _CHANCE = compile_later(r"(?i)\n(?P<left>[^\n]{0,60}?)(?:probability|likelihood|chance)[^\w\n]{0,12}(?=\d)")
 _CELL = compile_later(r"(?<!\\)\|")
-_SAID = compile_later(
-    r"\A\s*(?P<text>(?P<open>[\"“«„—–])[^\n]*)(?P<close>[\"”»“—–])[ ]?(?P<by>[^\n\"”»“]{3,60})[.:]?\s*\Z"
-)
-
-
-_SIGNED = compile_later(
-    r"(?s)\A(?P<text>.*\S)\s*(?:[-–—]{1,2}[^\S\n]*(?P<dash>)|[\[(<](?P<bracket>))(?:the )?(?P<who>[^\W\d_]{2,30})(?(bracket)[\])>])[.]?\s*\Z"
-)
+# What opens a quotation, and what closes it: the last of these on the line.
+_CLOSED_BY = {'"': '"', "“": '”"', "„": '“”"', "«": "»", "「": "」", "—": "—", "–": "–"}
+# What stands before a speaker who is named after a text.
+_SIGNS = compile_later(r"(?:[-–—]{1,2}|[\[(<|]|[\"”»][ ]?[,;|])[^\S\n]?[*_\"']{0,3}\Z")
+_AFTER_SIGN = frozenset(" .,;:*_\"')]>|\n")
 
 
 class _Label(NamedTuple):
@@ -66,79 +69,132 @@ class _Label(NamedTuple):
 
 def rewrite_frames(text: str, roles: RoleWords) -> str | None:
     """Return the text with its turns as lines `Teacher: …`; None if no frame makes out two speakers."""
-    words, below = _legend(text, roles)
-    if words:
-        labels = _labels(text, words, _pattern_of((*words,)))
-        return _rewritten(text, [label for label in labels if label.start >= below])
-    words, pattern = _compile_role_words(roles)
+    defined, below = _legend(text, roles)
+    if defined is not None:
+        labels = [label for label in _labels(text, defined) if label.start >= below]
+        return _rewritten(text, labels, defined=True)
+    known = known_speakers(roles).within(text)
     return (
-        _rewritten(text, _labels(text, words, pattern))
-        or _rewritten(text, _labels(text, *_abbreviations(roles)))
-        or _rewrite_columns(text, words)
-        or _rewrite_said(text, words, pattern)
-        or _rewrite_signed(text, words)
+        _rewritten(text, _labels(text, known))
+        or _rewritten(text, _labels(text, abbreviations(roles).within(text)))
+        or _rewrite_columns(text, known)
+        or _rewrite_quotations(text, known)
+        or _rewrite_signed(text, known)
     )
 
 
-@cache
-def _compile_role_words(roles: RoleWords) -> tuple[Mapping[str, str], re.Pattern[str]]:
-    """Return the role of each word for one, in any language, of two letters or more, and their pattern."""
-    words = {word: role for word, role in roles.aliases.items() if len(word) > 1}
-    for i, some in enumerate(roles.foreign()):
-        words |= dict.fromkeys(some, roles.names[i])
-    words |= roles.by_name
-    return words, _pattern_of((*words,), "(?i)")
-
-
-def _pattern_of(words: tuple[str, ...], flags: str = "") -> re.Pattern[str]:
-    return re.compile(rf"{flags}(?<![^\W\d_])(?:{_join_alternatives(words)})(?![^\W\d_])")
-
-
-def _join_alternatives(words: Sequence[str]) -> str:
-    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
-
-
-def _legend(text: str, roles: RoleWords) -> tuple[Mapping[str, str], int]:
+def _legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
     """Return the short names that a reply's legend gives the speakers, and the end of one at its beginning.
 
-    ({}, 0) if it does not name two speakers.
+    (None, 0) if it does not name two speakers.
     """
-    known, _ = _compile_role_words(roles)
+    known = known_speakers(roles).words
     found: dict[str, str] = {}
     end = 0
-    tail = max(_HEAD, len(text) - _HEAD // 2)
-    for match in (*_LEGEND.of(roles).finditer(text[:_HEAD]), *_LEGEND.of(roles).finditer(text, tail)):
-        short, role = match["short"] or match["person"], match["role"] or match["of"]
-        if short.lower() not in known and kind_of(short) != "am":
-            found.setdefault(short, known[role.lower()])
-            end = match.end() if match.start() < _HEAD else end
-    return (found, end) if len({*found.values()}) > 1 else ({}, 0)
+    parts = (text,) if len(text) < 2 * _HEAD else (text[:_HEAD], text[-_HEAD // 2 :])
+    for part in parts:
+        for match in _LEGEND.of(roles).finditer(part) if _may_define(part, roles) else ():
+            short = match["short"] or match["person"] or match["letter"]
+            role = match["role"] or match["of"] or match[0].partition(" ")[0]
+            if short.lower() not in known and kind_of(short) != "am":
+                found.setdefault(short, known[role.lower()])
+                end = match.end() if part is parts[0] and match.end() < len(text) // 2 else end
+    return (Speakers(found, exact=True), end) if len({*found.values()}) > 1 else (None, 0)
 
 
-@cache
-def _abbreviations(roles: RoleWords) -> tuple[Mapping[str, str], re.Pattern[str]]:
-    """Return the beginnings that only one role's name has (`T`, `Stu.`), and their pattern."""
-    starts = [(name[:length].title(), name) for name in roles.names for length in range(1, _BEGINNING)]
-    each = Counter(start for start, _ in starts)
-    words = {start: name for start, name in starts if each[start] == 1}
-    return words, _pattern_of((*words,))
+def _may_define(part: str, roles: RoleWords) -> bool:
+    """Return whether a text may say who speaks under a short name: cheap, as it is asked of every text."""
+    lowered = part.lower()
+    for name in roles.by_name:
+        at = lowered.find(name)
+        while at >= 0:
+            before = lowered[max(0, at - 9) : at].rstrip("*_`\"' ")
+            before = before.removesuffix(" the").removesuffix(" an").removesuffix(" a").rstrip()
+            if before.endswith(_LEGEND_MARKS) or lowered.startswith(" (", at + len(name)):
+                break
+            at = lowered.find(name, at + 1)
+        else:
+            return False
+    return True
 
 
-def _labels(text: str, words: Mapping[str, str], pattern: re.Pattern[str]) -> list[_Label]:
+def _labels(text: str, speakers: Speakers) -> list[_Label]:
     """Return the first speaker's word of every line."""
     labels: list[_Label] = []
-    last = -1
-    for match in pattern.finditer(text):
-        begin = max(0, match.start() - _LEFT - 1)
-        start = text.rfind("\n", begin, match.start()) + 1
-        if (not start and begin) or start == last:
-            continue
-        last = start
-        left = _ARTICLE.sub("", text[start : match.start()])
-        labels.append(
-            _Label(start, match.end(), words.get(match[0]) or words[match[0].lower()], shape_of(left))
-        )
+    start = 0
+    for line in text.split("\n"):
+        found = speakers.first_in(line[: _LEFT + _LONGEST])
+        if found is not None and found.start <= _LEFT:
+            left = _without_article(line[: found.start])
+            labels.append(_Label(start, start + found.end, found.role, shape_of(left)))
+        start += len(line) + 1
     return labels
+
+
+def _without_article(before: str) -> str:
+    """Return a text without an article at its end."""
+    found = _LAST_WORD.search(before, max(0, len(before) - 7))
+    return (
+        before[: found.start()] if found is not None and found[0].lower().rstrip(" '") in ARTICLES else before
+    )
+
+
+def _rewritten(text: str, labels: Sequence[_Label], *, defined: bool = False) -> str | None:
+    """Return the text with the labels of the most frequent frame as `Teacher:`.
+
+    `defined`: a legend says who speaks under them.
+    """
+    by_left: dict[tuple[str, ...], list[_Label]] = {}
+    for label in labels:
+        by_left.setdefault(label.left, []).append(label)
+    for left, same in sorted(by_left.items(), key=lambda item: -len(item[1])):
+        if len(same) > _MOST_LABELS:
+            return None
+        if not _speak([label.role for label in same]):
+            break
+        kept = [
+            (label, end) for label, end in zip(same, _find_rights(text, same), strict=True) if end is not None
+        ]
+        right = text[kept[0][0].end : kept[0][1]] if kept else ""
+        if len(kept) < len(same) and any(map(str.strip, left)):
+            continue  # a label in another form would leave its words to somebody else
+        spoken = [label.role for label, _ in kept]
+        if _speak(spoken) and (
+            _separates(left, right, spoken, defined=defined) or _are_quoted(text, left, kept)
+        ):
+            return _as_lines(_with_probability(text, left, kept[-1][1]), kept)
+    return None
+
+
+def _speak(spoken: Sequence[str]) -> bool:
+    """Return whether two of the roles that speak do so often enough."""
+    counts = sorted(Counter(spoken).values())
+    return len(counts) > 1 and counts[-2] >= _LEAST and counts[-1] <= 3 * counts[-2]
+
+
+def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
+    """Return the end of each label's frame, the longest that most share; None for a label without it."""
+    ends: list[int | None] = [label.end for label in labels]
+    spoken: list[list[int]] = [[label.end] for label in labels]  # the ends of the frame's tokens
+    within = [*range(len(labels))]
+    while True:
+        tokens = {i: TOKEN.match(text, spoken[i][-1], labels[i].end + _RIGHT) for i in within}
+        kinds = {i: _kind(token[0]) for i, token in tokens.items() if token is not None}
+        kind, count = Counter(kinds.values()).most_common(1)[0] if kinds else ("", 0)
+        if count < _MOST * len(labels) or not kind:
+            break
+        going = [i for i, each in kinds.items() if each == kind]
+        if not _speak([labels[i].role for i in going]):
+            break
+        for i in going:
+            spoken[i].append(tokens[i].end())  # type: ignore[union-attr]
+        within = going
+    left = {*within}
+    for i, places in enumerate(spoken):
+        while len(places) > 1 and text[places[-2] : places[-1]] in _QUOTES:  # the text's own
+            places.pop()
+        ends[i] = places[-1] if i in left else None
+    return ends
 
 
 def _kind(token: str) -> str:
@@ -146,69 +202,32 @@ def _kind(token: str) -> str:
     return '"' if token in _QUOTES else kind_of(token)
 
 
-def _rewritten(text: str, labels: Sequence[_Label]) -> str | None:
-    """Return the text with the labels of the most frequent frame as `Teacher:`."""
-    by_left: dict[tuple[str, ...], list[_Label]] = {}
-    for label in labels:
-        by_left.setdefault(label.left, []).append(label)
-    for left, same in sorted(by_left.items(), key=lambda item: -len(item[1])):
-        if len(same) > _MOST_LABELS:
-            return None
-        if not _speak(same):
-            break
-        found = _find_rights(text, same)
-        kept = [(label, end) for label, end in zip(same, found, strict=True) if end is not None]
-        right = text[kept[0][0].end : kept[0][1]] if kept else ""
-        if len(kept) < len(same) and any(map(str.strip, left)):
-            continue  # a label in another form would leave its words to somebody else
-        if _speak([label for label, _ in kept]) and _separates(left, right, kept):
-            return _as_lines(_with_probability(text, left, kept[-1][1]), kept)
-    return None
-
-
-def _speak(labels: Sequence[_Label]) -> bool:
-    """Return whether two speakers have labels enough."""
-    counts = sorted(Counter(label.role for label in labels).values())
-    return len(counts) > 1 and counts[-2] >= _LEAST and counts[-1] <= 3 * counts[-2]
-
-
-def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
-    """Return the end of each label's frame, the longest that most share; None for a label without it."""
-    tokens = [[*TOKEN.finditer(text, label.end, label.end + _RIGHT)] for label in labels]
-    within = [*range(len(labels))]
-    depth = 0
-    while True:
-        kinds = Counter(_kind(tokens[i][depth][0]) for i in within if depth < len(tokens[i]))
-        kind, count = kinds.most_common(1)[0] if kinds else ("", 0)
-        if count < _MOST * len(labels) or not kind:
-            break
-        going = [i for i in within if depth < len(tokens[i]) and _kind(tokens[i][depth][0]) == kind]
-        if not _speak([labels[i] for i in going]):
-            break
-        within, depth = going, depth + 1
-    ends: list[int | None] = [None] * len(labels)
-    for i in within:
-        shared = tokens[i][:depth]
-        while shared and shared[-1][0] in _QUOTES:  # the text's own
-            shared.pop()
-        ends[i] = shared[-1].end() if shared else labels[i].end
-    return ends
-
-
-def _separates(left: tuple[str, ...], right: str, labels: Sequence[tuple[_Label, int]]) -> bool:
+def _separates(left: tuple[str, ...], right: str, spoken: Sequence[str], *, defined: bool) -> bool:
     """Return whether what stands before and after a speaker's word makes it a label."""
-    if right.strip() == ".":
-        roles = [label.role for label, _ in labels]
-        return len(roles) >= _ALTERNATING and all(map(str.__ne__, roles, roles[1:]))
+    bare = right.strip()
+    if bare == "." or (defined and not bare and not left):
+        return len(spoken) >= _ALTERNATING and all(map(str.__ne__, spoken, spoken[1:]))
     marks = {mark for mark in right if not mark.isalnum()}
-    if marks - _SENTENCE or right[:1] == "\n":
-        return right.rstrip()[-1:] not in ("(", ",")
+    if marks - _SENTENCE or right[:1] == "\n" or (len(bare) > 2 and not any(map(str.isalnum, bare))):
+        return bare[-1:] not in ("(", ",")
     opened = next((mark for mark in reversed(left) if mark != " "), "")
-    return (
-        _PAIRS.get(opened, "") in right.strip()
-        if opened in _PAIRS and right.strip()
-        else opened in ("(", "/", "@")
-    )
+    return _PAIRS.get(opened, "") in bare if opened in _PAIRS and bare else opened in ("(", "/", "@")
+
+
+def _are_quoted(text: str, left: tuple[str, ...], labels: Sequence[tuple[_Label, int]]) -> bool:
+    """Return whether a quotation that ends its line follows each label: `say("Teacher", "…");`."""
+    for label, end in labels:
+        below = text.find("\n", end)
+        line = text[end : below if below >= 0 else len(text)]
+        mark = line[:1]
+        if not mark or mark not in _QUOTES:
+            return False
+        close = line.rfind(_CLOSED_BY.get(mark, mark)[0], 1)
+        if close < 2 or any(map(str.isalnum, line[close + 1 :])):
+            return False
+        if not left and text[label.end : end].strip(" ,;"):
+            return False
+    return True
 
 
 def _with_probability(text: str, left: tuple[str, ...], start: int) -> str:
@@ -229,69 +248,119 @@ def _as_lines(text: str, labels: Sequence[tuple[_Label, int]]) -> str | None:
     if sum("</" in body or "&lt;/" in body for body in bodies) > len(bodies) // 2:
         return None  # markup that is broken somewhere
     lines = [
-        RoleLine(label.role, "", body.strip(), "") for (label, _), body in zip(labels, bodies, strict=True)
+        _line(label.role, body.strip(), text[label.end : end])
+        for (label, end), body in zip(labels, bodies, strict=True)
     ]
-    for line in lines:
-        if line.body.startswith('"'):
-            decode_text(line)
-    return "\n".join([text[: labels[0][0].start].rstrip(), *[f"{line.role}: {line.body}" for line in lines]])
+    return "\n".join([text[: labels[0][0].start].rstrip(), *lines])
 
 
-def _rewrite_columns(text: str, words: Mapping[str, str]) -> str | None:
+def _line(role: str, said: str, label: str = "") -> str:
+    """Return a turn as a line, quoted letters decoded."""
+    line = RoleLine(role, label, said, "")
+    if said.startswith(('"', "'")):
+        decode_text(line)
+    return f"{role}: {line.body}"
+
+
+def _rewrite_columns(text: str, known: Speakers) -> str | None:
     """Return the text with the rows of a table whose columns are the speakers as lines."""
-    choices = _join_alternatives(tuple(words))
-    head = re.search(_COLUMNS % (choices, choices), text)
-    if head is None or words[head["one"].lower()] == words[head["two"].lower()]:
+    head = _COLUMNS.search(text) if "|" in text and "--" in text else None
+    if head is None:
         return None
-    speakers = [words[head[name].lower()] for name in ("one", "two")]
+    speakers = [
+        known.words.get(cell.strip(" *_").lower()) for cell in head["head"].strip().strip("|").split("|")
+    ]
+    if len(speakers) != 2 or None in speakers or speakers[0] == speakers[1]:
+        return None
     lines: list[str] = []
-    for line in (rest := text[head.end() :].split("\n")):
+    rest = text[head.end() :].split("\n")
+    for line in rest:
         if "|" not in line:
             break
         cells = [cell.strip() for cell in _CELL.split(line.strip().removeprefix("|").removesuffix("|"))]
         if len(cells) != len(speakers):
             return None
         lines += [f"{role}: {cell}" for role, cell in zip(speakers, cells, strict=True) if cell]
-    behind = rest[len(rest) - (len(rest) - sum("|" in line for line in rest)) :]
-    return "\n".join([text[: head.start()], *lines, "", *behind])
+    return "\n".join([text[: head.start()], *lines, "", *rest[sum("|" in line for line in rest) :]])
 
 
-def _rewrite_said(text: str, words: Mapping[str, str], pattern: re.Pattern[str]) -> str | None:
-    """Return the text with paragraphs such as `“…,” said the teacher.` as lines."""
-    lines: list[str] = []
-    spoken: list[str] = []
-    quoted = 0
-    for line in text.split("\n"):
-        found = _SAID.match(line)
-        named = {words[name.lower()] for name in pattern.findall(found["by"])} if found is not None else set()
-        quoted += line.lstrip()[:1] in ('"', "“", "«", "„", "—")
-        if found is None or len(named) != 1:
-            lines.append(line)
-            continue
-        spoken += named
-        close = "" if found["open"] in "—–" else found["close"]
-        said = found["text"] if close else found["text"][1:]
-        lines.append(f"{spoken[-1]}: {said.strip()}{close}")
-    counts = sorted(Counter(spoken).values())
-    enough = len(counts) > 1 and counts[0] >= _LEAST and len(spoken) == quoted
-    return "\n".join(lines) if enough else None
+def _rewrite_quotations(text: str, known: Speakers) -> str | None:
+    """Return the text with lines of one quotation and one speaker outside of it as `Teacher: “…”`.
+
+    Between the first of them and the last, no other line may hold a quotation: its words would be lost.
+    """
+    if sum(map(text.count, _CLOSED_BY)) < 2 * _LEAST:
+        return None
+    lines = text.split("\n")
+    spoken = {place: said for place, line in enumerate(lines) if (said := _quotation_of(line.strip(), known))}
+    if not _speak([role for role, _ in spoken.values()]):
+        return None
+    first, last = min(spoken), max(spoken)
+    if any(place not in spoken and _may_quote(lines[place].strip()) for place in range(first, last)):
+        return None
+    return "\n".join([_line(*spoken[place]) if place in spoken else line for place, line in enumerate(lines)])
 
 
-def _rewrite_signed(text: str, words: Mapping[str, str]) -> str | None:
+def _may_quote(line: str) -> bool:
+    return line[:1] in _CLOSED_BY or any(mark in line for mark in _CLOSED_BY if mark not in "—–")
+
+
+def _quotation_of(line: str, known: Speakers) -> tuple[str, str] | None:
+    """Return who speaks in a line and the quotation, with its marks; None unless there is one of each."""
+    start = next((place for place, mark in enumerate(line[:_AROUND]) if mark in _CLOSED_BY), -1)
+    if start < 0:
+        return None
+    mark = line[start]
+    dash = mark in "—–"
+    if dash and start:
+        return None
+    end = max(line.rfind(close, start + 1) for close in _CLOSED_BY[mark])
+    behind = line[end + 1 :]
+    if end < start + 2 or start + len(behind) > _AROUND:
+        return None
+    roles = {found.role for part in (line[:start], behind) for found in known.all_in(part)}
+    if len(roles) != 1:
+        return None
+    said = line[1:end].strip() if dash else line[start : end + 1]
+    return roles.pop(), said + behind if may_mark(fold(behind)) else said
+
+
+def _rewrite_signed(text: str, known: Speakers) -> str | None:
     """Return the text with paragraphs or lines that end with who speaks, as `… [Teacher]`, as lines."""
-    paragraphs = re.split(r"\n[^\S\n]*\n\s*", text)
+    paragraphs = [part for part in text.split("\n\n") if part.strip()]
     if len(paragraphs) <= 2 * _LEAST:
         paragraphs = text.split("\n")
     lines: list[str] = []
-    signed: list[str] = []
+    spoken: list[str] = []
     for paragraph in paragraphs:
-        found = _SIGNED.match(paragraph)
-        role = words.get(found["who"].lower()) if found is not None else None
-        if found is None or role is None:
-            lines.append(paragraph)
-            continue
-        signed.append(role)
-        lines.append(f"{role}: {re.sub(r'(?m)^> ?', '', found['text']).strip()}")
-    counts = sorted(Counter(signed).values())
-    enough = len(counts) > 1 and counts[0] >= _LEAST and len(signed) * 2 > len(lines)
+        signed = _signed(paragraph.rstrip(), known)
+        if signed is not None:
+            spoken.append(signed[0])
+            paragraph = f"{signed[0]}: {signed[1]}"
+        lines.append(paragraph)
+    counts = sorted(Counter(spoken).values())
+    enough = len(counts) > 1 and counts[0] >= _LEAST and len(spoken) * 2 > len(lines)
     return "\n\n".join(lines) if enough else None
+
+
+def _signed(paragraph: str, known: Speakers) -> tuple[str, str] | None:
+    """Return who signs a paragraph, and the text above or before this; None if nobody does."""
+    begin = max(0, len(paragraph) - _LEFT)
+    if paragraph[-1:].isalpha() or paragraph[-1:] in _AFTER_SIGN:
+        for found in reversed([*known.all_in(paragraph[begin:])]):
+            start, end = begin + found.start, begin + found.end
+            if not _AFTER_SIGN.issuperset(paragraph[end:]):
+                return None
+            before = _without_article(paragraph[:start])
+            sign = _SIGNS.search(before, max(0, len(before) - 8))
+            said = before[: sign.start()] if sign is not None else _before_verb(before)
+            if not said.strip():
+                return None
+            return found.role, re.sub(r"(?m)^> ?", "", said).strip()
+    return None
+
+
+def _before_verb(before: str) -> str:
+    """Return the text before `, dit le`, where it begins with a dash; nothing without one."""
+    said, comma, verb = before.rpartition(",")
+    return said.lstrip("—–- ") if comma and before[:1] in "—–-" and len(verb.split()) in (1, 2) else ""

@@ -17,8 +17,8 @@ _BEFORE = r"""
     (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
 """.replace("KEYS", _KEYS)
 _PREFIX = rf"\n([^\w\n]{{0,40}}+{_BEFORE})"
-# The same before a role. A colon directly after its name shows quickly that it has no numbers and no key.
-_AHEAD = rf"(?=(?:ROLE)[:：])(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
+# The same before a role. Its name at the beginning shows quickly that it has no numbers and no key before it.
+_AHEAD = rf"(?=(?:ROLE)\b)(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
 _ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?:{_AHEAD}|{_BEFORE}))"
 _SPEAKS = (
     r"(?:sa(?:ys|id)|tells|told|(?:speak|ask|repl|respond|answer|explain|add|continue|observe|wonder|exclaim|whisper|admit|suggest"
@@ -64,4 +64,6 @@ KEY = compile_later(
     r"(?i)\n[^\w\n]{0,12}(?:text|content|message|utterance|line|says|said|value|dialogue|speech)[\"']?[^\S\n]{0,2}[:=]"
     r"(?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
 )
+# Other keys above that of a text: `mood: calm`.
+OTHER_KEYS = compile_later(r"(?:\n[^\w\n]{0,12}[A-Za-z_]{1,20}[\"']?[^\S\n]{0,2}[:=][^\n]{0,60}){1,4}?(?=\n)")
 UNDERLINE = compile_later(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")

@@ -7,6 +7,7 @@ a table, a closing tag.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -111,6 +112,9 @@ def strip_half_marks(line: RoleLine, text: str, roles: RoleWords) -> str:
         text = text[1:]
     if prefix.endswith(("**", "__")) and text.endswith(prefix[-2:]) and text.count(prefix[-2:]) % 2:
         text = text[:-2]
+    mark = line.prefix[-1:]
+    if mark in ("*", "_") and line.label.count(mark) == 1 and text.endswith(mark) and text.count(mark) % 2:
+        text = text[:-1]
     if line.kind == "tag" and "|" in prefix and text.endswith("|"):
         text = text[:-1]
     if (
@@ -136,6 +140,7 @@ def shape_of(text: str) -> tuple[str, ...]:
     return tuple(map(kind_of, TOKEN.findall(text)))
 
 
+@lru_cache(maxsize=4096)
 def kind_of(token: str) -> str:
     """Return a token, one number for all numbers, one letter for a list's letters and numbers, and one half
     of the day

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from edgen.core.lazy_patterns import compile_later
-from edgen.reading.lines.labels import ALIAS, KEY, NAMED, ROLE, ROLE_ALONE, UNDERLINE
+from edgen.reading.lines.labels import ALIAS, KEY, NAMED, OTHER_KEYS, ROLE, ROLE_ALONE, UNDERLINE
 from edgen.reading.lines.line import Lines, RoleLine, count_speakers, keep, shape_of
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.marker import find_marker
@@ -262,8 +262,12 @@ def _open_key(line: RoleLine) -> None:
     """Give the label the key of the text. A text that YAML wrote as a block loses its margin."""
     found = KEY.match(line.body)
     if found is None:
+        for others in OTHER_KEYS.finditer(line.body):
+            found = KEY.match(line.body, others.end())
+            break
+    if found is None:
         return
-    line.label += found[0]
+    line.label += line.body[: found.end()]
     line.body = line.body[found.end() :]
     if found["block"] is not None and "\n" in line.body.strip():
         line.body = textwrap.dedent(line.body.lstrip("\n"))

@@ -18,18 +18,16 @@ from edgen.core.lazy_patterns import compile_later
 from edgen.reading.lines.line import Lines, RoleLine, shape_of
 from edgen.reading.lines.role_lines import decode_text
 
-_LEAST = 4  # turns: fewer may well agree by chance
+_LEAST = 3  # turns: fewer may well agree by chance
 _LEADING = "|>:=~»→-–—"  # what no speech begins with
-_DASHES = (
-    "|>»—–"  # nor one after a bare name and a colon, where the other marks may be a list's or a text's own
-)
+_DASHES = "|>»—–"  # nor one after a name and a colon, where the other marks may be a list's or a text's own
 _QUOTES = (">", "|", ":")  # what begins each line of a text
 _QUOTATION = tuple("\"'”’")
 _EMPHASIS = ("**", "__", "*", "_")
 _MOST_BETWEEN = 4  # lines between two turns that no one says
 _MOST_ENDS = 9  # characters
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
-_CLOSERS = frozenset([*_OPENING, "/"])
+_CLOSERS = frozenset([*_OPENING, "/", "|"])
 _ENDING = frozenset(")]}><|/\\")  # with which the end of a turn begins
 _SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
 # What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
@@ -53,14 +51,15 @@ def drop_shared_marks(found: Lines) -> bool:
     if len(lines) < _LEAST:
         return False
     first = lines[0].body.strip()
-    bare = found.plain and not lines[0].prefix.strip() and lines[0].body[:1] != "\n"
-    leading = _DASHES if bare else _LEADING
-    if first[:1] in leading or unicodedata.category(first[:1] or "a") == "So":
+    # A colon in front of a text on its line separates it already.
+    separated = lines[0].kind == "colon" and lines[0].body[:1] != "\n"
+    leading = _DASHES if separated else _LEADING
+    if first[:1] in leading or (not separated and unicodedata.category(first[:1] or "a") == "So"):
         _drop_leading(lines, leading + first[:1])
     if "\n" in first:
         _drop_first_lines(lines)
         _drop_between(lines)
-    if (end := lines[0].body.rstrip()).rstrip(",;")[-1:] in _CLOSERS or "\\" in end[-_MOST_ENDS:]:
+    if (end := lines[0].body.rstrip()).rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-_MOST_ENDS:]:
         _drop_ends(lines)
     if lines[0].label.endswith("|") and "|" in first.strip("|"):
         _drop_columns(lines)
@@ -135,12 +134,12 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
         return
     if shared[0] not in _ENDING or ("\\" in shared and not _COMMAND.search(shared)):
         return
-    if shared.rstrip(" ,;")[-1:] == ")" and not all(map(_is_enclosed, lines[:-1])):
+    if shared.rstrip(" ,;.")[-1:] == ")" and not all(map(_is_enclosed, lines[:-1])):
         return
     for line, body in zip(lines, bodies, strict=False):
         line.body = body[: -len(shared)]
-    mark = re.escape(shared.rstrip(" ,;"))
-    lines[-1].body = re.sub(rf"{mark}[,;]?[^\S\n]*(?=\n|\Z)", "", lines[-1].body, count=1)
+    mark = re.escape(shared.rstrip(" ,;."))
+    lines[-1].body = re.sub(rf"{mark}[,;.]?[^\S\n]*(?=\n|\Z)", "", lines[-1].body, count=1)
 
 
 def _is_enclosed(line: RoleLine) -> bool:
@@ -148,7 +147,7 @@ def _is_enclosed(line: RoleLine) -> bool:
     `(Teacher: Hi)`, `(Teacher "Hi")`."""
     if line.label.count("(") > line.label.count(")"):
         return True
-    text = line.body.strip(" \n,;")
+    text = line.body.strip(" \n,;.")
     return text[:1] in _QUOTATION and text[-2:-1] in _QUOTATION
 
 
@@ -157,10 +156,11 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
 
     After the last turn, a line that begins like the first of them says something else, as in `[result]`.
     """
+    roles = {line.role.lower() for line in lines}
     bodies = [line.body.rstrip().split("\n")[-_MOST_BETWEEN - 1 :] for line in lines[:-1]]
     shared = 0
     most = min(map(len, bodies)) - 1
-    while shared < most and _are_alike([body[-1 - shared] for body in bodies]):
+    while shared < most and _are_alike([body[-1 - shared] for body in bodies], roles):
         shared += 1
     while shared and not bodies[0][-shared].strip():
         shared -= 1
@@ -168,7 +168,13 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
         return
     for line in lines[:-1]:
         line.body = line.body.rstrip().rsplit("\n", shared)[0]
-    if not (mark := bodies[0][-shared].lstrip()[0]).isalnum():
+    last = lines[-1].body.split("\n")
+    same = next(
+        (place for place, line in enumerate(last) if _are_alike([bodies[0][-shared], line], roles)), 0
+    )
+    if same:
+        lines[-1].body = "\n".join([*last[:same], *last[same + 1 :]])
+    elif not (mark := bodies[0][-shared].lstrip()[0]).isalnum():
         pattern = rf"\n[^\S\n]*{re.escape(mark)}[^\n]{{0,40}}(?=\n|\Z)"
         lines[-1].body = re.sub(pattern, "\n", lines[-1].body, count=1)
 

@@ -117,7 +117,9 @@ def turns_of(value: Any, shapes: Shapes) -> list[tuple[str, str]]:
             for key, child in members(value)
             if shapes.said[key].speaks and (t := _read_keyed_turn(key, child, shapes.said))
         ]
-        if not keyed and (columns := _columns_of(value, shapes.said)):
+        if not keyed and (
+            columns := _columns_of(value, shapes.said) or _turns_in_columns(value, shapes.said)
+        ):
             return columns
         numbered = [child for key, child in members(value) if is_object(child) and _NUMBERED.fullmatch(key)]
         return keyed if keyed or not numbered else turns_of(numbered, shapes)
@@ -154,6 +156,33 @@ def _columns_of(value: Any, keys: Keys) -> list[tuple[str, str]]:
         for key, child in columns
         if place < len(child)
     ]
+
+
+def _turns_in_columns(value: Any, keys: Keys) -> list[tuple[str, str]]:
+    """Return the turns of an object that lists who speaks and, elsewhere, what they say: `{"speakers": […],
+    "texts": […]}`."""
+    columns = [
+        child
+        for _, child in members(value)
+        if isinstance(child, list) and len(child) > 1 and all(type(said) is str for said in child)
+    ]
+    who = next(
+        (
+            c
+            for c in columns
+            if len({keys.roles.find_role_in(name) for name in c} - {None}) > 1
+            and all(map(keys.roles.find_role_in, c))
+        ),
+        None,
+    )
+    texts = [
+        column for column in columns if column is not who and who is not None and len(column) == len(who)
+    ]
+    return (
+        list(zip(who, texts[0], strict=True))
+        if who is not None and len(texts) == 1 and are_spoken(texts[0])
+        else []
+    )
 
 
 def parts_of(items: Any, shapes: Shapes) -> list[tuple[str, str]]:

@@ -104,7 +104,7 @@ def _mentions(text: str) -> bool:
 
 # A label, some mark and one number, without any other word: here any mark separates that is no sign of the number.
 _PLAIN_VALUE = compile_later(
-    r"(?i)[^\w\n]{0,16}probability[*_ \x22']{0,4}(?:[-=]{1,3}>|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|(?<=\(probability)[ ]|-(?=[ ])|\.(?=[ ])|\.[—–])[*_#]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n<]{0,9})(?:</\w{1,30}>)?[^\w\n]{0,3}\Z"
+    r"(?i)[^\w\n]{0,16}probability[*_ \x22']{0,4}(?:[-=]{1,3}>|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ ](?=[^\w\n]{0,3}(?:[01]?\.\d|\d{1,3}\s?%))|-(?=[ ])|\.(?=[ ])|\.[—–])[*_#]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n<]{0,9})(?:</\w{1,30}>)?[^\w\n]{0,3}\Z"
 )
 
 

@@ -1,0 +1,106 @@
+"""Words that name a speaker, found in lines: the first one of each line, or all of a text.
+
+Searching for a hundred words at every place costs as much as twenty readings, so a text is split into words,
+and each word is looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import NamedTuple
+
+from edgen.core.lazy_patterns import compile_later
+from edgen.reading.roles import RoleWords
+
+_LETTERS = compile_later(r"[^\W\d_]+")
+_WORDS = compile_later(r"\w+")
+_BEGINNING = 6  # letters of an abbreviation, and one more
+
+
+class Named(NamedTuple):
+    """A speaker's word in a text: where it starts and ends, and the role."""
+
+    start: int
+    end: int
+    role: str
+
+
+class Speakers:
+    """Words for speakers, with their roles. `exact`: capitals count."""
+
+    def __init__(self, words: Mapping[str, str], *, exact: bool = False) -> None:
+        self.words = words
+        self._exact = exact
+        self._by_first: dict[str, list[str]] = {}
+        self._marks: list[str] = []  # words that begin with no letter
+        for word in sorted(words, key=len, reverse=True):
+            first = _LETTERS.match(word)
+            if first is None:
+                self._marks.append(word)
+            else:
+                self._by_first.setdefault(first[0], []).append(word)
+
+    def within(self, text: str) -> Speakers:
+        """Return the words that a text holds, which are looked for in its lines at a lower cost."""
+        letters: set[str] = set()
+        for word in {*_WORDS.findall(self._folded(text))}:
+            if word.isalpha():
+                letters.add(word)
+            else:
+                letters.update(_LETTERS.findall(word))
+        words = [word for first in letters & self._by_first.keys() for word in self._by_first[first]]
+        held = {word: self.words[word] for word in (*words, *[mark for mark in self._marks if mark in text])}
+        return Speakers(held, exact=self._exact)
+
+    def first_in(self, text: str) -> Named | None:
+        """Return the first word for a speaker in a text."""
+        found = next(self.all_in(text), None)
+        for mark in self._marks:
+            place = text.find(mark)
+            if place >= 0 and (found is None or place < found.start):
+                found = Named(place, place + len(mark), self.words[mark])
+        return found
+
+    def all_in(self, text: str) -> Iterator[Named]:
+        """Yield the words for speakers that begin with a letter, in their order."""
+        lowered = self._folded(text)
+        if not any(map(lowered.__contains__, self._by_first)):  # most lines
+            return
+        last = 0
+        for match in _LETTERS.finditer(lowered):
+            start = match.start()
+            if start < last:
+                continue
+            for word in self._by_first.get(match[0], ()):
+                end = start + len(word)
+                if lowered.startswith(word, start) and not lowered[end : end + 1].isalpha():
+                    last = end
+                    yield Named(start, end, self.words[word])
+                    break
+
+    def _folded(self, text: str) -> str:
+        lowered = text if self._exact else text.lower()
+        return lowered if len(lowered) == len(text) else text  # İ
+
+
+@cache
+def known_speakers(roles: RoleWords) -> Speakers:
+    """Return the words for the roles, in any language, of two letters or more."""
+    words = {word: role for word, role in roles.aliases.items() if len(word) > 1}
+    for i, some in enumerate(roles.foreign()):
+        words |= dict.fromkeys(some, roles.names[i])
+    return Speakers(words | roles.by_name)
+
+
+@cache
+def abbreviations(roles: RoleWords) -> Speakers:
+    """Return the beginnings that only one role's name has: `T`, `Stu.`."""
+    words: dict[str, str] = {}
+    shared: set[str] = set()
+    for name in roles.names:
+        for length in range(1, _BEGINNING):
+            start = name[:length].title()
+            if words.setdefault(start, name) != name:
+                shared.add(start)
+    return Speakers({word: role for word, role in words.items() if word not in shared}, exact=True)
