@@ -15,7 +15,8 @@ import msgspec
 
 from edgen.config import ANNOTATOR, Job, backend_name, backend_of, protocol_of
 from edgen.core.pictures import Counted
-from edgen.core.plugin_faults import require_type
+from edgen.core.plugin_faults import refuse_value, require_type, require_value
+from edgen.core.registry import plugin_of
 from edgen.core.values import Scenario
 from edgen.cost.tokens import TokenCounter, counter, picture_counter
 from edgen.cost.usage import CallUse, RolePrices, UsageRange, add_up, backends_asked
@@ -155,7 +156,13 @@ def _list_expected_calls(job: Job, level: int) -> tuple[ExpectedCall, ...]:
     """Return the calls of one conversation at one level. Raises FaultyPluginError for a plugin's protocol
     that returns anything else."""
     found = protocol_of(job).expected(job, level)
-    return require_type("protocol", job.protocol, found, tuple, "a tuple of ExpectedCall")  # type: ignore[no-any-return]
+    require_type("protocol", job.protocol, found, tuple, "a tuple of ExpectedCall")
+    if plugin_of("protocol", job.protocol) is not None:
+        kind = tuple[ExpectedCall, ...]
+        require_value("protocol", job.protocol, found, kind, "a tuple of ExpectedCall")
+        if least := [one for one in found if min(one.tokens) < 0]:
+            refuse_value("protocol", job.protocol, f"expects fewer than 0 tokens: {least[0].tokens}")
+    return found
 
 
 def _conversation(job: Job, prompts: Prompts, rates: RolePrices, level: int, *, later: bool) -> CallUse:

@@ -16,11 +16,11 @@ from edgen.core.values import Conversation, Message, Rejection, Reply, Request
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
 from edgen.planning.plan import Plan
+from edgen.planning.request_check import limit_requests
 from edgen.protocols.base import ConversationProtocol, ExpectedCall
 from edgen.providers import make
 from edgen.testing.check import SPACE, Check, name_of, registered
 
-_MOST_CALLS = 2_000  # of one conversation
 _FOREIGN = (Message("user", "Name three rivers of Europe, and nothing else."),)
 
 
@@ -102,13 +102,16 @@ def _drive(
 ) -> tuple[list[Request], Conversation | Rejection]:
     """Run one conversation to its end; return what it asked, and its result."""
     asked: list[Request] = []
+    most = limit_requests(plan.protocol, plan.job)
     work: Generator[Request, Reply, Any] = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)
     try:
         request = next(work)
         while True:
             check.that(isinstance(request, Request), f"yields a {type(request).__name__}, not a Request")
             asked.append(request)
-            check.that(len(asked) < _MOST_CALLS, f"is not at its end after {_MOST_CALLS:,} calls")
+            check.that(
+                len(asked) <= most, f"is not at its end after {most:,} requests, and `expected` gives fewer"
+            )
             request = work.send(reply(request))
     except StopIteration as end:
         result = end.value

@@ -269,7 +269,7 @@ def test_a_family_whose_schema_is_missing(command: Command, site: Site, job: Pat
         ),
         (
             "return Conversation((yield from work).turns, probability=float('nan'))",
-            "the probability nan, not one from 0 to 1",
+            "a Conversation or a Rejection with nan, which is no finite number",
         ),
         ("yield next(work)\n        return Rejection('a\\nb', 'why')", "a reason that is no word: 'a\\nb'"),
         (
