@@ -1,4 +1,4 @@
-"""Checks of the requests that a plugin's protocol yields, one conversation at a time."""
+"""Checks of what a plugin's protocol yields, returns and expects."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from edgen.config import Job
-from edgen.core.plugin_faults import blame, refuse_value, require_type, require_value
-from edgen.core.values import Address, Message, Request
-from edgen.protocols.base import ConversationProtocol
+from edgen.core.plugin_faults import blame, refuse_value, require_value
+from edgen.core.values import Address, Conversation, Message, Rejection, Request
+from edgen.protocols.base import ConversationProtocol, ExpectedCall, Result
 
 MOST_REQUESTS = 500  # of one conversation, where a protocol does not expect more
 _SLACK = 4  # times the calls that it expects at most
@@ -19,14 +19,23 @@ def limit_requests(protocol: ConversationProtocol, job: Job) -> int:
     """Return the number of requests of one conversation after which a plugin's protocol never ends.
 
     A question is asked `asks` times at most, and so is a conversation that fails a gate. Raises
-    FaultyPluginError if `expected` raises or returns no tuple.
+    FaultyPluginError as `require_expected` does.
     """
+    return max(MOST_REQUESTS, _SLACK * len(require_expected(protocol, job, 2)) * job.asks**2)
+
+
+def require_expected(protocol: ConversationProtocol, job: Job, level: int) -> tuple[ExpectedCall, ...]:
+    """Return the calls of one conversation at one level, as a plugin's protocol expects them. Raises
+    FaultyPluginError if `expected` raises or returns anything else."""
     try:
-        calls = protocol.expected(job, 2)
+        found = protocol.expected(job, level)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
         blame("protocol", protocol.name, error)
-    require_type("protocol", protocol.name, calls, tuple, "a tuple of ExpectedCall")
-    return max(MOST_REQUESTS, _SLACK * len(calls) * job.asks**2)
+    kind = tuple[ExpectedCall, ...]
+    require_value("protocol", protocol.name, found, kind, "a tuple of ExpectedCall")
+    if least := [one for one in found if min(one.tokens) < 0]:
+        refuse_value("protocol", protocol.name, f"expects fewer than 0 tokens: {least[0].tokens}")
+    return found
 
 
 class RequestCheck:
@@ -57,3 +66,22 @@ class RequestCheck:
         return (
             request if messages is request.messages else msgspec.structs.replace(request, messages=messages)
         )
+
+
+def require_result(protocol: str, result: Result) -> Result:
+    """Return a result of a plugin's protocol, with U+FFFD for lone surrogates. Raises FaultyPluginError for
+    one that no record and no count can hold."""
+    if not isinstance(result, Rejection):
+        result = require_value("protocol", protocol, result, Conversation, "a Conversation or a Rejection")
+        if not result.turns:
+            refuse_value("protocol", protocol, "returned a Conversation without turns, not a Rejection")
+        if result.probability is not None and not 0 <= result.probability <= 1:
+            refuse_value(
+                "protocol", protocol, f"returned the probability {result.probability}, not one from 0 to 1"
+            )
+    elif not result.code.isprintable():
+        refuse_value("protocol", protocol, f"rejected with a reason that is no word: {result.code!r}")
+    else:
+        detail = require_value("protocol", protocol, result.detail, str, "the detail of a Rejection")
+        result = msgspec.structs.replace(result, detail=detail)
+    return result

@@ -30,6 +30,15 @@ def schema(name: str = CONVERSATION) -> dict[str, Any]:
     return decoded
 
 
+def is_json(data: bytes) -> bool:
+    """Return whether the bytes are one JSON value. Never raises."""
+    try:
+        msgspec.json.decode(data)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def is_valid(data: bytes, schema: str = CONVERSATION) -> bool:
     """Return whether the bytes are one JSON record that satisfies the schema. Never raises."""
     try:

@@ -150,25 +150,23 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
         blame("provider", provider, error, "in place of a CallError")  # nobody cancelled the call
     except CallError as error:
         if plugin_of("provider", provider) is not None:
-            _require_failure(provider, error)
+            check_failure(provider, error)
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
         blame("provider", provider, error, "in place of a CallError")
-    return check_reply(provider, reply)
+    return reply if plugin_of("provider", provider) is None else check_reply(provider, reply)
 
 
 def check_reply(provider: str, reply: Reply) -> Reply:
-    """Return a reply that can be stored: that of a plugin's backend with U+FFFD for lone surrogates. Raises
-    FaultyPluginError if it is no Reply."""
-    if plugin_of("provider", provider) is None:
-        return reply
+    """Return the reply of a plugin's backend, with U+FFFD for lone surrogates. Raises FaultyPluginError if it
+    is no Reply that can be stored."""
     checked = require_value("provider", provider, reply, Reply, "a Reply")
     if (used := checked.usage) is not None and min(msgspec.structs.astuple(used)) < 0:
         refuse_value("provider", provider, f"returned a Reply with a negative number of tokens: {used}")
     return checked
 
 
-def _require_failure(provider: str, error: CallError) -> None:
+def check_failure(provider: str, error: CallError) -> None:
     """Raise FaultyPluginError for a CallError of a plugin that no ledger can hold and no rule applies to."""
     if not isinstance(error.kind, FailureKind):
         said = f"raised a CallError of the kind {error.kind!r}, which is no edgen.plugin.FailureKind"
