@@ -157,7 +157,8 @@ def _list_expected_calls(job: Job, level: int) -> tuple[ExpectedCall, ...]:
     that returns anything else."""
     protocol = protocol_of(job)
     if plugin_of("protocol", job.protocol) is None:
-        return protocol.expected(job, level)
+        found: tuple[ExpectedCall, ...] = protocol.expected(job, level)
+        return found
     return require_expected(protocol, job, level)
 
 

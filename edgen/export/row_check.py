@@ -46,5 +46,5 @@ def _find_odd(value: Any) -> str | None:
             return f"the key {shorten(repr(wrong), 80)}"
         value = value.values()
     elif not isinstance(value, list | tuple):
-        return f"a {type(value).__name__}"
+        return f"a value of the type {type(value).__name__}"
     return next((odd for one in value if (odd := _find_odd(one)) is not None), None)

@@ -148,13 +148,13 @@ def _write_rows(
     counts: Counter[tuple[str, str]] = Counter()
     left_out: Counter[str] = Counter()
     evidence: Counter[Evidence] = Counter()
-    tables = {table.name: table for table in files.staging.tables}
+    by_name = {table.name: table for table in files.staging.tables}
     is_foreign = plugin_of("format", format_.name) is not None
     for item in items:
         if isinstance(item, LeftOut):
             left_out[item.reason] += 1
             continue
-        if is_foreign and (flaw := find_row_flaw(format_, item, tables)) is not None:
+        if is_foreign and (flaw := find_row_flaw(format_, item, by_name)) is not None:
             refuse_value("format", format_.name, flaw)
         _add(files, item, format_.name)
         counts[item.table, item.split] += 1

@@ -364,7 +364,7 @@ class TestMeasure:
         ("raise SystemExit(0)", "The format 'odd' of odd-pack 1.0 raised SystemExit: 0"),
         (
             "yield Row(one.split, {'id': object()})",
-            "raised TypeError: Encoding objects of type object is unsupp",
+            "gave a value of the type object in the column 'id', which JSON cannot hold",
         ),
         ("yield Row('../other', {'id': '1'})", "does not have: 'default', '../other'"),
         ("yield Row(one.split, {'id': '1'}, 'more')", "does not have: 'more', 'train'"),

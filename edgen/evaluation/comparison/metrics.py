@@ -31,6 +31,10 @@ class MetricSpec(msgspec.Struct, frozen=True):
     within: str | None = None
     group: str = ""
     what: str = ""
+    about: Literal["", "end", "probability", "cost"] = ""
+    """What an arm has to state for it."""
+    in_blocks: bool = False
+    """Whether its columns are counted once all arms are known."""
 
     @property
     def over(self) -> str:
@@ -68,7 +72,7 @@ def metric_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
         ("diversity", _DIVERSITY),
     ):
         for spec in specs:
-            yield msgspec.structs.replace(spec, group=group)
+            yield msgspec.structs.replace(spec, group=group, in_blocks=specs is _DIVERSITY)
 
 
 def _outcomes(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
@@ -102,7 +106,9 @@ def _effort(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
         "US dollars for all answers at the job's price, rejected ones included, for each accepted one."
     )
     if any(table.priced for table in tables):
-        yield MetricSpec("cost", "cost per accepted", "usd", "cost", "accepted", definition, "settled")
+        yield MetricSpec(
+            "cost", "cost per accepted", "usd", "cost", "accepted", definition, "settled", about="cost"
+        )
 
 
 def _occurring(tables: Iterable[ArmSums], beginning: str) -> list[str]:
@@ -129,11 +135,17 @@ def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     if any(table.total("with_probability") for table in tables):
         yield from _probability(tables[0].arm.probability_words)
     definition = "Accepted conversations that somebody ends with the end marker."
-    yield MetricSpec("ended", "end marker spoken", "share", "ended", "accepted", definition)
+    yield MetricSpec("ended", "end marker spoken", "share", "ended", "accepted", definition, about="end")
     for role, name in ((role, role.lower()) for role in leading):
         definition = f"Accepted conversations that the {name} ends with the end marker."
         yield MetricSpec(
-            f"ended_by_{name}", f"ended by the {name}", "share", f"ended by {role}", "accepted", definition
+            f"ended_by_{name}",
+            f"ended by the {name}",
+            "share",
+            f"ended by {role}",
+            "accepted",
+            definition,
+            about="end",
         )
 
 
@@ -151,10 +163,24 @@ def _list_measure_metrics(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
 def _probability(words: str) -> Iterator[MetricSpec]:
     """Yield the metrics of the conversations' probability, with the name `words`."""
     definition = f"Mean {words}, as the model gave it, over conversations that have one."
-    yield MetricSpec("probability", "probability", "number", "probability", "with_probability", definition)
+    yield MetricSpec(
+        "probability",
+        "probability",
+        "number",
+        "probability",
+        "with_probability",
+        definition,
+        about="probability",
+    )
     definition = "Accepted conversations without a probability that is a number from 0 to 1."
     yield MetricSpec(
-        "no_probability", "no probability", "share", "without_probability", "accepted", definition
+        "no_probability",
+        "no probability",
+        "share",
+        "without_probability",
+        "accepted",
+        definition,
+        about="probability",
     )
 
 
