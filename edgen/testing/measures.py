@@ -54,8 +54,8 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
 def _find_unseen(
     measure: Measure[Any], samples: Sequence[tuple[Any, Words]], space: Space | None
 ) -> list[str]:
-    """Return the columns that an aggregate reads and no conversation has, for a measure that is counted by
-    its columns alone."""
+    """Return the columns that an aggregate reads and no conversation has, not even as None. There are none
+    for a measure that is not counted by its columns alone, or that says nothing of this run."""
     own = type(measure)
     if own.of_one is Measure.of_one or own.start is not Measure.start or hasattr(measure, "counts"):
         return []
@@ -63,9 +63,9 @@ def _find_unseen(
         return []
     seen: set[str] = set()
     for sample, words in samples:
-        seen |= {name for name, value in measure.of_one(sample, words, space).items() if value is not None}
+        seen |= measure.of_one(sample, words, space).keys()
     read = [name for one in measure.aggregates if not one.if_any for name in (one.reads, one.of) if name]
-    return [name for name in dict.fromkeys(read) if name not in seen]
+    return [name for name in dict.fromkeys(read) if name not in seen] if seen else []
 
 
 def _job_of(folder: Path) -> Mapping[str, Any]:

@@ -77,7 +77,10 @@ def test_a_package_brings_one(site: Path) -> None:
         ("raise SystemExit(3)", "cannot be loaded (SystemExit: 3)"),
         ("import no_such_module", "cannot be loaded (ModuleNotFoundError: No module named 'no_such_module')"),
         ("", "cannot be loaded (AttributeError"),
-        ("echo = 3", "is of the class int, which is not derived from edgen.plugin.Measure. Correct this in my-broken"),
+        (
+            "echo = 3",
+            "is of the class int, which is not derived from edgen.plugin.Measure. Correct this in my-broken",
+        ),
         ("class Echo:\n    name = 'echo'\necho = Echo()", "is of the class Echo, which is not derived from"),
         (ECHO.replace("Echo()", "Echo"), "is a class, not an object; write `OBJECT = Echo()` in its module"),
         ("class Odd(BaseException): ...\nraise Odd('no')", "cannot be loaded (Odd: no)"),
