@@ -64,7 +64,7 @@ def print_line(text: str = "") -> None:
 
 @contextlib.contextmanager
 def keep_stdout() -> Iterator[None]:
-    """Keep stdout for what this module prints. Whatever else prints, such as a plugin, prints on stderr."""
+    """Keep stdout for what this module prints. Other code that prints, such as a plugin, prints on stderr."""
     _kept.append(sys.stdout)
     try:
         with contextlib.redirect_stdout(sys.stderr):

@@ -25,7 +25,7 @@ _SHOWN = {"protocol": "ConversationProtocol"}  # the class that an author derive
 
 def find_flaw(kind: str, loaded: Any) -> str | None:
     """Return why an object cannot be used as one of its kind, as a clause such as "has no `Config`"; None if
-    it can. Raises whatever the object's own attributes raise."""
+    it can. Raises the errors of the object's own attributes."""
     if kind not in BASES:
         return None
     module, base = BASES[kind]

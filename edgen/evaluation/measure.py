@@ -140,7 +140,7 @@ class Measure(Generic[V]):
 
     @cached_property
     def _is_foreign(self) -> bool:
-        """Whether it is not edgen's own."""
+        """True if it is not edgen's own."""
         return registry.is_added("measure", self.name) or registry.plugin_of("measure", self.name) is not None
 
     @cached_property

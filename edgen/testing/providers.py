@@ -77,7 +77,7 @@ def _find_identity_elsewhere(provider: Provider, config: Any, environ: Mapping[s
         return None
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "1"}
     done = subprocess.run(  # noqa: S603 - this Python, and the code below
-        [sys.executable, "-c", _ELSEWHERE], input=given, capture_output=True, env=variables, check=False
+        [sys.executable, "-P", "-c", _ELSEWHERE], input=given, capture_output=True, env=variables, check=False
     )
     return done.stdout or None
 

@@ -32,9 +32,9 @@ class MetricSpec(msgspec.Struct, frozen=True):
     group: str = ""
     what: str = ""
     about: Literal["", "end", "probability", "cost"] = ""
-    """What an arm has to state for it."""
+    """The fact that an arm has to state for it; "" for none."""
     in_blocks: bool = False
-    """Whether its columns are counted once all arms are known."""
+    """Its columns are counted once all arms are known."""
 
     @property
     def over(self) -> str:
