@@ -213,6 +213,9 @@ def list_flaws(format_: Format) -> Iterator[str]:
         return
     taken = {*TAKEN, *ExportOptions.__struct_fields__}
     taken |= {f"no_{name}" for name in taken}
+    for base in own.__mro__:
+        if base.__module__.startswith("edgen."):  # a struct of edgen's own
+            taken -= {*getattr(base, "__struct_fields__", ())}
     for option in msgspec.structs.fields(own):
         if option.name in taken:
             yield (
