@@ -7,13 +7,19 @@ import json
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from edgen.cli.app import app
 from edgen.core import plugin_faults
+from edgen.core.errors import CallError
+from edgen.core.plugin_faults import FaultyPluginError
+from edgen.core.values import Reply
+from edgen.execution.batch.results import check_lines
 from edgen.export.format import TAKEN
 from edgen.export.options import ExportOptions
+from edgen.providers.batches import LineResult
 from tests.cli.command import Command
 from tests.cli.test_faulty_plugins import FAMILY, FORMAT, PROTOCOL, PROVIDER, Site, calls_made, job, site
 
@@ -416,3 +422,20 @@ def test_what_a_plugin_prints_is_no_part_of_the_json(command: Command, site: Sit
     assert ended.err.count("seen") == 12
     sys.modules.pop("odd_pack")
     assert "loaded" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (5, "returned 5, a int, not a LineResult"),
+        (LineResult("a"), "returned None, a NoneType, not a CallError as `failure`"),
+        (LineResult("a", Reply(3)), "returned a Reply with a field of a wrong type"),  # type: ignore[arg-type]
+        (LineResult("a", failure=CallError("odd", "x")), "raised a CallError of the kind 'odd'"),  # type: ignore[arg-type]
+    ],
+)
+def test_results_of_a_batch_that_no_ledger_holds(site: Site, said: Any, why: str) -> None:
+    site.add("providers", "odd", PROVIDER.replace("ANSWER", "return Reply('x')"))
+    with pytest.raises(FaultyPluginError, match=f"The provider 'odd' of odd-pack 1.0 {why}"):
+        check_lines("odd", lambda _: said)(b"{}")
+    fine = check_lines("odd", lambda _: LineResult("a", Reply("b\ud800")))(b"{}")
+    assert fine == LineResult("a", Reply("b\ufffd"))
