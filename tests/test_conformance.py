@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,10 @@ from edgen.core.values import Reply
 from edgen.core.version import DISTRIBUTION
 from edgen.core.yaml_values import read_text, read_yaml
 from edgen.domains.education.family import EDUCATION
+from edgen.evaluation.aggregates import Histogram, Mean, Share
+from edgen.evaluation.measure import Measure
 from edgen.evaluation.measuring import measures_of_other_families
+from edgen.export.format import Format, Row
 from edgen.space import load_space
 from edgen.store.run_reader import RunReader
 from edgen.testing import (
@@ -29,6 +33,7 @@ from edgen.testing import (
     check_provider,
 )
 from tests import ROOT
+from tests.cli.test_faulty_plugins import PROVIDER
 from tests.providers import llama
 
 pytestmark = pytest.mark.integration
@@ -187,3 +192,72 @@ def test_a_measure_whose_lines_are_too_wide_does_not_pass() -> None:
 
     with pytest.raises(ConformanceError, match="measure 'wide': `lines` gives a line of 79 columns"):
         check_measure(Wide())
+
+
+def test_a_measure_whose_columns_do_not_fit_does_not_pass(run_of: Callable[[str], Path]) -> None:
+    class Odd(Measure[Any]):
+        name = "odd"
+        definition = "Nothing."
+
+        def of_one(self, sample: Any, words: Any, space: Any) -> Any:
+            return {"n": len(sample.turns), "of": 1}
+
+    for aggregates, said in (
+        ((Mean("gone"),), "no conversation has the column 'gone'"),
+        ((Share("n", of="of"),), "which is no whole number from 0 to the 1 in 'of'"),
+        ((Mean("n"), Histogram("n")), "has two aggregates named 'n'"),
+    ):
+        measure = type("Odd", (Odd,), {"aggregates": aggregates})()
+        with pytest.raises(ConformanceError, match=f"measure 'odd': .*{said}"):
+            check_measure(measure, run_of("oneshot"))
+
+
+def test_a_class_or_an_object_of_another_kind_does_not_pass() -> None:
+    with pytest.raises(ConformanceError, match="is a class, not an object; write `OBJECT = Lossy"):
+        check_family(Lossy)  # type: ignore[arg-type]
+    for check in (check_provider, check_protocol, check_format, check_measure):
+        with pytest.raises(
+            ConformanceError, match=r"family 'lossy'|which is not derived from edgen\.plugin\."
+        ):
+            check(Lossy())  # type: ignore[operator]
+
+
+def test_a_provider_with_another_identity_in_another_process_does_not_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = PROVIDER.replace("ANSWER", "return Reply('a\\ud800')")
+    (tmp_path / "own_odd.py").write_text(
+        code.replace('{"type": "odd"}', '{"type": "odd", "pid": os.getpid()}')
+    )
+    (tmp_path / "own_even.py").write_text(code)
+    for name in ("own_odd", "own_even"):
+        (tmp_path / f"{name}.py").write_text("import os\n" + (tmp_path / f"{name}.py").read_text())
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConformanceError, match="`identity` is another one in another process"):
+        check_provider(importlib.import_module("own_odd").IT)
+    even = importlib.import_module("own_even").IT
+    check_provider(even)
+    with pytest.raises(ConformanceError, match="returns a Reply with a lone surrogate"):
+        check_provider(even, call=True)
+
+
+def test_a_protocol_that_never_ends_does_not_pass() -> None:
+    class Endless(type(registry.find("protocol", "oneshot"))):  # type: ignore[misc]
+        name = "endless"
+
+        def start(self, scenario: Any, replicate: int, prompts: Any, rules: Any) -> Any:
+            request = next(super().start(scenario, replicate, prompts, rules))
+            while True:
+                yield request
+
+    with pytest.raises(ConformanceError, match="asked 500 requests in one conversation and did not end"):
+        check_protocol(Endless(), keys_of("oneshot"), base=ROOT / "jobs")
+
+
+def test_a_format_whose_rows_no_file_holds_does_not_pass(run_of: Callable[[str], Path]) -> None:
+    def rows(run: Any, chat: Any) -> Any:
+        yield from (Row(one.split, {"id": float("nan")}) for one in run.conversations())
+
+    odd = Format(name="odd", summary="Odd.", rows=rows, tables={"id": "a number"}, use="load it", chat=False)
+    with pytest.raises(ConformanceError, match="gave the number nan in the column 'id'"):
+        check_format(odd, run_of("oneshot"))

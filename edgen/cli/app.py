@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from edgen.cli import old_names
 from edgen.cli.declared import with_declared
 from edgen.cli.errors import Interruption
 from edgen.cli.options import SETTINGS, Command, SectionedGroup
+from edgen.cli.output import keep_stdout
 from edgen.core import registry
 from edgen.core.text import escape_hidden
 from edgen.core.version import __version__
@@ -80,6 +82,11 @@ class _Root(SectionedGroup):
     @property
     def sections(self) -> Mapping[str, Sequence[str]]:
         return sections()
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **kwargs: Any) -> Any:
+        given = sys.argv[1:] if args is None else args
+        with keep_stdout() if "--json" in given and "--help" not in given else contextlib.nullcontext():
+            return super().main(args, *more, **kwargs)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         with _safe_complaints():

@@ -95,6 +95,8 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             text = "this system lets a process open too few files; raise the limit (ulimit -n 256)."
             return CommandEnd(2, text, reason="error")
+        if (fault := find_fault(error)) is not None:
+            return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
         if error.filename is None:
             return CommandEnd(1, trace=traceback.format_exc(), reason="bug")
         return CommandEnd(2, f"{error.filename}: {error.strerror}.", reason="error")

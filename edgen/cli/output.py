@@ -62,13 +62,28 @@ def print_line(text: str = "") -> None:
     print_raw((text if isinstance(text, SafeText) else escape_hidden(text)) + "\n")
 
 
+@contextlib.contextmanager
+def keep_stdout() -> Iterator[None]:
+    """Keep stdout for what this module prints. Other code that prints, such as a plugin, prints on stderr."""
+    _kept.append(sys.stdout)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _kept.pop()
+
+
+_kept: list[TextIO] = []  # stdout, while sys.stdout is another stream
+
+
 def print_raw(text: str) -> None:
     """Text as it is, on stdout, at once. A reader that has gone away is no error: nobody misses it."""
+    out = _kept[-1] if _kept else sys.stdout
     try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        out.write(text)
+        out.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
     except OSError as problem:
         raise UsageError(f"standard output cannot be written ({problem.strerror}).") from None
 

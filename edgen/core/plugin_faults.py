@@ -6,18 +6,22 @@ errors are unchanged.
 
 from __future__ import annotations
 
+import functools
+import logging
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, get_origin
 
 import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import CallError, EdgenError, InputError
 from edgen.core.registry import DISTRIBUTION, Kind, Plugin
-from edgen.core.text import shorten
+from edgen.core.text import replace_surrogates, shorten
 
+T = TypeVar("T")
 _SHOWN = 300  # characters of an error's text
 _NO_TEXT = (bytes, bytearray, memoryview)  # which msgspec takes for text in base64
 
@@ -51,13 +55,15 @@ def blame(kind: Kind, name: str, error: BaseException, about: str = "") -> NoRet
 
 def find_fault(error: BaseException) -> FaultyPluginError | None:
     """Return the fault of the plugin whose code raised an error; None if no frame of its traceback is in a
-    plugin."""
+    plugin, and for an OSError if edgen's own code was called from there."""
     foreign = [plugin for plugin in registry.plugins() if plugin.package != DISTRIBUTION]
     if not foreign or isinstance(error, EdgenError | CallError):
         return None
     steps = [*_steps(error)]
     for step in reversed(steps):
         module = _module(step[0])
+        if isinstance(error, OSError) and module.startswith("edgen."):
+            return None  # a disk or a file of edgen's own
         if found := [plugin for plugin in foreign if _is_in(module, plugin)]:
             named = [plugin for plugin in found if _home(plugin) == module] or found
             own = [frame for frame, _ in steps if any(_is_in(_module(frame), plugin) for plugin in named)]
@@ -74,7 +80,7 @@ def refuse_value(kind: Kind, name: str, said: str) -> NoReturn:
     raise FaultyPluginError(f"{describe(plugin)} {said}. {_advice(plugin)}")
 
 
-def require_type(kind: Kind, name: str, value: Any, type_: type[Any], what: str) -> Any:
+def require_type(kind: Kind, name: str, value: Any, type_: Any, what: str) -> Any:
     """Return a value that an object of this kind returned. Raises FaultyPluginError unless it is of the type;
     `what` names that, as in "a Reply"."""
     if not isinstance(value, type_):
@@ -82,14 +88,40 @@ def require_type(kind: Kind, name: str, value: Any, type_: type[Any], what: str)
     return value
 
 
-def require_value(kind: Kind, name: str, value: Any, type_: Any, what: str) -> None:
-    """Raise FaultyPluginError unless a value that a plugin returned is of a type in all its parts; `what`
-    names it, as in "a Reply". It costs time, so values of edgen's own objects need not be passed."""
-    require_type(kind, name, value, type_, what)
+def require_value(kind: Kind, name: str, value: T, type_: Any, what: str) -> T:
+    """Return a value that a plugin returned, with U+FFFD for each lone surrogate, which no file can hold.
+    Raises FaultyPluginError unless it is of the type in all its parts, and all numbers in it are finite.
+    `what` names it, as in "a Reply". It costs time, so values of edgen's own objects need not be passed."""
+    require_type(kind, name, value, get_origin(type_) or type_, what)
     try:
-        msgspec.convert(msgspec.to_builtins(value, builtin_types=_NO_TEXT), type_)
-    except (TypeError, ValueError, msgspec.ValidationError, OverflowError) as error:
+        plain = msgspec.to_builtins(value, builtin_types=_NO_TEXT)
+        msgspec.convert(plain, type_)
+    except (TypeError, ValueError, RecursionError, msgspec.ValidationError, OverflowError) as error:
         refuse_value(kind, name, f"returned {what} with a field of a wrong type: {error}")
+    if (number := _find_not_finite(plain)) is not None:
+        refuse_value(kind, name, f"returned {what} with {number}, which is no finite number")
+    try:
+        msgspec.json.encode(plain)
+    except UnicodeEncodeError:
+        _warn_of_surrogates(kind, name, what)
+        return msgspec.convert(replace_surrogates(plain), type_)  # type: ignore[no-any-return]
+    return value
+
+
+def _find_not_finite(plain: Any) -> float | None:
+    """Return the first number in plain values that JSON has no form for; None if there is none."""
+    if isinstance(plain, float):
+        return None if math.isfinite(plain) else plain
+    each = plain.values() if isinstance(plain, dict) else plain if isinstance(plain, list | tuple) else ()
+    return next((number for one in each if (number := _find_not_finite(one)) is not None), None)
+
+
+@functools.cache
+def _warn_of_surrogates(kind: Kind, name: str, what: str) -> None:
+    """Warn, once, that texts of a plugin are changed."""
+    said = f"returned {what} with a lone surrogate, which no file can hold; each is stored as U+FFFD"
+    who = f"The {kind} {name!r}" if (plugin := registry.plugin_of(kind, name)) is None else describe(plugin)
+    logging.getLogger("edgen").warning("edgen: %s %s.", who, said)
 
 
 def describe(plugin: Plugin) -> str:
@@ -120,6 +152,8 @@ def _steps(error: BaseException) -> Iterator[tuple[FrameType, int]]:
     while trace is not None:
         yield trace.tb_frame, trace.tb_lineno
         trace = trace.tb_next
+    if isinstance(error.__cause__, StopIteration):  # of a generator, which is no frame of the RuntimeError
+        yield from _steps(error.__cause__)
 
 
 def _module(frame: FrameType) -> str:

@@ -28,6 +28,7 @@ import msgspec
 from edgen.core import registry
 from edgen.core.errors import InputError
 from edgen.core.installed import split_path
+from edgen.core.plugin_checks import find_flaw
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
 from edgen.core.version import __version__
 
@@ -200,8 +201,11 @@ def _load(plugin: Plugin) -> Any:
     what = f"The {plugin.kind} {plugin.name!r} of {plugin.origin}"
     try:
         loaded = functools.reduce(getattr, attributes.split("."), importlib.import_module(module))
-        name = loaded.__name__ if plugin.kind == "function" else loaded.name
-    except (Exception, SystemExit) as error:  # a package may raise anything
+        flaw = None if plugin.package == DISTRIBUTION else find_flaw(plugin.kind, loaded)
+        name = plugin.name if flaw else loaded.__name__ if plugin.kind == "function" else loaded.name
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a package may raise anything
         if isinstance(error, TypeError) and (missing := _ABSTRACT.search(str(error))):
             methods = ", ".join(f"`{one}`" for one in re.findall(r"\w+", missing[1]))
             raise PluginError(
@@ -211,6 +215,8 @@ def _load(plugin: Plugin) -> Any:
         raise PluginError(
             f"{what} cannot be loaded ({reason}); update or uninstall {plugin.package}."
         ) from error
+    if flaw is not None:
+        raise PluginError(f"{what} {flaw}. Correct this in {plugin.package}, or update or uninstall it.")
     if name != plugin.name:
         raise PluginError(f"{what} calls itself {name!r}; its entry point has to have the same name.")
     return loaded

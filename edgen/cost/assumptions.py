@@ -15,13 +15,14 @@ import msgspec
 
 from edgen.config import ANNOTATOR, Job, backend_name, backend_of, protocol_of
 from edgen.core.pictures import Counted
-from edgen.core.plugin_faults import require_type
+from edgen.core.registry import plugin_of
 from edgen.core.values import Scenario
 from edgen.cost.tokens import TokenCounter, counter, picture_counter
 from edgen.cost.usage import CallUse, RolePrices, UsageRange, add_up, backends_asked
 from edgen.planning.allowed_files import Reach
 from edgen.planning.gates import layers_of
 from edgen.planning.plan import Plan
+from edgen.planning.request_check import require_expected
 from edgen.prompting.token_bound import prompt_token_bound
 from edgen.protocols.base import ExpectedCall
 from edgen.protocols.labelled_units import JobLayer
@@ -153,8 +154,11 @@ def _estimate_retried_tokens(job: Job, role: str, answer: float, level: int) -> 
 def _list_expected_calls(job: Job, level: int) -> tuple[ExpectedCall, ...]:
     """Return the calls of one conversation at one level. Raises FaultyPluginError for a plugin's protocol
     that returns anything else."""
-    found = protocol_of(job).expected(job, level)
-    return require_type("protocol", job.protocol, found, tuple, "a tuple of ExpectedCall")  # type: ignore[no-any-return]
+    protocol = protocol_of(job)
+    if plugin_of("protocol", job.protocol) is None:
+        found: tuple[ExpectedCall, ...] = protocol.expected(job, level)
+        return found
+    return require_expected(protocol, job, level)
 
 
 def _conversation(job: Job, prompts: Prompts, rates: RolePrices, level: int, *, later: bool) -> CallUse:

@@ -8,6 +8,7 @@ scenarios are the clusters.
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -107,14 +108,15 @@ class OwnMeasure(Measure[OwnFigures]):
             raise MeasureError(self._explain(problem, sample.id)) from problem
         columns = dict(said) if isinstance(said, Mapping) else {"": said}
         for column, value in columns.items():
-            if not isinstance(column, str) or not isinstance(value, int | float | str | None):
+            odd = isinstance(value, float) and not math.isfinite(value)
+            if odd or not isinstance(column, str) or not isinstance(value, int | float | str | None):
                 what = (
                     f"{shorten_word(repr(value))} under {column!r}"
                     if isinstance(said, Mapping)
                     else shorten_word(repr(said))
                 )
                 raise MeasureError(
-                    f"the measure {self.name} returned {what} for conversation {sample.id}; it has to be a number, a "
+                    f"the measure {self.name} returned {what} for conversation {sample.id}; it has to be a finite number, a "
                     "truth, a text, None, or a dict of these by texts."
                 )
         return {column: value for column, value in columns.items() if value is not None}

@@ -9,16 +9,21 @@ edgen's own are in `measures/`; a package's are found by the entry points of gro
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, get_args
 
 import msgspec
 
-from edgen.core.plugin_faults import FaultyPluginError, blame, plugin_error
-from edgen.evaluation.aggregates import Aggregate, Columns, Examples, Histogram, Mean, Share, Tally
+from edgen.core import registry
+from edgen.core.plugin_faults import FaultyPluginError, blame, plugin_error, refuse_value, require_type
+from edgen.evaluation.aggregates import Aggregate, ByKey, Columns, Examples
+from edgen.evaluation.column_count import ColumnCount, check_columns
+from edgen.evaluation.compared import Compared as Compared
+from edgen.evaluation.compared import list_usual_comparisons, sum_columns
 from edgen.evaluation.figures import Block
 from edgen.evaluation.panels import ArmResult as ArmResult
 from edgen.evaluation.panels import Panel as Panel
@@ -48,22 +53,6 @@ class Count(Observer, Protocol[V_co]):
     plan."""
 
     def result(self) -> V_co: ...
-
-
-class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison of a measure by `edgen compare`: the sum of one column over that of another, in each arm
-    and as a difference, paired by scenario."""
-
-    name: str  # stable; with `{key}`, `top` is a column of texts, and each text is compared
-    title: str  # for people
-    kind: Literal["share", "number"]
-    """How it is printed."""
-    top: str  # the column of the numerator
-    bottom: str = ""
-    """"": how often the column `top` is there."""
-    over: str
-    """Units of the average."""
-    definition: str  # for people
 
 
 class JudgeAsking(NamedTuple):
@@ -129,11 +118,30 @@ class Measure(Generic[V]):
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
         """Return the function that gives each conversation's columns: `of_one` with the data set's space."""
-        return partial(_read_columns, self, shared.data.space if self.reads_space else None)
+        space = shared.data.space if self.reads_space else None
+        return lambda sample, words: self.of_one(sample, words, space)
+
+    def read_columns(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+        """Return `of_one`, checked for a measure that is not edgen's own. Raises FaultyPluginError."""
+        return self._check(self.of_one(sample, words, space))
 
     def start(self, shared: Shared) -> Count[V]:
         """Return a new count over one data set."""
-        return self.counts() if hasattr(self, "counts") else ColumnCount(self, shared)
+        if hasattr(self, "counts"):
+            return self.counts()
+        read = self.column_reader(shared)
+        checked = (lambda sample, words: self._check(read(sample, words))) if self._is_foreign else read
+        return ColumnCount(
+            self.aggregates, shared.data, checked, lambda figures: self.finish(figures, shared)
+        )
+
+    def _check(self, columns: Columns) -> Columns:
+        return check_columns(self.name, self.aggregates, columns) if self._is_foreign else columns
+
+    @cached_property
+    def _is_foreign(self) -> bool:
+        """True if it is not edgen's own."""
+        return registry.is_added("measure", self.name) or registry.plugin_of("measure", self.name) is not None
 
     @cached_property
     def value_type(self) -> type[Any]:
@@ -186,7 +194,11 @@ class Measure(Generic[V]):
         """The comparisons of its columns: `compares`, or the usual ones."""
         if self.compares is not None:
             return self.compares
-        return tuple(_list_usual_comparisons(self)) if type(self).of_one is not Measure.of_one else ()
+        return (
+            tuple(list_usual_comparisons(self.name, self.definition, self.aggregates))
+            if type(self).of_one is not Measure.of_one
+            else ()
+        )
 
     def sums(self, sample: Sample, space: Space | None) -> Iterable[tuple[str, float]]:  # noqa: ARG002
         """Yield (sum, amount) for `compared`, where columns are not enough. Arms are compared in sums by
@@ -198,7 +210,9 @@ class Measure(Generic[V]):
         compared."""
         if type(self).sums is not Measure.sums:
             return self.sums(sample, space)
-        return _sums(self.of_one(sample, words, space), self.comparisons) if self.comparisons else ()
+        return (
+            sum_columns(self.read_columns(sample, words, space), self.comparisons) if self.comparisons else ()
+        )
 
     def compared(self, columns: Collection[str]) -> Iterable[Compared]:
         """Return its comparisons by `edgen compare`, by arm and with paired differences; `columns`: the sums
@@ -219,7 +233,7 @@ class Measure(Generic[V]):
     def of_facts(self, facts: Facts, space: Space) -> Mapping[str, Value]:
         """Return the columns of a conversation as expressions see it. "" is the column of the measure's
         name, unless there is another."""
-        columns = self.of_one(sample_of_facts(facts), Words(facts.words), space)
+        columns = self.read_columns(sample_of_facts(facts), Words(facts.words), space)
         return columns if "" in columns else {"": columns.get(self.name), **columns}
 
     def lost(self, value: V) -> tuple[int, Mapping[str, int]] | None:  # noqa: ARG002
@@ -246,71 +260,24 @@ class Measure(Generic[V]):
         return value
 
 
-def _read_columns(measure: Measure[Any], space: Space | None, sample: Sample, words: Words) -> Columns:
-    return measure.of_one(sample, words, space)
-
-
-class ColumnCount:
-    """The aggregates of a measure at work on one data set."""
-
-    def __init__(self, measure: Measure[Any], shared: Shared) -> None:
-        self._measure, self._shared = measure, shared
-        self._read = measure.column_reader(shared)
-        self._sums = {one.name: one.start(shared.data) for one in measure.aggregates}
-        self._adds = [(self._sums[one.name].add, one.reads, one.of) for one in measure.aggregates]
-
-    def see(self, sample: Sample, words: Words) -> None:
-        """Add a conversation's columns."""
-        columns = self._read(sample, words)
-        if not columns:
-            return
-        for add, column, of in self._adds:
-            if (value := columns.get(column)) is not None:
-                add(sample, value, columns.get(of) if of else None)
-
-    def result(self) -> Any:
-        """Return the value."""
-        figures = {name: one.result() for name, one in self._sums.items()}
-        return self._measure.finish(figures, self._shared)
-
-
-def _list_usual_comparisons(measure: Measure[Any]) -> Iterator[Compared]:
-    """Yield every share, mean and distribution of a measure's columns, and every counted text."""
-    definition = measure.definition.replace("{", "{{").replace("}", "}}")
-    for one in measure.aggregates:
-        if getattr(one, "by_key", False) or not isinstance(one, Share | Mean | Histogram | Tally):
-            continue
-        each = "={key}" if isinstance(one, Tally) else ""
-        called = measure.name if one.name == measure.name else f"{measure.name}.{one.name}"
-        yield Compared(
-            name=f"{called}{each}",
-            title=f"{called}{each and ': {key}'}",
-            kind="share" if isinstance(one, Share | Tally) else "number",
-            top=one.reads,
-            bottom=one.of,
-            over="accepted conversations",
-            definition=definition if each else measure.definition,
-        )
-
-
-def _sums(columns: Columns, comparisons: Sequence[Compared]) -> Iterator[tuple[str, float]]:
-    """Yield the values of a conversation for the columns of these, each column once."""
-    read = dict.fromkeys(name for one in comparisons for name in (one.top, one.bottom) if name)
-    for name in read:
-        value = columns.get(name)
-        if value is None:
-            continue
-        count = 1
-        if isinstance(value, int | float):
-            yield name, value
-        else:
-            each: list[Any] = [value] if isinstance(value, str) else [*value]
-            if each and isinstance(each[0], str):
-                yield from ((f"{name}={text}", 1) for text in each)
-            else:
-                yield name, sum(each)
-                count = len(each)
-        yield f"{name}#", count
+def list_flaws(measure: Measure[Any]) -> Iterator[str]:
+    """Yield what keeps an object from being used as a measure, as clauses."""
+    if not isinstance(definition := getattr(measure, "definition", None), str) or not definition:
+        yield "has no `definition`: name its source, or say that it is your own"
+    each = [*measure.aggregates]
+    if wrong := next((one for one in each if not isinstance(one, Aggregate)), None):
+        yield f"has {wrong!r} among its `aggregates`, which is no aggregate such as edgen.plugin.Share"
+        return
+    for listed in (each, *(one.each for one in each if isinstance(one, ByKey))):
+        names = [one.name for one in listed]
+        for name in names:
+            if not name.isidentifier():
+                yield f"has an aggregate named {name!r}; name it with letters, digits and _"
+            if names.count(name) > 1:
+                yield f"has two aggregates named {name!r}; name one of them otherwise, and give it `column={name!r}`"
+    for name, kind in measure.figures.items():
+        if kind not in get_args(Kind):
+            yield f"has {kind!r} for {name!r} in `figures`; the kinds are {', '.join(get_args(Kind))}"
 
 
 def figure_kinds(
@@ -374,9 +341,12 @@ class Shared:
             raise self.faults[name]
         if name not in self._results:
             try:
-                self._results[name] = self._counts[name].result()
+                value = self._counts[name].result()
+                if registry.plugin_of("measure", name) is not None:
+                    _require_value(self._find(name), value)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
                 blame("measure", name, error)
+            self._results[name] = value
         return self._results[name]
 
     def results(self, names: Iterable[str]) -> dict[str, Any]:
@@ -395,3 +365,36 @@ class Shared:
         if not isinstance(fault, FaultyPluginError):
             raise fault
         self.faults[name] = fault
+
+
+def _require_value(measure: Measure[Any], value: Any) -> None:
+    """Raise FaultyPluginError for a value of a plugin's measure that has not what its aggregates name, and
+    TypeError for one that JSON cannot hold."""
+    shown = measure.shown(value)
+    if missing := [one.name for one in measure.aggregates if not hasattr(shown, one.name)]:
+        said = (
+            f"has the aggregate {missing[0]!r}, and its value, a {type(value).__name__}, has no such figure"
+        )
+        refuse_value("measure", measure.name, said)
+    with contextlib.suppress(UnicodeEncodeError):  # lone surrogates, which every output replaces
+        msgspec.json.encode(value)
+
+
+def show(
+    measure: Measure[Any], given: Callable[[], Iterable[V]], type_: Any, faults: dict[str, FaultyPluginError]
+) -> list[V]:
+    """Return what a measure yields for people, each of a type. For a plugin's that raises or yields anything
+    else, note its fault and return nothing."""
+    try:
+        shown = [*given()]
+        for one in shown:
+            require_type(
+                "measure", measure.name, one, type_, f"a {getattr(type_, '__name__', 'part of a page')}"
+            )
+    except (Exception, SystemExit) as error:
+        fault = plugin_error("measure", measure.name, error)
+        if not isinstance(fault, FaultyPluginError):
+            raise
+        faults[measure.name] = fault
+        return []
+    return shown

@@ -16,7 +16,7 @@ from edgen.core.errors import UsageError
 from edgen.core.plugin_faults import FaultyPluginError
 from edgen.core.registry import PluginError, find, find_all, names
 from edgen.core.text import join_list, quantity
-from edgen.evaluation.measure import Measure, Observer, Shared
+from edgen.evaluation.measure import Measure, Observer, Shared, show
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.sample import DataSet, cut
 from edgen.evaluation.terminal import join_counts, wrap
@@ -182,7 +182,7 @@ def measure(
         every = values | more
         values = {one.name: every[one.name] for one in chosen if one.name in every}
         faults |= failed
-    notes += [f"Not measured: {name}. {fault}" for name, fault in faults.items()]
+    notes += describe_faults(faults)
     return Quality(
         name=data.name,
         sources=data.sources,
@@ -196,23 +196,35 @@ def measure(
 
 def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[str]:
     """Yield the sections of the measures, and the notes, in lines without line ends."""
+    faults: dict[str, FaultyPluginError] = {}
     yield f"{quality.name}: {quantity(quality.overview.records, 'conversation')}"
     if not quality.overview.records:
         yield from _explain_nothing(quality)
     for measure in measures(quality.values):
         if not (quality.overview.records or measure.tells_of_plan):
             continue
-        lines = list(measure.lines(quality.values[measure.name]))
+        value = quality.values[measure.name]
+        lines = show(measure, partial(measure.lines, value), str, faults)
+        if measure.name in faults:
+            continue
         if not lines and only is not None:
             lines = wrap(measure.nothing)
         if lines:
             yield ""
             yield measure.name
             yield from (f"  {line}" for line in lines)
-    if quality.notes:
+    quality.faults.update(faults)  # the command fails for those, too
+    notes = [*quality.notes, *describe_faults(faults)]
+    if notes:
         yield ""
-    for note in quality.notes:
+    for note in notes:
         yield from wrap(f"Note: {note}")
+
+
+def describe_faults(faults: Mapping[str, FaultyPluginError]) -> Iterator[str]:
+    """Yield a sentence on each measure that is left out."""
+    for name, fault in faults.items():
+        yield f"Not measured: {name}. {fault}"
 
 
 def _explain_nothing(quality: Quality) -> Iterator[str]:

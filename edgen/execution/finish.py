@@ -19,6 +19,7 @@ from edgen.config import Job, Split, load_kept_job, protocol_of, resolve_values
 from edgen.core.digest import fingerprint, sha256_of_file
 from edgen.core.errors import DataError, EdgenError, TemplateError
 from edgen.core.files import write_lines
+from edgen.core.registry import names
 from edgen.core.threads import run_in_thread
 from edgen.core.version import __version__
 from edgen.core.yaml_values import read_text
@@ -263,6 +264,7 @@ def _is_same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Pro
     templates in `extra`, which are in no fingerprint, must be equal byte for byte."""
     there = load_kept_job(run.job)
     named = (there.space, there.prompt, *there.prompts.values())
+    later = {*names("protocol")}  # templates that are used after the run
     ours, theirs = copy.deepcopy(dict(job)), resolve_values(there)
     for plain in (ours, theirs):
         for values in (plain, *plain["arms"].values()):
@@ -277,7 +279,7 @@ def _is_same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Pro
     texts = {use: (read_text(path, TemplateError), read_answer_schema(path)) for use, path in kept.items()}
     return (
         ours == theirs
-        and ("oracle" in there.prompts) == ("oracle" in job["prompts"])
+        and there.prompts.keys() & later == job["prompts"].keys() & later
         and texts == {use: (prompt.text, prompt.schema) for use, prompt in extra.items()}
         and all((run.path / name).is_file() for name in named if name)
     )

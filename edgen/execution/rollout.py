@@ -137,6 +137,8 @@ class Rollout:
             return
         except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
             blame("protocol", self.task.made_by, error)
+        if self.task.check is not None:
+            self.request = request = self.task.check(request)
         if not isinstance(request, Request):
             refuse_value("protocol", self.task.made_by, f"yielded a {type(request).__name__}, not a Request")
         if (client := self._clients.get(request.role)) is None:

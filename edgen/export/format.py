@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+import msgspec
+
 from edgen.core.errors import UsageError
 from edgen.export.chat import Chat
 from edgen.export.conversation_rows import Columns, columns_for_trainers
 from edgen.export.evidence import Level
 from edgen.export.files import JsonLines, RowFiles, Staging
-from edgen.export.options import FormatOptions, OptionValues, read_options
+from edgen.export.options import FormatOptions, OptionValues, flag_of, flags_of, read_options
 from edgen.export.rows import DEFAULT, REASONS, SPLITS, DataTable, Item, LeftOut, Row, SplitName
 from edgen.export.shared_options import (
     ActionOptions,
@@ -189,3 +191,38 @@ class Format(FormatColumns):
             f"{run.family.name} (space {run.space.name}, roles {roles}); hf, csv and convokit take any, "
             "and so do the formats for trainers."
         )
+
+
+TAKEN = frozenset({"run", "to", "assistant", "output", "workers", "on", "json", "help", "own"})
+"""Names that no option of a format can have, besides those of ExportOptions: `edgen export` has them."""
+
+
+def list_flaws(format_: Format) -> Iterator[str]:
+    """Yield what keeps an object from being used as a format, as clauses."""
+    if not callable(format_.rows):
+        yield f"has `rows` that cannot be called: {format_.rows!r}"
+    own = format_.Options
+    if own is None:
+        return
+    if not isinstance(own, type) or not issubclass(own, FormatOptions):
+        yield f"has `Options` that are no class derived from edgen.plugin.FormatOptions: {own!r}"
+        return
+    taken = {*TAKEN}
+    for struct in (ExportOptions, ChatOptions, PairSetOptions, LayerOptions):
+        taken |= {*struct.__struct_fields__}
+    taken |= {f"no_{name}" for name in taken}
+    for base in own.__mro__:
+        if base.__module__.startswith("edgen."):  # a struct of edgen's own
+            taken -= {*getattr(base, "__struct_fields__", ())}
+    for option in msgspec.structs.fields(own):
+        if option.name in taken:
+            yield (
+                f"has an option `{option.name}`, and `edgen export` has an option {flag_of(option.name)} of its "
+                "own; give it another name"
+            )
+        if option.required:
+            yield f"has an option `{option.name}` without a default"
+    try:
+        list(flags_of(own))
+    except Exception as error:  # noqa: BLE001 - a plugin may have fields of any type
+        yield f"has `Options` that cannot become flags ({type(error).__name__}: {error})"

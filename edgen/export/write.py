@@ -11,7 +11,7 @@ import contextlib
 import errno
 import os
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,6 +21,7 @@ from edgen.core.errors import ShortError, StoppedError, UsageError
 from edgen.core.files import new_folder, write_new
 from edgen.core.pair import Source
 from edgen.core.plugin_faults import blame, refuse_value
+from edgen.core.registry import plugin_of
 from edgen.core.text import shorten
 from edgen.export.card import Contents, digest_table, write_card
 from edgen.export.caveats import list_unfinished
@@ -32,6 +33,7 @@ from edgen.export.format import Format
 from edgen.export.layer_columns import layer_notes
 from edgen.export.options import OptionValues
 from edgen.export.ranges import items_by_workers
+from edgen.export.row_check import find_row_flaw
 from edgen.export.rows import SPLITS, Item, LeftOut, Row
 from edgen.export.shared_options import ExportOptions
 from edgen.preferences.labels import UNLABELLED
@@ -145,12 +147,15 @@ def _write_rows(
     counts: Counter[tuple[str, str]] = Counter()
     left_out: Counter[str] = Counter()
     evidence: Counter[Evidence] = Counter()
-    known = {(table.name, split) for table in files.staging.tables for split in SPLITS}
+    by_name = {table.name: table for table in files.staging.tables}
+    is_foreign = plugin_of("format", format_.name) is not None
     for item in items:
         if isinstance(item, LeftOut):
             left_out[item.reason] += 1
             continue
-        _add(files, item, format_.name, known)
+        if is_foreign and (flaw := find_row_flaw(format_, item, by_name)) is not None:
+            refuse_value("format", format_.name, flaw)
+        _add(files, item, format_.name)
         counts[item.table, item.split] += 1
         if item.evidence is not None:
             evidence[item.evidence] += 1
@@ -171,13 +176,9 @@ def _write_rows(
     )
 
 
-def _add(files: RowFiles, row: Row, name: str, known: Container[tuple[str, str]]) -> None:
-    """Write a row of the format `name`, whose tables and splits are `known`. Raises FaultyPluginError for a
-    plugin's row that no file can hold."""
+def _add(files: RowFiles, row: Row, name: str) -> None:
+    """Write a row of the format `name`. Raises FaultyPluginError for a plugin's row that no file can hold."""
     try:
-        if (row.table, row.split) not in known:
-            shown = shorten(f"{row.table!r}, {row.split!r}", 80)
-            refuse_value("format", name, f"gave a row of a table and split that it does not have: {shown}")
         files.add(row)
     except (TypeError, ValueError, OverflowError) as error:
         blame("format", name, error, f"for the row {shorten(repr(row.value), 80)}")

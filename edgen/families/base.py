@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from edgen.core import registry, resources
+from edgen.core import registry
 from edgen.core.errors import JobError, Problem
 from edgen.core.lazy_patterns import compile_later
-from edgen.core.plugin_faults import refuse_value
+from edgen.core.plugin_faults import blame
 from edgen.core.values import Event, Scenario, Turn
 from edgen.core.version import DISTRIBUTION
 from edgen.core.yaml_values import shorten_word
@@ -34,7 +34,7 @@ from edgen.families.parts import (
 )
 from edgen.families.reader import DataSetReader, dimension_groups
 from edgen.space.model import Space
-from edgen.validation.schema import conforms
+from edgen.validation.schema import conforms, find_schema_flaw
 from edgen.validation.speech import read_speech
 
 
@@ -71,6 +71,17 @@ __all__ = [
 ]  # fmt: skip
 
 _ID = compile_later(r"(.{1,150})-(\d{6,15})-r(\d{1,7})")
+
+
+def list_flaws(family: Family) -> Iterator[str]:
+    """Yield what keeps an object from being used as a family, as clauses."""
+    schema = getattr(family, "schema", None)
+    if not isinstance(schema, str):
+        yield "has no `schema`: name the file of the JSON Schema that its records satisfy"
+    elif flaw := find_schema_flaw(schema):
+        yield flaw
+    if not isinstance(family.measures, tuple) or not all(isinstance(one, str) for one in family.measures):
+        yield f"has `measures` that are no tuple of names: {family.measures!r}"
 
 
 class Family(DataSetReader, ScenesAndPictures, ABC):
@@ -280,9 +291,11 @@ def family_of(space: Space, named: str | None = None) -> Family:
     if named is None:
         return next(family for family in _list_own_families() if family.fits(space))
     family: Family = registry.find("family", named)
-    if not (schema := resources.find("validators", family.schema)).is_file():
-        refuse_value("family", named, f"has the schema {schema}, and there is no such file")
-    if not family.fits(space):
+    try:
+        fits = family.fits(space)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+        blame("family", named, error, f"for the space {space.name}")
+    if not fits:
         problem = Problem("$.family", f"{named} does not fit the dimensions and roles of {space.name}")
         raise JobError("the job", "1 problem:", (problem,))
     return family

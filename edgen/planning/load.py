@@ -24,6 +24,7 @@ from edgen.config import (
     templates_of,
     with_speakers,
 )
+from edgen.core import registry
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.pictures import pictures_in
 from edgen.core.resources import find
@@ -138,11 +139,10 @@ def plan_of(job: Job, reach: Reach) -> Plan:
     templates = templates_of(job, space)
     prompts = {use: load_template(template, reach, space) for use, template in templates.items()}
     extra = {}
-    if "oracle" in job.prompts:  # it shapes no conversation, and is used for pairs later
-        from edgen.protocols.oracle import ORACLE
-
-        templates["oracle"] = ORACLE.template(job.prompts["oracle"], job.pairs.compare, space)
-        extra["oracle"] = load_template(templates["oracle"], reach, space)
+    for use in [one for one in registry.names("protocol") if one in job.prompts and one not in templates]:
+        # of another protocol: it shapes no conversation, and is used for pairs later
+        templates[use] = registry.find("protocol", use).template(job.prompts[use], job.pairs.compare, space)
+        extra[use] = load_template(templates[use], reach, space)
     for use, template in annotator_templates(job).items() if job.labels else ():
         templates[use], extra[use] = template, load_template(template, reach, space)
         check_schema(extra[use], backend_of(job, use), f"$.backends.{use}")

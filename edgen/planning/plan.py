@@ -7,9 +7,9 @@ stored outcomes are valid.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 
@@ -26,7 +26,7 @@ from edgen.config import (
 )
 from edgen.core.digest import fingerprint
 from edgen.core.forms import Form
-from edgen.core.plugin_faults import blame, refuse_value, require_type, require_value
+from edgen.core.plugin_faults import blame, refuse_value, require_type
 from edgen.core.registry import answer_kinds, plugin_of
 from edgen.core.values import (
     Address,
@@ -43,6 +43,7 @@ from edgen.core.version import __version__
 from edgen.expressions.conversation import Facts
 from edgen.families.base import Provenance, Recorded, family_of, find_change, record_id
 from edgen.planning.gates import Gates, layers_of, read_gates
+from edgen.planning.request_check import RequestCheck, limit_requests, require_result
 from edgen.prompting import Prompt
 from edgen.protocols.base import ConversationProtocol, Conversing, Result, Rules, Template
 from edgen.protocols.gated import Decided, Gated, Passed, try_until_passed
@@ -56,7 +57,7 @@ from edgen.space.phrases import NAME as PHRASES
 from edgen.space.sampling import Sampler
 from edgen.space.scene import SpaceBook
 from edgen.space.splits import group_hash
-from edgen.validation.schema import is_valid
+from edgen.validation.schema import explain_invalid, is_json, is_valid
 
 if TYPE_CHECKING:
     from edgen.protocols.stage import Stage
@@ -105,6 +106,7 @@ class Plan:
         self.sharers = 1 if job.branch is None else job.replicates
         self.protocol: ConversationProtocol = protocol_of(job)
         self._foreign_protocol = plugin_of("protocol", job.protocol) is not None
+        self._foreign_family = plugin_of("family", self.family.name) is not None
         self.settings = settings_of(job)
         self.roles = roles_asked(job)
         self.templates: dict[str, Template] = templates_of(job, space)
@@ -175,15 +177,18 @@ class Plan:
         def settle(result: Result | Passed, spent: Spent) -> Settled:
             result, said = result if isinstance(result, Passed) else (result, {})
             if self._foreign_protocol:
-                _require_result(self.job.protocol, result)
+                result = require_result(self.job.protocol, result)
             if not isinstance(result, Rejection):
                 provenance = self._provenance(index, replicate, result, spent)
                 name = record_id(self.job.name, index, replicate)
                 recorded = Recorded(name, scenario, result, provenance)
                 record = self._record(recorded)
-                if is_valid(record, self.family.schema):
-                    if not self._reads_back:
-                        self._require_readable(recorded, record)
+                is_right = is_valid(record, self.family.schema)
+                if not self._reads_back:
+                    self._require_readable(recorded, record, is_right=is_right)
+                elif not is_right and self._foreign_family and not is_json(record):
+                    self._refuse_record(recorded, record)
+                if is_right:
                     return Settled.accepted(
                         record, {layer: encode_said(given) for layer, given in said.items()}
                     )
@@ -191,7 +196,14 @@ class Plan:
             return Settled.rejected(result)
 
         group = group_hash(self.job.split.by, self.job.seed, scenario)
-        return Task(self._start(scenario, replicate), group, settle, self.job.protocol)
+        check = None
+        if self._foreign_protocol:
+            check = RequestCheck(self.job.protocol, index, self._most_requests)
+        return Task(self._start(scenario, replicate), group, settle, self.job.protocol, check)
+
+    @cached_property
+    def _most_requests(self) -> int:
+        return limit_requests(self.protocol, self.job)
 
     def _record(self, recorded: Recorded) -> bytes:
         try:
@@ -204,9 +216,13 @@ class Plan:
             )
         return record
 
-    def _require_readable(self, recorded: Recorded, record: bytes) -> None:
-        """Check that the family reads back its records, before more is paid for. Raises
-        FaultyPluginError."""
+    def _require_readable(self, recorded: Recorded, record: bytes, *, is_right: bool) -> None:
+        """Check that a family's first record satisfies its schema (`is_right`) and that the family reads it
+        back, before more is paid for. Raises FaultyPluginError."""
+        if not is_right:
+            if not self._foreign_family:
+                return  # edgen's own schemas also refuse what a model wrote
+            self._refuse_record(recorded, record)
         try:
             change = find_change(self.family, recorded, record)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
@@ -215,6 +231,10 @@ class Plan:
             said = f"does not read back what it records: of conversation {recorded.id}, {change}"
             refuse_value("family", self.family.name, said)
         self._reads_back = True
+
+    def _refuse_record(self, recorded: Recorded, record: bytes) -> NoReturn:
+        flaw = explain_invalid(record, self.family.schema)
+        refuse_value("family", self.family.name, f"made a record of conversation {recorded.id} that {flaw}")
 
     def _start(self, scenario: Scenario, replicate: int) -> Conversing | Gated:
         """Start the protocol's work on one conversation, with the gates that it has to pass alone."""
@@ -344,15 +364,3 @@ def _sha256_of(prompts: Mapping[str, Prompt]) -> str:
     """Return the digest of one template, or one over the digests of several."""
     parts = {use: prompt.sha256 for use, prompt in prompts.items()}
     return parts["default"] if list(parts) == ["default"] else fingerprint(parts, 64)
-
-
-def _require_result(protocol: str, result: Result) -> None:
-    """Raise FaultyPluginError for a result of a plugin's protocol that no record and no count can hold."""
-    if not isinstance(result, Rejection):
-        require_value("protocol", protocol, result, Conversation, "a Conversation or a Rejection")
-        if result.probability is not None and not 0 <= result.probability <= 1:
-            refuse_value(
-                "protocol", protocol, f"returned the probability {result.probability}, not one from 0 to 1"
-            )
-    elif not result.code.isprintable():
-        refuse_value("protocol", protocol, f"rejected with a reason that is no word: {result.code!r}")

@@ -247,6 +247,20 @@ class ConversationProtocol(
         """Return the calls of one conversation: few (0), the expected number (1), or the maximum (2)."""
 
 
+def list_flaws(protocol: Protocol) -> Iterator[str]:
+    """Yield what keeps an object from being used as a protocol, as clauses."""
+    answers = protocol.answers
+    if not isinstance(answers, tuple) or not all(isinstance(one, AnswerKind) for one in answers):
+        yield f"has `answers` that are no tuple of AnswerKind: {answers!r}"
+    if not isinstance(protocol, ConversationProtocol):
+        return
+    config = protocol.Config
+    if not isinstance(config, type) or not issubclass(config, msgspec.Struct):
+        yield f"has a `Config` that is no msgspec.Struct: {config!r}"
+    elif required := [field.name for field in msgspec.structs.fields(config) if field.required]:
+        yield f"has a `Config` with a field without a default: {', '.join(required)}"
+
+
 def call_seed(seed: int, address: Address) -> int:
     """Return the seed of one call, in [0, 2**31): a pure function of the job's seed and the address."""
     place = f"{seed}/{address.scenario}/{address.task}/{address.step}/{address.attempt}"

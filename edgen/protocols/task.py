@@ -92,6 +92,8 @@ class Task:
     group: int
     settled: Callable[[Any, Spent], Settled]
     made_by: str = ""
+    check: Callable[[Any], Request] | None = None
+    """Checks each request of a plugin's protocol."""
 
 
 class Tasks(Protocol):

@@ -8,7 +8,7 @@ storage and budgets are handled elsewhere.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from edgen.config.backends import BackendConfig, Price
@@ -262,6 +262,20 @@ class Provider(ProviderFeatures, ProviderKeys, ProviderPrices, ProviderBatches, 
     def problems(self, config: Any) -> list[Problem]:  # noqa: ARG002
         """Return the problems of a Config beyond its types. Paths are the keys'."""
         return []
+
+
+def list_flaws(provider: Provider) -> Iterator[str]:
+    """Yield what keeps an object from being used as a provider, as clauses."""
+    config = getattr(provider, "Config", None)
+    if not isinstance(config, type) or not issubclass(config, BackendConfig):
+        yield "has no `Config`: give its class one, a struct derived from edgen.plugin.BackendConfig"
+        return
+    given = config.__struct_config__
+    if (given.tag_field, given.tag) != ("type", provider.name):
+        yield (
+            f'has a `Config` with tag_field={given.tag_field!r} and tag={given.tag!r}; write tag_field="type" '
+            f'and tag="{provider.name}"'
+        )
 
 
 def _find_double(config: Any, field: str) -> str | None:

@@ -15,6 +15,8 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
+import msgspec
+
 from edgen.plugin import (
     Backend,
     BackendConfig,
@@ -74,7 +76,16 @@ class FunctionBackend:
         if isinstance(answer, str):
             return Reply(text=scrub(answer), finish_reason="stop")
         if isinstance(answer, Reply):
-            return answer
+            texts = {name: getattr(answer, name) for name in ("text", "refusal", "model")}
+            if wrong := [
+                name
+                for name, text in texts.items()
+                if not isinstance(text, str) and (text is not None or name == "text")
+            ]:
+                said = f"the function {self.model} answers with a Reply whose `{wrong[0]}` is no text"
+                raise CallError(FailureKind.BAD_REQUEST, said)
+            scrubbed = {name: text if text is None else scrub(text) for name, text in texts.items()}
+            return answer if scrubbed == texts else msgspec.structs.replace(answer, **scrubbed)
         raise CallError(
             FailureKind.BAD_REQUEST,
             f"the function {self.model} answers with {type(answer).__name__}; it has to be a str or an edgen.Reply",

@@ -7,6 +7,7 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,8 @@ from edgen.core.text import (
     seconds,
     shorten,
 )
-from edgen.evaluation.measuring import measures
+from edgen.evaluation.measure import show
+from edgen.evaluation.measuring import describe_faults, measures
 from edgen.report import arm_pictures, run_pictures
 from edgen.report.canvas import drawing
 from edgen.report.charts import count_folded_rows, draw, key_of
@@ -186,8 +188,10 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
         fits = len(names) <= _LONGEST_REMARK
         remark = names if fits else f"the first is {shorten(arms[0].label, _LONGEST_REMARK)}"
         return [*tiles, (number(len(arms)), "arms", remark)]
-    values = arms[0].quality.values
-    return [*tiles, *(tile for measure in measures(values) for tile in measure.tiles(values[measure.name]))]
+    quality = arms[0].quality
+    for one in measures(quality.values):
+        tiles += show(one, partial(one.tiles, quality.values[one.name]), tuple, quality.faults)
+    return tiles
 
 
 def _describe_top_reason(arms: Iterable[ArmReport]) -> str:
@@ -208,7 +212,8 @@ def _bias_text(report: Report) -> str:
 def _notes(arms: Iterable[ArmReport]) -> Iterator[str]:
     """Yield the measures' notes on each arm's data."""
     for arm in arms:
-        for text in arm.quality.notes:
+        quality = arm.quality
+        for text in dict.fromkeys((*quality.notes, *describe_faults(quality.faults))):
             yield f"{arm.label}: {text}" if arm.label else text
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import get_args
 
 import msgspec
 
 from edgen.core.text import join_list, quantity, readable_name
 from edgen.evaluation.figures import ARM_SEPARATOR, Block, Drawing, Picture, Table
-from edgen.evaluation.measure import ArmResult, Measure
+from edgen.evaluation.measure import ArmResult, Measure, show
 from edgen.evaluation.measuring import measures
 from edgen.report import arm_pictures, pair_pictures, run_pictures
 from edgen.report.model import ArmReport, Report
@@ -139,11 +141,14 @@ def _list_measure_sections(arms: Sequence[ArmReport]) -> Iterator[Section]:
     """Yield the sections of the measures; without accepted conversations, only those on the plan."""
     accepted = any(arm.status.accepted for arm in arms)
     by_section: dict[str, list[Measure[object]]] = {name: [] for name in _MEASURED}
-    for measure in measures(arms[0].quality.values):
+    for measure in measures({name for arm in arms for name in arm.quality.values}):
         if accepted or measure.tells_of_plan:
             by_section.get(measure.section, by_section["more"]).append(measure)
     for name, (title, lead) in _MEASURED.items():
-        blocks = [block for measure in by_section[name] for block in measure.blocks(_results(measure, arms))]
+        blocks: list[Block] = []
+        for measure in by_section[name]:
+            found = partial(measure.blocks, _results(measure, arms))
+            blocks += show(measure, found, get_args(Block), arms[0].quality.faults)
         if blocks:
             definitions = tuple((readable_name(one.name), one.definition) for one in by_section[name])
             yield lay_out(name, title, lead, blocks, definitions, [arm.label for arm in arms])
@@ -189,5 +194,7 @@ def merge_arms(sentences: Iterable[str], arms: Sequence[str]) -> Iterator[str]:
 
 def _results(measure: Measure[object], arms: Sequence[ArmReport]) -> list[ArmResult[object]]:
     return [
-        ArmResult(arm.label, arm.name, arm.quality.values[measure.name], arm.job, arm.guide) for arm in arms
+        ArmResult(arm.label, arm.name, arm.quality.values[measure.name], arm.job, arm.guide)
+        for arm in arms
+        if measure.name in arm.quality.values
     ]

@@ -8,15 +8,16 @@ does not grow with the number of conversations.
 from __future__ import annotations
 
 import heapq
-import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 
 from edgen.core.digest import hash64
 from edgen.core.text import join_list, number, percent, quantity, readable_name
 from edgen.core.values import Scenario
+from edgen.evaluation.measure import show
 from edgen.evaluation.measuring import Quality, measures
 from edgen.evaluation.sample import Sample, Words
 from edgen.reading.phrase_kinds import MOST, preferences_match
@@ -135,9 +136,14 @@ class ReportSelection:
 
 def _list_findings(qualities: Sequence[Quality]) -> Iterator[_Clause]:
     """Yield the measures' findings: of each the first example of any arm."""
-    for measure in measures(qualities[0].values) if qualities else ():
-        examples = (measure.examples(quality.values[measure.name]) for quality in qualities)
-        yield from itertools.islice(itertools.chain.from_iterable(examples), 1)
+    for measure in measures({name for quality in qualities for name in quality.values}):
+        for quality in qualities:
+            if measure.name not in quality.values:
+                continue
+            given = partial(measure.examples, quality.values[measure.name])
+            if examples := show(measure, given, tuple, quality.faults):
+                yield examples[0]
+                break
 
 
 def _facts(sample: Sample, words: Words, measured: str) -> ConversationFacts:

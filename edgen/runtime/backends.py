@@ -17,6 +17,7 @@ from edgen.core.options import CallMode
 from edgen.core.plugin_faults import refuse_value, require_type
 from edgen.core.registry import find, plugin_of
 from edgen.core.system import limit_open_files
+from edgen.core.text import shorten
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.plan import Plan
@@ -113,19 +114,29 @@ async def open_backends(
                     people=people,
                 )
                 if plugin_of("provider", config.provider) is not None:
-                    _require_identity(config.provider, backends[name])
+                    _require_backend(config.provider, backends[name])
             stack.push_async_callback(backends[name].aclose)
         yield backends
 
 
-def _require_identity(provider: str, backend: Backend) -> None:
-    """Raise FaultyPluginError unless a backend's identity, a part of the address of its answers, is a mapping
-    of JSON values."""
+def _require_backend(provider: str, backend: Any) -> None:
+    """Raise FaultyPluginError unless an object is a backend whose identity, a part of the address of its
+    answers, is a mapping of JSON values with the provider's name as `type`."""
+    if missing := [one for one in _PARTS if not hasattr(backend, one)]:
+        said = f"returned {shorten(repr(backend), 80)} from `create`, which has no `{missing[0]}`"
+        refuse_value("provider", provider, f"{said}; a backend has {', '.join(_PARTS)}")
     identity = require_type("provider", provider, backend.identity, Mapping, "a mapping as `identity`")
     try:
         msgspec.json.encode(dict(identity))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         refuse_value("provider", provider, f"has an `identity` that is no JSON: {error}")
+    if identity.get("type") != provider:
+        said = f"has an `identity` whose `type` is {identity.get('type')!r}; it has to be {provider!r}"
+        refuse_value("provider", provider, said)
+    require_type("provider", provider, backend.model, str, "a text as `model`")
+
+
+_PARTS = ("identity", "model", "complete", "models", "aclose")
 
 
 @contextlib.asynccontextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from edgen.core import registry, resources
+from edgen.core.plugin_checks import find_flaw
 from edgen.core.registry import Kind
 from edgen.space import Space, load_space
 
@@ -42,11 +43,16 @@ class Check:
         raise ConformanceError(f"{self._what}: {said}") from cause
 
 
-def name_of(kind: str, checked: Any) -> str:
+def begin_check(kind: Kind, checked: Any) -> Check:
+    """Return the check of an object that edgen would load as one of this kind."""
     name = getattr(checked, "name", None)
-    if not isinstance(name, str) or not name:
-        raise ConformanceError(f"{kind} {checked!r}: has no `name`, which its entry point has, too")
-    return name
+    named = isinstance(name, str) and name != ""
+    check = Check(kind, str(name) if named else repr(checked))
+    if not isinstance(checked, type):
+        check.that(named, "has no `name`, which its entry point has, too")
+    flaw = check.value("cannot be loaded", find_flaw, kind, checked)
+    check.that(flaw is None, str(flaw))
+    return check
 
 
 @contextlib.contextmanager

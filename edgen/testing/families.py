@@ -12,7 +12,7 @@ from edgen.core.values import Conversation, Turn, Usage
 from edgen.families.base import Family, FiledRecord, Provenance, Recorded, find_change, record_id
 from edgen.space import Space
 from edgen.space.sampling import Sampler
-from edgen.testing.check import SPACE, Check, name_of, space_of
+from edgen.testing.check import SPACE, Check, begin_check, space_of
 from edgen.validation.schema import is_valid
 
 _TEXTS = (
@@ -29,8 +29,7 @@ def check_family(
     """Check a family: it reads back what it records, and its schema holds for it. `recorded` are the
     conversations that are tried; without them, some are made up about `space`, a shipped space's name, a file
     or a Space."""
-    check = Check("family", name_of("family", family))
-    check.that(isinstance(family, Family), "is no edgen.plugin.Family")
+    check = begin_check("family", family)
     about = space_of(space)
     if recorded is None:
         fits = check.value("`fits` raises", lambda: family.fits(about))
@@ -48,7 +47,8 @@ def check_family(
                 f"`read` raises {type(error).__name__} for {damaged!r}; it has to be a ValueError", error
             )
         check.fail(f"`read` takes {damaged!r} for a record")
-    check.that(not family.recognizes({"nothing": "known"}), "`recognizes` takes any object for its record")
+    known = check.value("`recognizes` raises", lambda: family.recognizes({"nothing": "known"}))
+    check.that(not known, "`recognizes` takes any object for its record")
     groups = check.value("`groups` raises", lambda: family.groups(about.names))
     right = all(isinstance(name, str) and isinstance(members, tuple) for name, members in groups.items())
     check.that(right, "`groups` gives no tuples of dimensions by name")
@@ -63,7 +63,8 @@ def _check_record(check: Check, family: Family, recorded: Recorded) -> None:
     )
     change = check.value("`read` raises for its own record", lambda: find_change(family, recorded, record))
     check.that(change is None, f"does not read back what it records: {change}")
-    check.that(family.recognizes(decoded), "`recognizes` does not know its own record")
+    known = check.value("`recognizes` raises", lambda: family.recognizes(decoded))
+    check.that(known, "`recognizes` does not know its own record")
     filed = check.value("`read_file` raises for its own record", lambda: family.read_file(decoded))
     check.that(
         isinstance(filed, FiledRecord), f"`read_file` returns a {type(filed).__name__}, not a FiledRecord"

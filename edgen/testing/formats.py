@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from edgen.export.chat import chat_for
-from edgen.export.files import JsonLines
 from edgen.export.format import Format
+from edgen.export.row_check import find_row_flaw
 from edgen.export.rows import LeftOut, Row
 from edgen.export.write import export
 from edgen.store.run_reader import RunReader
-from edgen.testing.check import Check, example_run, name_of
+from edgen.testing.check import Check, begin_check, example_run
 
 
 def check_format(
@@ -22,8 +22,7 @@ def check_format(
 ) -> None:
     """Check an export format on a run: its folder. Without one, a small run about Education Dialogue is made.
     `options` are those that the format takes, by the names of their fields."""
-    check = Check("format", name_of("format", format_))
-    check.that(isinstance(format_, Format), "is no edgen.plugin.Format")
+    check = begin_check("format", format_)
     chosen = check.value("`read` refuses the options", format_.read, options or {})
     with example_run(run) as folder, tempfile.TemporaryDirectory() as scratch, RunReader(folder) as reader:
         refusal = check.value("`refuse` raises", lambda: format_.refuse(reader))
@@ -42,7 +41,8 @@ def check_format(
 def _check_rows(check: Check, format_: Format, reader: RunReader, options: Any) -> None:
     chat = chat_for(reader, options)
     layers = () if format_.layer_columns is None else reader.layers
-    tables = {table.name: table for table in format_.tables_of(reader.space, options, layers)}
+    named = check.value("`tables` fails", format_.tables_of, reader.space, options, layers)
+    tables = {table.name: table for table in named}
     items = check.value("`rows` raises", lambda: [*format_.rows(reader, chat)])
     check.that(items != [], "gives nothing, neither rows nor LeftOut, for a run with conversations")
     for item in items:
@@ -50,13 +50,8 @@ def _check_rows(check: Check, format_: Format, reader: RunReader, options: Any) 
             check.that(bool(format_.meaning(item.reason)), f"`reasons` does not explain {item.reason!r}")
             continue
         check.that(isinstance(item, Row), f"gives a {type(item).__name__}, not a Row or LeftOut")
-        check.that(item.table in tables, f"has a row of the table {item.table!r}, which `tables` has not")
-        check.that(item.split in ("train", "test"), f"has a row of the split {item.split!r}")
-        if format_.files is not JsonLines:  # files of its own, whose entries need not be the rows' values
-            continue
-        known = tables[item.table].columns
-        unknown = [name for name in item.value if name not in known]
-        check.that(not unknown, f"has a row with {', '.join(unknown)}, which `tables` does not explain")
+        flaw = find_row_flaw(format_, item, tables)
+        check.that(flaw is None, str(flaw))
 
 
 def _digest(folder: Path) -> str:

@@ -16,7 +16,7 @@ from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Words, cut
 from edgen.space import Space
 from edgen.store.run_folder import RunFolder
-from edgen.testing.check import Check, example_run, name_of, register_for_check
+from edgen.testing.check import Check, begin_check, example_run, register_for_check
 
 _WIDEST = 78  # columns of a measure's lines
 
@@ -24,9 +24,7 @@ _WIDEST = 78  # columns of a measure's lines
 def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
     """Check a measure on a run's folder, or on files of records. Without one, a small run about Education
     Dialogue is made."""
-    check = Check("measure", name_of("measure", measure))
-    check.that(isinstance(measure, Measure), "is no edgen.plugin.Measure")
-    check.that(bool(getattr(measure, "definition", "")), "has no `definition`")
+    check = begin_check("measure", measure)
     with register_for_check("measure", measure), example_run(run) as folder:
         for data in open_data_sets([folder]):
             samples = [(sample, cut(sample.turns)) for sample in data.samples()]
@@ -36,6 +34,11 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
                 first[1] == second[1], "two counts of one data set differ; a new count has to begin anew"
             )
             value = first[0]
+            for name in _find_unseen(measure, samples, data.space):
+                check.fail(
+                    f"no conversation has the column {name!r}, which an aggregate reads; give a `run` that has it, "
+                    "or name the column that `of_one` returns"
+                )
             if data.space is not None:
                 for sample, words in samples:
                     _check_one(check, measure, sample, words, data.space)
@@ -46,6 +49,23 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
                 check.value(f"`{method.__name__}` raises", _all, method, value)
             nothing, _ = _count(check, measure, data, [])
             check.value("`lines` raises where nothing was seen", _all, measure.lines, nothing)
+
+
+def _find_unseen(
+    measure: Measure[Any], samples: Sequence[tuple[Any, Words]], space: Space | None
+) -> list[str]:
+    """Return the columns that an aggregate reads and no conversation has, not even as None. There are none
+    for a measure that is not counted by its columns alone, or that says nothing of this run."""
+    own = type(measure)
+    if own.of_one is Measure.of_one or own.start is not Measure.start or hasattr(measure, "counts"):
+        return []
+    if own.column_reader is not Measure.column_reader or own.finish is not Measure.finish:
+        return []
+    seen: set[str] = set()
+    for sample, words in samples:
+        seen |= measure.of_one(sample, words, space).keys()
+    read = [name for one in measure.aggregates if not one.if_any for name in (one.reads, one.of) if name]
+    return [name for name in dict.fromkeys(read) if name not in seen] if seen else []
 
 
 def _job_of(folder: Path) -> Mapping[str, Any]:

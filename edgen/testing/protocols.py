@@ -8,19 +8,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import msgspec
-
 from edgen.config import parse_job
 from edgen.core.errors import EdgenError
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
 from edgen.planning.plan import Plan
-from edgen.protocols.base import ConversationProtocol, ExpectedCall
+from edgen.planning.request_check import RequestCheck, limit_requests, require_expected, require_result
+from edgen.protocols.base import ConversationProtocol
 from edgen.providers import make
-from edgen.testing.check import SPACE, Check, name_of, register_for_check
+from edgen.testing.check import SPACE, Check, ConformanceError, begin_check, register_for_check
 
-_MOST_CALLS = 2_000  # of one conversation
 _FOREIGN = (Message("user", "Name three rivers of Europe, and nothing else."),)
 
 
@@ -34,11 +32,8 @@ def check_protocol(
     """Check a protocol of conversations. `job`: keys of a job that has it, on top of a small one about the
     space education_dialogue_faithful; `base`: the folder that its files are named from. `answer` replies to
     its requests; without it, the simulator does, so the protocol has to have `simulated`."""
-    check = Check("protocol", name_of("protocol", protocol))
+    check = begin_check("protocol", protocol)
     check.that(isinstance(protocol, ConversationProtocol), "is no edgen.plugin.ConversationProtocol")
-    fields = msgspec.structs.fields(protocol.Config)
-    required = [field.name for field in fields if field.required]
-    check.that(not required, f"`Config` has a field without a default: {', '.join(required)}")
     with register_for_check("protocol", protocol):
         plan = check.value("a job with it cannot be planned", lambda: _plan_of(protocol, job or {}, base))
         _check_protocol_facts(check, protocol, plan)
@@ -76,9 +71,10 @@ def _check_protocol_facts(check: Check, protocol: ConversationProtocol, plan: Pl
         check.that(right, f"`opening` gives no tuple of Messages for {use!r}")
     before = 0
     for level in (0, 1, 2):
-        calls = check.value("`expected` raises", protocol.expected, plan.job, level)
-        right = isinstance(calls, tuple) and all(isinstance(one, ExpectedCall) for one in calls)
-        check.that(right and len(calls) > 0, f"`expected` gives no tuple of ExpectedCalls for level {level}")
+        calls = check.value(
+            f"`expected` fails for level {level}", require_expected, protocol, plan.job, level
+        )
+        check.that(len(calls) > 0, f"`expected` gives no call for level {level}")
         check.that(
             len(calls) >= before, f"`expected` has fewer calls for level {level} than for level {level - 1}"
         )
@@ -102,22 +98,25 @@ def _drive(
 ) -> tuple[list[Request], Conversation | Rejection]:
     """Run one conversation to its end; return what it asked, and its result."""
     asked: list[Request] = []
+    guard = RequestCheck(plan.protocol.name, 0, limit_requests(plan.protocol, plan.job))
     work: Generator[Request, Reply, Any] = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)
     try:
         request = next(work)
         while True:
-            check.that(isinstance(request, Request), f"yields a {type(request).__name__}, not a Request")
+            checked = check.value("yields a request that cannot be sent", guard, request)
+            check.that(checked is request, "yields a request with a lone surrogate in its messages")
             asked.append(request)
-            check.that(len(asked) < _MOST_CALLS, f"is not at its end after {_MOST_CALLS:,} calls")
             request = work.send(reply(request))
     except StopIteration as end:
         result = end.value
-    except EdgenError:
+    except (EdgenError, ConformanceError):
         raise
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         check.fail(f"raises {type(error).__name__}: {error}; a bad reply is a Rejection", error)
     right = isinstance(result, Conversation | Rejection)
     check.that(right, f"returns a {type(result).__name__}, not a Conversation or a Rejection")
+    stored = check.value("returns a result that cannot be stored", require_result, plan.protocol.name, result)
+    check.that(stored == result, "returns a result with a lone surrogate")
     return asked, result
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from edgen.config.backends import BackendConfig
 from edgen.core.errors import CallError
-from edgen.core.values import Address, Message, Reply, Request
+from edgen.core.values import Address, Message, Request
+from edgen.execution.client.retry import check_failure, check_reply
 from edgen.providers.base import Key, Link, Provider
-from edgen.testing.check import Check, name_of
+from edgen.testing.check import Check, begin_check
 
 
 def check_provider(
@@ -24,17 +28,8 @@ def check_provider(
 ) -> None:
     """Check a provider. `settings` are those of a backend in a job, without `type`; `call`: have the backend
     answer one request, over the network if that is where it goes; `key`: the key that it is given."""
-    check = Check("provider", name_of("provider", provider))
-    check.that(isinstance(provider, Provider), "is no edgen.plugin.Provider")
-    config_type = check.value("has no `Config`", lambda: provider.Config)
-    check.that(
-        isinstance(config_type, type) and issubclass(config_type, BackendConfig),
-        "`Config` is no BackendConfig",
-    )
-    tag = config_type.__struct_config__.tag
-    check.that(
-        tag == provider.name, f"`Config` has the tag {tag!r}, and the provider is called {provider.name!r}"
-    )
+    check = begin_check("provider", provider)
+    config_type, tag = provider.Config, provider.name
     given = dict(settings or {})
     if "model" in config_type.__struct_fields__ and "model" not in given:
         given["model"] = "some-model"
@@ -64,25 +59,58 @@ def check_provider(
     )
     check.that(key is None or key.encode() not in identity, "the backend's `identity` holds the key")
     check.that(isinstance(backend.model, str), "the backend's `model` is no text")
-    asyncio.run(_check_backend(check, backend, again, call=call))
+    elsewhere = _find_identity_elsewhere(provider, config, environ=link.environ)
+    check.that(
+        elsewhere in (None, identity),
+        "the backend's `identity` is another one in another process; "
+        "it is part of the address of stored answers, so each start would pay for all of them again",
+    )
+    asyncio.run(_check_backend(check, provider.name, backend, again, call=call))
 
 
-async def _check_backend(check: Check, backend: Any, other: Any, *, call: bool) -> None:
+def _find_identity_elsewhere(provider: Provider, config: Any, environ: Mapping[str, str]) -> bytes | None:
+    """Return the identity of a backend of this configuration in another process; None for a provider that
+    another process cannot import."""
+    try:
+        given = pickle.dumps((provider, msgspec.to_builtins(config), dict(environ)))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return None
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "1"}
+    done = subprocess.run(  # noqa: S603 - this Python, and the code below
+        [sys.executable, "-P", "-c", _ELSEWHERE], input=given, capture_output=True, env=variables, check=False
+    )
+    return done.stdout or None
+
+
+_ELSEWHERE = """
+import contextlib, pickle, sys
+import msgspec
+from edgen.providers.base import Key, Link
+
+with contextlib.redirect_stdout(sys.stderr):
+    provider, config, environ = pickle.load(sys.stdin.buffer)
+    config = msgspec.convert(config, provider.Config)
+    backend = provider.create(config, Key("no-key"), Link(timeout=30.0, connections=2, environ=environ))
+    identity = msgspec.json.encode(dict(backend.identity), order="sorted")
+sys.stdout.buffer.write(identity)
+"""
+
+
+async def _check_backend(check: Check, name: str, backend: Any, other: Any, *, call: bool) -> None:
     request = Request(Address(0, 0), (Message("user", "Say hello."),), seed=1)
     if call:
         try:
             reply = await backend.complete(request)
-        except CallError:
-            reply = None
+        except CallError as error:
+            check.value("`complete` raises a CallError that cannot be used", check_failure, name, error)
         except Exception as error:  # noqa: BLE001 - any exception but a CallError is a fault
             check.fail(
                 f"`complete` raises {type(error).__name__}: {error}; it may raise nothing but CallError"
             )
-        if reply is not None:
-            check.that(isinstance(reply, Reply), f"`complete` returns a {type(reply).__name__}, not a Reply")
-            check.value(
-                "`complete` returns a Reply with a field of a wrong type",
-                lambda: msgspec.convert(msgspec.to_builtins(reply), Reply),
+        else:
+            stored = check.value("`complete` returns no Reply that can be stored", check_reply, name, reply)
+            check.that(
+                stored is reply, "`complete` returns a Reply with a lone surrogate, which no file can hold"
             )
     for one in (backend, other):
         for _ in range(2):  # calling it twice is allowed

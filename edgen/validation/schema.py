@@ -30,6 +30,15 @@ def schema(name: str = CONVERSATION) -> dict[str, Any]:
     return decoded
 
 
+def is_json(data: bytes) -> bool:
+    """Return whether the bytes are one JSON value. Never raises."""
+    try:
+        msgspec.json.decode(data)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def is_valid(data: bytes, schema: str = CONVERSATION) -> bool:
     """Return whether the bytes are one JSON record that satisfies the schema. Never raises."""
     try:
@@ -38,9 +47,33 @@ def is_valid(data: bytes, schema: str = CONVERSATION) -> bool:
         return False
 
 
+def explain_invalid(data: bytes, schema: str) -> str:
+    """Return why `is_valid` is false, as a clause such as "breaks its schema: …"."""
+    try:
+        found = schema_findings(msgspec.json.decode(data), schema=schema)
+    except (ValueError, RecursionError) as error:
+        return f"is no JSON ({error}): {shorten(repr(data), 80)}"
+    first = f"{found[0].path}: {found[0].problem}" if found else "the record is invalid"
+    return f"breaks its schema {schema}: {first}"
+
+
 def conforms(record: Any, schema: str = CONVERSATION) -> bool:
     """Return whether a decoded JSON value satisfies the schema."""
     return _compile(schema)(record)
+
+
+def find_schema_flaw(name: str) -> str | None:
+    """Return why records cannot be checked by a schema, as a clause about its family; None if they can."""
+    path = resources.find("validators", name)
+    if not path.is_file():
+        return f"has the schema {path}, and there is no such file"
+    try:
+        _compile(name)
+    except (OSError, ValueError, RecursionError) as error:
+        return (
+            f"has the schema {path}, which is no JSON Schema ({shorten(' '.join(str(error).split()), 200)})"
+        )
+    return None
 
 
 @functools.cache

@@ -64,7 +64,7 @@ class Columns:
         facets: dict[str, list[str]] = {}
         for measure in [*self._measures]:
             try:
-                columns = measure.of_one(sample, words, self._space)
+                columns = measure.read_columns(sample, words, self._space)
             except Exception:  # noqa: BLE001 - one of a plugin may raise anything
                 self._measures.remove(measure)
                 continue

@@ -40,7 +40,18 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         sys.modules.pop(path.stem, None)
 
 
-ECHO = "class Echo:\n    name = 'echo'\necho = Echo()\n"
+ECHO = """
+from edgen.plugin import Measure
+
+class Echo(Measure):
+    name = "echo"
+    definition = "Nothing."
+
+    def of_one(self, sample, words, space):
+        return {}
+
+echo = Echo()
+"""
 
 
 def test_the_shipped_ones_are_found_and_are_what_they_say() -> None:
@@ -52,10 +63,10 @@ def test_the_shipped_ones_are_found_and_are_what_they_say() -> None:
 
 
 def test_a_package_brings_one(site: Path) -> None:
-    install(site, "my-echo", "[console_scripts]\nx = y:z\n[edgen.providers]\necho = my_echo:echo\n", ECHO)
-    assert find("provider", "echo").name == "echo"
+    install(site, "my-echo", "[console_scripts]\nx = y:z\n[edgen.measures]\necho = my_echo:echo\n", ECHO)
+    assert find("measure", "echo").name == "echo"
     (found,) = (one for one in plugins() if one.name == "echo")
-    assert (found.kind, found.origin) == ("provider", "my-echo 1.0")
+    assert (found.kind, found.origin) == ("measure", "my-echo 1.0")
     assert problem(found) is None
 
 
@@ -66,8 +77,14 @@ def test_a_package_brings_one(site: Path) -> None:
         ("raise SystemExit(3)", "cannot be loaded (SystemExit: 3)"),
         ("import no_such_module", "cannot be loaded (ModuleNotFoundError: No module named 'no_such_module')"),
         ("", "cannot be loaded (AttributeError"),
-        ("echo = 3", "cannot be loaded (AttributeError"),
-        ("class Echo:\n    name = 'other'\necho = Echo()", "calls itself 'other'"),
+        (
+            "echo = 3",
+            "is of the class int, which is not derived from edgen.plugin.Measure. Correct this in my-broken",
+        ),
+        ("class Echo:\n    name = 'echo'\necho = Echo()", "is of the class Echo, which is not derived from"),
+        (ECHO.replace("Echo()", "Echo"), "is a class, not an object; write `OBJECT = Echo()` in its module"),
+        ("class Odd(BaseException): ...\nraise Odd('no')", "cannot be loaded (Odd: no)"),
+        (ECHO.replace('"echo"', '"other"'), "calls itself 'other'"),
     ],
 )
 def test_a_broken_one_is_named_and_stops_no_other(site: Path, code: str, said: str) -> None:
@@ -79,10 +96,10 @@ def test_a_broken_one_is_named_and_stops_no_other(site: Path, code: str, said: s
 
 
 def test_two_of_one_name_are_refused(site: Path) -> None:
-    install(site, "one-echo", "[edgen.formats]\necho = one_echo:echo\n", ECHO)
-    install(site, "two-echo", "[edgen.formats]\necho = two_echo:echo\n", ECHO, version="2.0")
+    install(site, "one-echo", "[edgen.measures]\necho = one_echo:echo\n", ECHO)
+    install(site, "two-echo", "[edgen.measures]\necho = two_echo:echo\n", ECHO, version="2.0")
     with pytest.raises(PluginError, match=r"brought by one-echo 1.0 and two-echo 2.0; uninstall all but one"):
-        find("format", "echo")
+        find("measure", "echo")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +118,7 @@ def test_two_of_one_name_are_refused(site: Path) -> None:
     ],
 )
 def test_one_that_needs_another_edgen_is_refused(site: Path, needs: str, fits: bool) -> None:
-    install(site, "new-echo", "[edgen.formats]\necho = new_echo:echo\n", ECHO, needs=needs)
+    install(site, "new-echo", "[edgen.measures]\necho = new_echo:echo\n", ECHO, needs=needs)
     (found,) = (one for one in plugins() if one.name == "echo")
     said = problem(found)
     assert (said is None) is fits

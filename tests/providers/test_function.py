@@ -40,6 +40,18 @@ async def test_a_text_or_a_reply_is_an_answer() -> None:
     assert (await backend(Answers()).complete(request("x"))).finish_reason == "length"
 
 
+async def test_the_texts_of_a_reply_can_be_stored() -> None:
+    async def odd(_: Request) -> Reply:
+        return Reply("a\ud800", refusal="b\udfff")
+
+    async def number(_: Request) -> Reply:
+        return Reply(3)  # type: ignore[arg-type]
+
+    assert (await backend(odd).complete(request("x"))) == Reply("a\ufffd", refusal="b\ufffd")
+    with pytest.raises(CallError, match="answers with a Reply whose `text` is no text"):
+        await backend(number).complete(request("x"))
+
+
 def test_who_it_is_comes_of_its_name_and_version() -> None:
     assert backend(hello).identity == {"type": "function", "model": f"{__name__}.hello", "version": None}
     assert backend(Answers()).identity == {"type": "function", "model": f"{__name__}.Answers", "version": "3"}

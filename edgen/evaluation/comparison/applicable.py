@@ -22,9 +22,9 @@ def _explain_inapplicable(spec: MetricSpec, table: ArmSums) -> str | None:
     """Return the reason why a metric says nothing about a data set, None if it does."""
     if spec.group in _OF_RUNS:
         return "a data set does not tell how it was made"
-    if spec.top == "ended" or spec.top.startswith("ended by "):
+    if spec.about == "end":
         return None if table.arm.marks_ends else "its layout does not mark who ends a conversation"
-    if "probability" in spec.top:
+    if spec.about == "probability":
         return None if table.total("with_probability") else "it holds no probabilities"
     if (role := _find_silent_role(spec, table)) is not None:
         return f"no {role} speaks in it"
@@ -68,7 +68,7 @@ def applicable(
 
 def _says_something(spec: MetricSpec, table: ArmSums) -> bool:
     """Return whether a metric applies to an arm that has anything for it, whether a run or not."""
-    has_any = spec.group == "diversity" or bool(table.total(spec.bottom))
+    has_any = spec.in_blocks or bool(table.total(spec.bottom))
     return has_any and _find_silent_role(spec, table) is None and applies(spec, table)
 
 

@@ -23,7 +23,8 @@ def find_not_compared(
 ) -> tuple[set[tuple[str, str]], list[NotCompared]]:
     """Return the metrics that are not compared: as (metric, arm's label) for an arm whose numbers mean
     nothing next to the first one's, and in words for people."""
-    names, first = {spec.name for spec in kept}, tables[0].arm
+    first = tables[0].arm
+    stated = any(spec.about == "probability" for spec in kept)
     labels = [table.arm.label for table in tables]
     other = [table.arm.label for table in tables[1:] if table.arm.asking != first.asking]
     # what does not apply to a data set is named already
@@ -33,10 +34,10 @@ def find_not_compared(
     without = [label for label in labels if label not in blocks and label not in nothing]
     probability = (
         (other, f"it is asked for in another way than in {first.label} (another protocol or closing)")
-        if "probability" in names
+        if stated
         else (labels, "no conversation has one")
     )
-    if "probability" not in names and any(table.total("with_probability") for table in tables):
+    if not stated and any(table.total("with_probability") for table in tables):
         probability = ([], "")
     found = (
         ("cost", unpriced, "the job had no price for every answer (backends.<role>.price)"),
@@ -48,8 +49,8 @@ def find_not_compared(
             "too few conversations were accepted, or too few of the scenarios that the others accepted",
         ),
     )
-    senseless = {"cost": unpriced, "probability": other, "no_probability": other}
-    refused = {(name, label) for name, arms in senseless.items() if name in names for label in arms}
+    senseless = {"cost": unpriced, "probability": other}
+    refused = {(spec.name, label) for spec in kept for label in senseless.get(spec.about, ())}
     return refused, [NotCompared(what=what, arms=tuple(arms), why=why) for what, arms, why in found if arms]
 
 

@@ -27,6 +27,10 @@ class MetricSpec(msgspec.Struct, frozen=True):
     within: str | None = None  # column that is not 0 (in both arms) for a scenario to count; None: `bottom`
     group: str = ""  # the section that shows it
     what: str = ""  # the units of the average, if `bottom` does not name them
+    about: Literal["", "end", "probability", "cost"] = ""
+    """The fact that an arm has to state for it; "" for none."""
+    in_blocks: bool = False
+    """Its columns are counted once all arms are known."""
 
     @property
     def over(self) -> str:
@@ -64,7 +68,7 @@ def metric_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
         ("diversity", _DIVERSITY),
     ):
         for spec in specs:
-            yield msgspec.structs.replace(spec, group=group)
+            yield msgspec.structs.replace(spec, group=group, in_blocks=specs is _DIVERSITY)
 
 
 def _outcomes(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
@@ -98,7 +102,9 @@ def _effort(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
         "US dollars for all answers at the job's price, rejected ones included, for each accepted one."
     )
     if any(table.priced for table in tables):
-        yield MetricSpec("cost", "cost per accepted", "usd", "cost", "accepted", definition, "settled")
+        yield MetricSpec(
+            "cost", "cost per accepted", "usd", "cost", "accepted", definition, "settled", about="cost"
+        )
 
 
 def _occurring(tables: Iterable[ArmSums], beginning: str) -> list[str]:
@@ -125,11 +131,17 @@ def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     if any(table.total("with_probability") for table in tables):
         yield from _probability(tables[0].arm.probability_words)
     definition = "Accepted conversations that somebody ends with the end marker."
-    yield MetricSpec("ended", "end marker spoken", "share", "ended", "accepted", definition)
+    yield MetricSpec("ended", "end marker spoken", "share", "ended", "accepted", definition, about="end")
     for role, name in ((role, role.lower()) for role in leading):
         definition = f"Accepted conversations that the {name} ends with the end marker."
         yield MetricSpec(
-            f"ended_by_{name}", f"ended by the {name}", "share", f"ended by {role}", "accepted", definition
+            f"ended_by_{name}",
+            f"ended by the {name}",
+            "share",
+            f"ended by {role}",
+            "accepted",
+            definition,
+            about="end",
         )
 
 
@@ -147,10 +159,24 @@ def _list_measure_metrics(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
 def _probability(words: str) -> Iterator[MetricSpec]:
     """Yield the metrics of the conversations' probability, with the name `words`."""
     definition = f"Mean {words}, as the model gave it, over conversations that have one."
-    yield MetricSpec("probability", "probability", "number", "probability", "with_probability", definition)
+    yield MetricSpec(
+        "probability",
+        "probability",
+        "number",
+        "probability",
+        "with_probability",
+        definition,
+        about="probability",
+    )
     definition = "Accepted conversations without a probability that is a number from 0 to 1."
     yield MetricSpec(
-        "no_probability", "no probability", "share", "without_probability", "accepted", definition
+        "no_probability",
+        "no probability",
+        "share",
+        "without_probability",
+        "accepted",
+        definition,
+        about="probability",
     )
 
 

@@ -29,7 +29,7 @@ from edgen.core.errors import RETRYABLE, CallError, FailureKind, ProviderError, 
 from edgen.core.events import Events
 from edgen.core.values import MAX_ANSWER
 from edgen.execution.batch.ownership import find_batch_file
-from edgen.execution.batch.results import ResultCounts, read_results
+from edgen.execution.batch.results import ResultCounts, check_lines, read_results
 from edgen.execution.batch.round import make_token
 from edgen.execution.batch.service_calls import TRANSFER, ServiceCalls, service_error
 from edgen.execution.rollout import GO_ON, describe_failure
@@ -288,8 +288,9 @@ class BatchLifecycle:
                 ) from None
             except CallError as failure:
                 raise self._make_lost_error(batch, failure) from None
-        price = self._settings.backends[batch.backend].price
-        counts = await read_results(path, service.read, self._ledger, lambda _row: price, batch.sent_at)
+        config = self._settings.backends[batch.backend]
+        price, read = config.price, check_lines(config.provider, service.read)
+        counts = await read_results(path, read, self._ledger, lambda _row: price, batch.sent_at)
         self._on_results(batch, path, counts)
 
     async def _note_refused(self, batch: NotedBatch, remote: RemoteBatch) -> NotedBatch:

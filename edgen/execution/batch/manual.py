@@ -15,9 +15,9 @@ from edgen.core.events import Events
 from edgen.execution.batch.lifecycle import BatchLifecycle, LostBatch
 from edgen.execution.batch.open_batches import end_unsent
 from edgen.execution.batch.ownership import require_backend, require_own
-from edgen.execution.batch.results import ReadLine, ResultCounts, read_results
+from edgen.execution.batch.results import ResultCounts, check_lines, read_results
 from edgen.providers import batch_services
-from edgen.providers.batches import BatchService, LineResult, NeverBegun
+from edgen.providers.batches import BatchService, LineResult, NeverBegun, ReadLine
 from edgen.store.ledger import OPEN, Ledger, NotedBatch, OutstandingCall, batches_at
 from edgen.store.run_folder import RunFolder
 
@@ -82,7 +82,10 @@ async def give_up(
 
 def reader_of(configs: Iterable[BackendConfig]) -> ReadLine:
     """Return a reader of result lines for all of these backends' providers."""
-    readers = list({type(config): batch_services(config).read_line for config in configs}.values())
+    readers = [
+        check_lines(config.provider, batch_services(config).read_line)
+        for config in {type(config): config for config in configs}.values()
+    ]
 
     def read(line: bytes) -> LineResult | NeverBegun | None:
         return next((said for reader in readers if (said := reader(line)) is not None), None)

@@ -16,16 +16,18 @@ from typing import BinaryIO
 import msgspec
 
 from edgen.config import Price
+from edgen.core.errors import CallError
+from edgen.core.plugin_faults import blame, require_type
+from edgen.core.registry import plugin_of
 from edgen.core.values import MAX_ANSWER, Reply
+from edgen.execution.client.retry import check_failure, check_reply
 from edgen.prompting.token_bound import MAYBE_CHARGED, apply_token_floor, cost_of
-from edgen.providers.batches import LineResult, NeverBegun, read_custom_id
+from edgen.providers.batches import LineResult, NeverBegun, ReadLine, read_custom_id
 from edgen.store.ledger import Ledger, OutstandingCall, TokenCounts
 
 _BREATH = 200  # lines read before other tasks get their turn
 _PIECE = 1 << 16  # bytes per read while skipping
 _GROUP = 256  # replies queued for the disk at once
-
-ReadLine = Callable[[bytes], LineResult | NeverBegun | None]
 
 
 class ResultCounts(TokenCounts):
@@ -45,6 +47,29 @@ class ResultCounts(TokenCounts):
     def lines(self) -> int:
         answers = self.answered + self.failed.total() + self.known
         return answers + self.unanswered + self.strangers + self.unreadable
+
+
+def check_lines(provider: str, read: ReadLine) -> ReadLine:
+    """Return a reader of result lines that checks those of a plugin's service. It raises FaultyPluginError
+    for a line that is read as anything but a result that can be stored."""
+    if plugin_of("provider", provider) is None:
+        return read
+
+    def read_checked(line: bytes) -> LineResult | NeverBegun | None:
+        try:
+            said = read(line)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+            blame("provider", provider, error, "for a line of a file of results")
+        if said is None or isinstance(said, NeverBegun):
+            return said
+        require_type("provider", provider, said, LineResult, "a LineResult")
+        if said.reply is not None:
+            return msgspec.structs.replace(said, reply=check_reply(provider, said.reply))
+        failure = require_type("provider", provider, said.failure, CallError, "a CallError as `failure`")
+        check_failure(provider, failure)
+        return said
+
+    return read_checked
 
 
 async def read_results(

@@ -1,0 +1,137 @@
+"""The columns of conversations, checked and counted by the aggregates of a measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from edgen.core.plugin_faults import refuse_value
+from edgen.core.text import shorten
+from edgen.evaluation.aggregates import (
+    MOST_NUMBER,
+    Aggregate,
+    Columns,
+    Histogram,
+    Mean,
+    Share,
+    Tally,
+    Total,
+)
+from edgen.evaluation.sample import DataSet, Sample, Words
+
+_MOST = 1e100  # its square is a float, too
+
+
+class ColumnCount:
+    """The aggregates of a measure at work on one data set. `read` returns the columns of a conversation,
+    `finish` makes the value of the figures."""
+
+    def __init__(
+        self,
+        aggregates: Sequence[Aggregate],
+        data: DataSet,
+        read: Callable[[Sample, Words], Columns],
+        finish: Callable[[dict[str, Any]], Any],
+    ) -> None:
+        self._read, self._finish = read, finish
+        self._sums = {one.name: one.start(data) for one in aggregates}
+        self._adds = [(self._sums[one.name].add, one.reads, one.of) for one in aggregates]
+
+    def see(self, sample: Sample, words: Words) -> None:
+        """Add a conversation's columns."""
+        columns = self._read(sample, words)
+        if not columns:
+            return
+        for add, column, of in self._adds:
+            if (value := columns.get(column)) is not None:
+                add(sample, value, columns.get(of) if of else None)
+
+    def result(self) -> Any:
+        """Return the value."""
+        return self._finish({name: one.result() for name, one in self._sums.items()})
+
+
+def check_columns(measure: str, aggregates: Iterable[Aggregate], given: Any) -> Columns:
+    """Return the columns of one conversation, which the measure of this name gave. Raises FaultyPluginError
+    for a value that an aggregate cannot count: each would make a figure wrong, or fail without a name."""
+    if not isinstance(given, Mapping):
+        refuse_value(
+            "measure", measure, f"returned {_show(given)} as columns, not a mapping of values by name"
+        )
+    columns: Columns = {
+        name: [*value] if isinstance(value, Iterator) else value for name, value in given.items()
+    }
+    for one in aggregates:
+        value = columns.get(one.reads)
+        if value is None:
+            continue
+        of = columns.get(one.of) if one.of else None
+        if one.of and of is None:
+            refuse_value(
+                "measure",
+                measure,
+                f"gave the column {one.reads!r} without {one.of!r}, which {one.name!r} is of",
+            )
+        for flaw in _find_flaws(one, value, of):
+            refuse_value("measure", measure, f"gave {_show(value)} in the column {one.reads!r}, {flaw}")
+    return columns
+
+
+def _find_flaws(one: Aggregate, value: Any, of: Any) -> Iterator[str]:
+    """Yield why an aggregate cannot count a value, as clauses such as "which is no finite number"."""
+    if isinstance(one, Share) and one.by_key:
+        if not isinstance(value, Mapping) or not isinstance(of, Mapping):
+            yield f"which has to be a mapping from keys to counts, as {one.of!r} has to be"
+        elif wrong := next((key for key, hits in value.items() if not _is_part(hits, of.get(key))), None):
+            yield f"whose count of {wrong!r} is not from 0 to the {_show(of.get(wrong))} in {one.of!r}"
+    elif isinstance(one, Share) and one.of:
+        if not _is_part(value, of):
+            yield f"which is no whole number from 0 to the {_show(of)} in {one.of!r}"
+    elif isinstance(one, Share):
+        if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
+            yield "which is no truth"
+    elif isinstance(one, Total | Mean):
+        if not _is_number(value):
+            yield "which is no finite number"
+        if one.of and not (isinstance(of, int) and 0 <= of < 2**32):
+            yield f"of {_show(of)} in {one.of!r}, which is no number of things"
+    elif isinstance(one, Histogram):
+        yield from _find_histogram_flaws(one, value)
+    elif isinstance(one, Tally):
+        each = [value] if isinstance(value, str) else value
+        if not isinstance(each, Iterable) or not all(isinstance(text, str) for text in each):
+            yield "which is neither a text nor a list of texts"
+
+
+def _find_histogram_flaws(one: Histogram, value: Any) -> Iterator[str]:
+    if one.by_key:
+        pairs = isinstance(value, Iterable) and all(
+            isinstance(each, tuple) and len(each) == 2 for each in value
+        )
+        if not pairs or not all(isinstance(key, str) and _is_whole(number) for key, number in value):
+            yield "which is no list of (key, whole number)"
+    elif one.shares:
+        if not _is_number(value) or not 0 <= value <= 1:
+            yield "which is no number from 0 to 1"
+    elif isinstance(value, int | float):
+        if not _is_number(value) or (isinstance(value, int) and not _is_whole(value)):
+            yield f"which is no finite number up to {MOST_NUMBER:,}"
+    elif not isinstance(value, Iterable) or not all(map(_is_whole, value)):
+        yield f"which is neither a number nor a list of whole numbers up to {MOST_NUMBER:,}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and -_MOST < value < _MOST
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and -MOST_NUMBER <= value <= MOST_NUMBER
+
+
+def _is_part(value: Any, of: Any) -> bool:
+    return isinstance(value, int) and isinstance(of, int) and 0 <= value <= of < 2**32
+
+
+def _show(value: Any) -> str:
+    return shorten(repr(value), 80)

@@ -1,0 +1,70 @@
+"""Comparisons of a measure's columns by `edgen compare`, and the sums that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from edgen.evaluation.aggregates import Aggregate, Columns, Histogram, Mean, Share, Tally
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """A comparison of a measure by `edgen compare`: the sum of one column over that of another, in each arm
+    and as a difference, paired by scenario.
+
+    If `name` has `{key}`, `top` is a column of texts, and each text is compared.
+    """
+
+    name: str
+    title: str
+    kind: Literal["share", "number"]
+    """How it is printed."""
+    top: str
+    bottom: str = ""
+    """"": how often the column `top` is there."""
+    over: str
+    """Units of the average."""
+    definition: str
+
+
+def list_usual_comparisons(
+    measure: str, definition: str, aggregates: Sequence[Aggregate]
+) -> Iterator[Compared]:
+    """Yield every share, mean and distribution of a measure's columns, and every counted text."""
+    escaped = definition.replace("{", "{{").replace("}", "}}")
+    for one in aggregates:
+        if getattr(one, "by_key", False) or not isinstance(one, Share | Mean | Histogram | Tally):
+            continue
+        each = "={key}" if isinstance(one, Tally) else ""
+        called = measure if one.name == measure else f"{measure}.{one.name}"
+        yield Compared(
+            name=f"{called}{each}",
+            title=f"{called}{each and ': {key}'}",
+            kind="share" if isinstance(one, Share | Tally) else "number",
+            top=one.reads,
+            bottom=one.of,
+            over="accepted conversations",
+            definition=escaped if each else definition,
+        )
+
+
+def sum_columns(columns: Columns, comparisons: Sequence[Compared]) -> Iterator[tuple[str, float]]:
+    """Yield the values of a conversation for the columns of these, each column once."""
+    read = dict.fromkeys(name for one in comparisons for name in (one.top, one.bottom) if name)
+    for name in read:
+        value = columns.get(name)
+        if value is None:
+            continue
+        count = 1
+        if isinstance(value, int | float):
+            yield name, value
+        else:
+            each: list[Any] = [value] if isinstance(value, str) else [*value]
+            if each and isinstance(each[0], str):
+                yield from ((f"{name}={text}", 1) for text in each)
+            else:
+                yield name, sum(each)
+                count = len(each)
+        yield f"{name}#", count

@@ -1,0 +1,50 @@
+"""Checks of the rows of a package's format, before they are written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from edgen.core.text import replace_surrogates, shorten
+from edgen.export.files import JsonLines
+from edgen.export.format import Format
+from edgen.export.rows import SPLITS, DataTable, Row
+
+
+def find_row_flaw(format_: Format, row: Row, tables: Mapping[str, DataTable]) -> str | None:
+    """Return what a file of the format cannot hold, or its card does not explain, as a clause; None if there
+    is nothing. `tables`: the format's, by name."""
+    if row.table not in tables or row.split not in SPLITS:
+        shown = shorten(f"{row.table!r}, {row.split!r}", 80)
+        return f"gave a row of a table and split that it does not have: {shown}"
+    if format_.files is not JsonLines:  # files of its own, whose entries need not be the rows' values
+        return None
+    if not isinstance(row.value, dict):
+        return f"gave a row whose value is a {type(row.value).__name__}, not a dict of columns"
+    known = tables[row.table].columns
+    if unknown := [name for name in row.value if name not in known]:
+        return f"gave a row with the column {unknown[0]!r}, which its `tables` does not explain"
+    for name, value in row.value.items():
+        if (odd := _find_odd(value)) is not None:
+            return f"gave {odd} in the column {name!r}, which JSON cannot hold"
+    return None
+
+
+def _find_odd(value: Any) -> str | None:
+    """Return the first part of a value that JSON cannot hold unchanged, in words; None if there is none."""
+    if value is None or isinstance(value, bool | int):
+        return None
+    if isinstance(value, str):
+        return (
+            None if value.isascii() or replace_surrogates(value) == value else "a text with a lone surrogate"
+        )
+    if isinstance(value, float):
+        return None if math.isfinite(value) else f"the number {value}"
+    if isinstance(value, dict):
+        if wrong := next((key for key in value if not isinstance(key, str)), None):
+            return f"the key {shorten(repr(wrong), 80)}"
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return f"a value of the type {type(value).__name__}"
+    return next((odd for one in value if (odd := _find_odd(one)) is not None), None)

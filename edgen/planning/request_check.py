@@ -1,0 +1,87 @@
+"""Checks of what a plugin's protocol yields, returns and expects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from edgen.config import Job
+from edgen.core.plugin_faults import blame, refuse_value, require_value
+from edgen.core.values import Address, Conversation, Message, Rejection, Request
+from edgen.protocols.base import ConversationProtocol, ExpectedCall, Result
+
+MOST_REQUESTS = 500  # of one conversation, where a protocol does not expect more
+_SLACK = 4  # times the calls that it expects at most
+
+
+def limit_requests(protocol: ConversationProtocol, job: Job) -> int:
+    """Return the number of requests of one conversation after which a plugin's protocol never ends.
+
+    A question is asked `asks` times at most, and so is a conversation that fails a gate. Raises
+    FaultyPluginError as `require_expected` does.
+    """
+    return max(MOST_REQUESTS, _SLACK * len(require_expected(protocol, job, 2)) * job.asks**2)
+
+
+def require_expected(protocol: ConversationProtocol, job: Job, level: int) -> tuple[ExpectedCall, ...]:
+    """Return the calls of one conversation at one level, as a plugin's protocol expects them. Raises
+    FaultyPluginError if `expected` raises or returns anything else."""
+    try:
+        found = protocol.expected(job, level)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+        blame("protocol", protocol.name, error)
+    kind = tuple[ExpectedCall, ...]
+    require_value("protocol", protocol.name, found, kind, "a tuple of ExpectedCall")
+    if least := [one for one in found if min(one.tokens) < 0]:
+        refuse_value("protocol", protocol.name, f"expects fewer than 0 tokens: {least[0].tokens}")
+    return found
+
+
+class RequestCheck:
+    """The check of the requests of one conversation. `most`: see `limit_requests`."""
+
+    def __init__(self, protocol: str, scenario: int, most: int) -> None:
+        self._protocol, self._scenario, self._most = protocol, scenario, most
+        self._count = 0
+
+    def __call__(self, request: Any) -> Request:
+        """Return a request, with U+FFFD for lone surrogates in its messages. Raises FaultyPluginError for one
+        that cannot be sent or stored."""
+        name = self._protocol
+        if not isinstance(request, Request):
+            refuse_value("protocol", name, f"yielded a {type(request).__name__}, not a Request")
+        require_value("protocol", name, request.address, Address, "a Request with an Address")
+        if (other := request.address.scenario) != self._scenario:
+            said = f"yielded a request at the address of scenario {other} in scenario {self._scenario}"
+            refuse_value("protocol", name, said)
+        kind = tuple[Message, ...]
+        messages = require_value(
+            "protocol", name, request.messages, kind, "a Request with a tuple of Messages"
+        )
+        self._count += 1
+        if self._count > self._most:
+            said = f"asked {self._most:,} requests in one conversation and did not end; its `expected` gives fewer"
+            refuse_value("protocol", name, said)
+        return (
+            request if messages is request.messages else msgspec.structs.replace(request, messages=messages)
+        )
+
+
+def require_result(protocol: str, result: Result) -> Result:
+    """Return a result of a plugin's protocol, with U+FFFD for lone surrogates. Raises FaultyPluginError for
+    one that no record and no count can hold."""
+    if not isinstance(result, Rejection):
+        result = require_value("protocol", protocol, result, Conversation, "a Conversation or a Rejection")
+        if not result.turns:
+            refuse_value("protocol", protocol, "returned a Conversation without turns, not a Rejection")
+        if result.probability is not None and not 0 <= result.probability <= 1:
+            refuse_value(
+                "protocol", protocol, f"returned the probability {result.probability}, not one from 0 to 1"
+            )
+    elif not result.code.isprintable():
+        refuse_value("protocol", protocol, f"rejected with a reason that is no word: {result.code!r}")
+    else:
+        detail = require_value("protocol", protocol, result.detail, str, "the detail of a Rejection")
+        result = msgspec.structs.replace(result, detail=detail)
+    return result
