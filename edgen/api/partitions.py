@@ -32,9 +32,9 @@ from edgen.core.errors import EdgenError, UsageError
 from edgen.core.files import write_new
 from edgen.core.text import quantity
 from edgen.core.threads import run_in_thread
-from edgen.execution.merge import merge
 from edgen.execution.run import check_part
 from edgen.execution.session import interruption
+from edgen.merging.merge import merge
 from edgen.planning.load import JobSource
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.snapshot import Activity, Snapshot, StatusEvent, add_usage
