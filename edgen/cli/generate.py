@@ -17,7 +17,7 @@ from edgen.core.options import AllowOutside, CallVia, On, Overrides, TrustCode, 
 from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
-    from edgen.api.generation import Generated
+    from edgen.generation.arms import Generated
 
 RunOption = Annotated[Path | None, o.output("RUN", "The run's folder.  [default: outputs/<name>]")]
 ResumeOption = Annotated[
@@ -90,7 +90,8 @@ def command(
     from edgen.cli.control import make_control
 
     control = make_control(work, trust_code=trust_code, yes=yes)
-    from edgen.api.generation import GenerateOptions, generate
+    from edgen.api.generation import generate
+    from edgen.generation.arms import GenerateOptions
     from edgen.planning.load import JobSource
 
     options = GenerateOptions(
