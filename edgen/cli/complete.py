@@ -38,7 +38,7 @@ def _offer_files(kind: Any) -> Callable[[Context, str], list[str]]:
     """Offer the files of a kind: shipped names, and files here or in the folder that the word begins with."""
 
     def find(_ctx: Any, incomplete: str) -> Iterator[str]:
-        from edgen.api.listing import find_known_files, find_own_files
+        from edgen.cli.known_names import find_known_files, find_own_files
 
         yield from find_known_files(kind)
         if "/" in incomplete:
@@ -51,7 +51,7 @@ def _plugins(kind: Any) -> Callable[[Context, str], list[str]]:
     """Offer the names of a kind of plugin."""
 
     def find(_ctx: Any, _incomplete: str) -> list[str]:
-        from edgen.api.listing import plugin_names
+        from edgen.cli.known_names import plugin_names
 
         return plugin_names(kind)
 

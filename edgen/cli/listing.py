@@ -15,7 +15,7 @@ from edgen.core import registry
 from edgen.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from edgen.api.listing import Listed
+    from edgen.cli.known_names import Listed
     from edgen.planning.catalogue import TemplateInfo
 
 Kind = Literal[
@@ -64,7 +64,7 @@ def command(
 
 def _names() -> dict[str, list[str]]:
     """Return the names of each kind."""
-    from edgen.api.listing import FILE_KINDS, PLUGIN_KINDS, find_known_files, plugin_names
+    from edgen.cli.known_names import FILE_KINDS, PLUGIN_KINDS, find_known_files, plugin_names
     from edgen.core.resources import list_shipped
 
     names = {"prompts": list_shipped("prompts")}
@@ -73,7 +73,7 @@ def _names() -> dict[str, list[str]]:
 
 
 def _find(kind: Any) -> list[Listed]:
-    from edgen.api.listing import FILE_KINDS, list_files, list_plugins
+    from edgen.cli.known_names import FILE_KINDS, list_files, list_plugins
 
     return list_files(kind) if kind in FILE_KINDS else list_plugins(kind)
 
