@@ -8,7 +8,7 @@ Rows
     AcceptedConversation: a conversation of a run. DataTable: one of several tables of a format.
     rows_from: rows of all that a function reads. Repeats: the same conversation twice.
         without_trailing_user: for chats.
-    tried, Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. flag_of: an
+    Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. flag_of: an
         option as people type it. DEFAULT: the table's name where a format has one
         table.
     SPLITS, SplitName: train and test. Message: a dict of role and content.
@@ -82,7 +82,6 @@ from edgen.export.options import flag_of as flag_of
 from edgen.export.tokens import MOST as MOST
 from edgen.export.tokens import PAD as PAD
 from edgen.export.tokens import ChatTokenizer as ChatTokenizer
-from edgen.export.tried import find_trials as find_trials
 from edgen.store.layers import LayerFacts as LayerFacts
 from edgen.store.run_folder import RunFolder as RunFolder
 from edgen.store.run_parts import ComparedPair as ComparedPair

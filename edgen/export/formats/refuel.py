@@ -18,7 +18,7 @@ from edgen.plugin.formats import (
     PAD,
     ChatTokenizer,
     RolloutSignal,
-    find_trials,
+    Tried,
     signal_behind,
     without_trailing_user,
 )
@@ -115,6 +115,19 @@ accelerate launch ./setting_one/refuel.py --task.query_dataset THIS_FOLDER --tas
     ),
     options=("tokenizer",),
     token_columns=TOKENS,
-    tried=find_trials("refuel"),
+    tried=(
+        Tried(
+            "datasets",
+            "5.2.0",
+            "2026-11-22",
+            "load_dataset took both splits, and torch stacked the columns.",
+        ),
+        Tried(
+            "REFUEL",
+            "b76c534",
+            "2026-11-22",
+            "its tokenize_mask.py made the same tokens and masks.",
+        ),
+    ),
     tags=("refuel", "preference"),
 )
