@@ -75,7 +75,6 @@ THEIRS = {"msdialog", "dstc", "dstc7", "cima", "crwiz", "bm25s", "wizard", "wiza
 DEFAULTS = r"education[\W_]+dialogue|(?:sync)?educationenv"
 # Words of other things, by file.
 OTHER_THINGS = {
-    "edgen/cli/space.py": "the option --exercises, which people type",
     "edgen/reading/phrase_kinds.py": "words of teachers and students: guided, tutoring",
     "edgen/simulator/phrases.txt": "words of teachers and students: exercises",
     "edgen/simulator/gemini_fields.py": "a service's field `retrieval`",

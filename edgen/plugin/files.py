@@ -12,7 +12,7 @@ Writing
     write_whole, write_lines, new_folder: all or nothing. explain_write_errors: errors of the disk in a
         sentence. cache_file: a file in the user's cache. as_text, as_key, as_number, flow: YAML.
 Folders
-    FolderKind: a kind of folders that jobs name, such as state machines.
+    FolderKind: a kind of folders that jobs name, as they name files.
 Extras
     require_extra, require_versions, missing_modules: packages that an extra of edgen installs.
 """
