@@ -19,9 +19,9 @@ from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, 
 from edgen.core.options import CallMode, Via
 from edgen.core.threads import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
+from edgen.execution.client.fleet import keep_identities
 from edgen.execution.costly_changes import find_dropped_arms, find_rework
 from edgen.execution.finish import is_finished, remark_on_files
-from edgen.execution.fleet_identity import keep_identities
 from edgen.execution.ordered_gates import MakeInOrder
 from edgen.execution.run import ActiveRun, check_part, check_piece
 from edgen.execution.scheduler import ProgressCounts, SchedulerFactory

@@ -1,4 +1,4 @@
-"""The process of one partition: `python -m edgen.generation.partition_process`, started by `edgen.generation.partitions`.
+"""The process of one partition, started by `edgen.generation.partitions`.
 
 It gets its work on standard input. On standard output it reports notes, its state and its end, a line of
 JSON each. When standard input ends, the process that started it is gone: then it makes no further call, and

@@ -99,8 +99,8 @@ class NamedFiles:
         return job
 
     def guide(self, job: Job) -> Any:
-        """Return the guide of a job's conversations, read from a file that it names, for the protocol's own measures and
-        formats, which alone know its type; None without one."""
+        """Return the guide of a job's conversations, for the protocol's own measures and formats, which alone
+        know its type; None without one."""
         return None
 
 
