@@ -24,7 +24,10 @@ version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
 html_title = f"edgen {__version__}"
+smartquotes_action = "qe"  # no dashes: `--set` is an option
 html_show_copyright = False
 myst_heading_anchors = 3
 suppress_warnings = [

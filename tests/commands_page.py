@@ -1,4 +1,4 @@
-"""docs/commands.md: the help of every command, with the options that many share in one table.
+"""docs/commands.md: the summary and the options of every command, with the options that many share in one table.
 
 python -m tests.commands_page     writes it anew (make docs)
 """
@@ -9,7 +9,6 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 from typer.main import get_command
@@ -23,26 +22,28 @@ PAGE = ROOT / "docs" / "commands.md"
 INTRODUCTION = """\
 # Commands
 
-This page has the texts of `edgen COMMAND --help`, which has more examples. `{{X}}` is required, `[X]` optional. Commands
-print results to stdout, progress and remarks to stderr. Exit codes are under [Scheduling](scheduling.md#exit-codes).
+This page lists arguments and options; `edgen COMMAND --help` explains each command, with examples. `{{X}}` is required,
+`[X]` optional. Commands print results to stdout, progress and remarks to stderr. [Scheduling](scheduling.md#exit-codes)
+has the exit codes.
 
 {groups}
 
 ## Common options
 
-Every command has `--help`, and all but `play` have `--json`, which prints one JSON object and nothing else. A command lists an
-option of this table if it says more of it; its last line names the others.
+Every command has `--help`, and all but `play` have `--json`, which prints one JSON object. A command lists an option of
+this table if it says more of it; its last line names the others.
 
 | option | meaning |
 |---|---|
 {common}
 """
-_WIDTH = 100
+_WIDTH = 88
 # The help of an option that only some formats of exports have begins with their names.
 _FORMAT = "|".join(map(re.escape, names("format")))
 _FORMATS = re.compile(rf"((?:{_FORMAT})(?:(?:, | and )(?:{_FORMAT}))*) only: ")
 _PARTS = ("Arguments", "Options")
 _EVERYWHERE = ("--help", "--json")
+_BARE_OPTION = re.compile(r"(--[a-z][\w-]*(?: [\w.]+=\w+)?)")  # in the meaning of another
 _ROW = re.compile(r"^  (\S.*?)(?:  +(\S.*))?$")
 
 
@@ -63,7 +64,7 @@ class Help(NamedTuple):
     """The parts of a help text."""
 
     usage: str
-    about: list[str]
+    summary: str
     parts: dict[str, list[Row]]
 
 
@@ -81,13 +82,17 @@ def page() -> str:
     helps = {path: _help(path[1:]) for path in _commands(root)}
     common = _common([row for one in helps.values() for title in _PARTS for row in one.parts.get(title, ())])
     rows = [
-        f"| `{'`, `'.join(one.flags)}` | {_cell(f'{one.first} {one.rest}'.strip())} |"
+        f"| `{'`, `'.join(one.flags)}` | {_meaning(one)} |"
         for (name, _), one in sorted(common.items(), key=lambda item: item[0][0].strip("-").lower())
         if name not in _EVERYWHERE
     ]
     groups = "\n".join(_groups([*helps], helps["edgen",]))
     sections = [f"## {' '.join(path)}\n\n{_section(text, common)}" for path, text in helps.items()]
     return "\n".join([INTRODUCTION.format(groups=groups, common="\n".join(rows)), *sections])
+
+
+def _meaning(row: Common) -> str:
+    return _BARE_OPTION.sub(r"`\1`", _cell(f"{row.first} {row.rest}".strip()))
 
 
 def _cell(text: str) -> str:
@@ -119,7 +124,7 @@ def _common(rows: list[Row]) -> dict[tuple[str, str], Common]:
 
 def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
     """A command's help, in which common options are named below, or have only what this command says of them."""
-    lines, named = [text.usage, "", *text.about], []
+    lines, named = [text.usage], []
     of_formats: dict[str, list[str]] = {}
     further = ""
     for title in _PARTS:
@@ -141,7 +146,7 @@ def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
         further = f"\nOptions of [single formats](exports.md): {'; '.join(several)}.\n"
     body = "\n".join(lines).strip()
     line = f"\nCommon options: {', '.join(named)}.\n" if named else ""
-    return f"```text\n{body}\n```\n{line}{further}"
+    return f"{text.summary}\n\n```text\n{body}\n```\n{line}{further}"
 
 
 def _columns(rows: list[tuple[str, str]]) -> Iterator[str]:
@@ -162,19 +167,15 @@ def _columns(rows: list[tuple[str, str]]) -> Iterator[str]:
 def _read(text: str) -> Help:
     """The parts of a help text."""
     usage, *lines = text.splitlines()
-    about: list[str] = []
-    wrap = partial(textwrap.wrap, width=_WIDTH, break_on_hyphens=False, break_long_words=False)
     parts: dict[str, list[Row]] = {}
     block: list[str] | None = None
     blocks: list[tuple[str, list[str]]] = []
-    title = ""
+    title = summary = ""
     for line in lines:
         if re.fullmatch(r"\w[\w ]*:", line):
             title, block = line[:-1], None
         elif not title:
-            example = line.startswith("  Example: ")
-            if not (example and any(one.startswith("$ ") for one in about)):  # the first example alone
-                about += wrap(re.sub(r"^Example: ", "$ ", line[2:])) or [""]
+            summary = summary or line.strip()
         elif block is not None and line.startswith("   "):
             block.append(line)
         elif _ROW.match(line):
@@ -184,7 +185,7 @@ def _read(text: str) -> Help:
         parts.setdefault(part, []).append(_row(rows))
     return Help(
         re.sub(r"^Usage: | \[OPTIONS\]| COMMAND \[ARGS\]\.\.\.", "", usage),
-        "\n".join(about).strip().splitlines(),
+        summary,
         parts,
     )
 

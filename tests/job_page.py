@@ -57,12 +57,12 @@ line. Paths are relative to the job's file. Parentheses hold a key's default; wi
 the service's default.
 
 Editors with a YAML language server complete and check jobs and spaces by their JSON Schemas
-([job](../validators/job.schema.json), [space](../validators/space.schema.json)); shipped files and those of `edgen init` name
-them in the first line. Only `edgen preview JOB` sees which keys exclude each other.
+([job](../validators/job.schema.json), [space](../validators/space.schema.json)); shipped files name them in the first line.
+Only `edgen preview JOB` sees which keys exclude each other.
 """
 
 SECTIONS = (
-    Section(Job, "The job", "Only `name`, `conversations`, `space` and `backends` are needed.", """\
+    Section(Job, "The job", "Only `name`, `conversations`, `space` and `backends` are needed; [jobs/quickstart.yaml](../jobs/quickstart.yaml) is an example.", """\
 name: "nightly-{date}"        # outputs/nightly-2027-01-31
 seed: 7
 conversations: 200
@@ -96,7 +96,7 @@ workers: 8
 partitions: 4
 split: {test: 0.1, by: topic}
 shards: {train: 5, test: 1}
-""", shown=True),
+"""),
     Section(BackendConfig, "backends: what every kind takes", "Backends are named after roles: `default`, `judge`, `annotator` and the roles of the space, such as `teacher`. `type` selects the kind. [Model providers](providers.md) has examples of each.", """\
 backends:
   default: {type: simulator, model: edgen-simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, retry_max_tokens: 4096, stop: ["[end of conversation]"], seed: auto,

@@ -1,7 +1,8 @@
-"""The definitions in docs/measures.md, made from the measures themselves: `python -m tests.measures_page` writes them."""
+"""The list in docs/measures.md, made from the measures' definitions: `python -m tests.measures_page` writes it."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,16 +11,21 @@ from edgen.evaluation.measuring import measures, measures_of_other_families
 
 PAGE = Path(__file__).parents[1] / "docs" / "measures.md"
 _BEGIN = "## Definitions"
+_HEAD = """\
+`edgen list measures` prints each definition as a whole, with its sources; so do `edgen stats --json` and the report.
+Intervals are at 95%, with scenarios as clusters. *In expressions* lists the values of one conversation."""
+_SENTENCE = re.compile(r".*?(?<!et al)\.(?= [A-Z*]| edgen|$)", re.DOTALL)
+_SOURCE = re.compile(r" \([^()]*\b(?:19|20)\d\d\b[^()]*\)")
 
 
 def measures_page() -> str:
-    """The page with the definitions as they are. Raises what loading a measure raises."""
+    """The page with the first sentence of each definition, without sources. Raises what loading a measure raises."""
     written = PAGE.read_text("utf-8").partition(_BEGIN)[0].rstrip()
     return "\n\n".join([written, _BEGIN, *_definitions()]) + "\n"
 
 
 def _definitions() -> Iterator[str]:
-    yield "Intervals are at 95%, with scenarios as clusters. *In expressions* lists the values of one conversation."
+    yield _HEAD
     families = measures_of_other_families(None)
     for family in ("", *dict.fromkeys(families.values())):
         if family:
@@ -28,7 +34,9 @@ def _definitions() -> Iterator[str]:
             if families.get(measure.name, "") == family:
                 told = ", ".join(f"`{_figure(measure.name, figure)}`" for figure in measure.figures)
                 named = f" In expressions: {told}." if told else ""
-                text = f"**{measure.name}**: {measure.definition}{named}"
+                first = _SENTENCE.match(measure.definition)
+                assert first, measure.name
+                text = f"**{measure.name}**: {_SOURCE.sub('', first[0])}{named}"
                 yield textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 

@@ -72,7 +72,7 @@ def read_given_on_pages(path: Path, reader: RunReader, asking: LabellingTask) ->
     if not path.samefile(run / "people" / "people.db"):
         raise DataError(str(path), f"this is not the run's own file: {run / 'people' / 'people.db'}.")
     with People(run) as people:
-        latest = people.latest(task)
+        latest = people.read_latest_answers(task)
     given, without = [], 0
     for (unit, person), answer in latest.items():
         place = read_label_unit(unit)

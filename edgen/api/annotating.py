@@ -299,7 +299,7 @@ class Annotating:
 
 
 def _statuses(ledgers: list[Path]) -> tuple[AnnotatorStatus, ...]:
-    return tuple(AnnotatorStatus.at(ledger) for ledger in ledgers if ledger.exists())
+    return tuple(AnnotatorStatus.read_from(ledger) for ledger in ledgers if ledger.exists())
 
 
 def require_labels(made: AnnotatedRun) -> None:

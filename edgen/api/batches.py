@@ -16,7 +16,7 @@ from edgen.execution.batch.ownership import require_own
 from edgen.execution.batch.results import ResultCounts
 from edgen.runtime.backends import open_backends, open_batches
 from edgen.runtime.control import Control, explain_os_errors
-from edgen.store.ledger import OPEN, Ledger, NotedBatch, out_at
+from edgen.store.ledger import OPEN, Ledger, NotedBatch, count_outstanding_at
 from edgen.store.run_folder import RunFolder
 
 
@@ -171,7 +171,9 @@ def read_results(run: Path, files: Sequence[Path]) -> ReadResults:
         each = asyncio.run(_read(rundir, known, files))
     read = tuple(_sum_up(path, readings) for path, readings in each.items())
     out = ((held.path, batch) for held in batches_of(rundir) for batch in held.batches if batch.state in OPEN)
-    return ReadResults(str(run), read, sum(out_at(ledger, batch.number) for ledger, batch in out))
+    return ReadResults(
+        str(run), read, sum(count_outstanding_at(ledger, batch.number) for ledger, batch in out)
+    )
 
 
 async def _read(

@@ -106,11 +106,11 @@ class _Writing(Start[WriterAsker]):
                 f"{reader.pending:,} conversations of this run are pending; texts are written for the finished ones only."
             )
         asker, ledger, ended = self.ask()
-        file, totals = reader.rundir.written(self.options.write), None
+        file, totals = reader.rundir.locate_written_texts(self.options.write), None
         if ended is None:
             totals = write_candidates(reader, ledger, self.wanted, asker.id, file)
         return WrittenCandidates(
-            reader.rundir.path, self.options, file, WriterStatus.at(ledger), totals, ended
+            reader.rundir.path, self.options, file, WriterStatus.read_from(ledger), totals, ended
         )
 
     def prompt(self) -> Prompt:

@@ -38,7 +38,7 @@ from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.status import JudgeStatus, RolloutStatus
 from edgen.store.pairs_file import DEFAULT, labels_by, require_pair_set, use_pair_set
 from edgen.store.run_reader import RunReader
-from edgen.store.votes import stored_votes, take_votes
+from edgen.store.votes import read_stored_votes, take_votes
 
 _OF_PAIRS = ("min_margin", "max_per_scenario", "min_turns_left")  # options that stand for a key of `pairs`
 _SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
@@ -170,7 +170,7 @@ class PairMaking:
         reader, options, pairs = self.reader, self.options, self.job.pairs
         if options.human is not None:
             self._take_votes(options.human)
-        votes = stored_votes(reader.rundir)
+        votes = read_stored_votes(reader.rundir)
         on_responses = options.by == "human" and any(a == b for a, b in votes)
         scenarios = self._scenarios() if on_responses else self.require_comparable()
         if options.by == "human" and not votes:
@@ -195,7 +195,7 @@ class PairMaking:
                 )
             facts |= {"made": made, "bias": bias_of_run(reader) if report else None}
         about = (self.run.path, options.by, scenarios, self.run.pairs, pairs.compared, pairs.votes)
-        rollouts = tuple(map(RolloutStatus.at, ledgers.values()))
+        rollouts = tuple(map(RolloutStatus.read_from, ledgers.values()))
         return PairedRun(*about, k=pairs.rollouts, rollouts=rollouts, name=self.name, **facts)
 
     def _take_votes(self, path: Path) -> None:
@@ -213,7 +213,7 @@ class PairMaking:
     def _make_of_responses(self, *, report: bool) -> PairedRun:
         """Pairs of responses to one turn, by what the run says itself of them."""
         reader, scenarios = self.reader, self._scenarios()
-        made = write_response_pairs(reader, self._rules(), stored_votes(reader.rundir))
+        made = write_response_pairs(reader, self._rules(), read_stored_votes(reader.rundir))
         made.simulated |= reader.simulated
         bias = bias_of_run(reader) if report else None
         about = (self.run.path, self.options.by, scenarios, self.run.pairs, "response", 0)
@@ -317,7 +317,7 @@ class PairMaking:
                 ended = await ask_until_ended([AtWork(asker, answering)], place, self._control)
             if ended is not None:
                 facts["ended"] = ended
-            return {"model": judge.model, "judged": JudgeStatus.at(place.ledger(asker)), **facts}
+            return {"model": judge.model, "judged": JudgeStatus.read_from(place.ledger(asker)), **facts}
 
     def _comparisons(self, job: Job, judge: Answerer, played: PlayedRollouts) -> Comparisons:
         if self.rollouts is not None:

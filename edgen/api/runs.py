@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import EdgenError, UsageError
-from edgen.runtime.status import StatusReport, last_messages, status_of
+from edgen.runtime.status import StatusReport, list_last_messages, status_of
 from edgen.store.ledger import LedgerReader
 from edgen.store.locks import Holder
 from edgen.store.run_folder import RunFolder
@@ -44,7 +44,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
             facts |= {"state": "unreadable", "problem": self.problem}
         else:
             facts |= {k: v for k, v in msgspec.to_builtins(self.status).items() if k not in _NOT_LISTED}
-            facts |= {"last": " ".join(lasts)} if (lasts := last_messages(self.status)) else {}
+            facts |= {"last": " ".join(lasts)} if (lasts := list_last_messages(self.status)) else {}
             facts |= {} if self.work is None else {"work": msgspec.to_builtins(self.work)}
         return {**facts, "age_seconds": self.age_seconds, "bytes": self.bytes}
 
@@ -143,7 +143,7 @@ def _work_on(rundir: RunFolder) -> WorkingProcess | None:
         return None
     made = 0
     try:
-        for _, arm in rundir.begun_arms():
+        for _, arm in rundir.list_begun_arms():
             with LedgerReader(arm.ledger) as reader:
                 made += sum(one.made for one in reader.sessions() if one.started_at >= holder.since)
     except EdgenError:  # it is being written

@@ -47,7 +47,7 @@ def ask_run(
         file, lines = reader.rundir.asked / f"{kind.name}.jsonl", None
         if ended is None:
             lines = reader.rundir.write_lines(file, asker.lines(ledger))
-        return AskedRun(AskerStatus.at(ledger), file, lines, ended)
+        return AskedRun(AskerStatus.read_from(ledger), file, lines, ended)
 
 
 def estimate_asking(

@@ -13,7 +13,7 @@ from edgen.planning.allowed_files import Reach, make_unlimited_reach
 from edgen.planning.load import load_template
 from edgen.preferences.comparisons import GUARDED_TEMPLATE, find_published_template
 from edgen.prompting import Prompt
-from edgen.protocols.oracle import ORACLE, usual_template
+from edgen.protocols.oracle import ORACLE, choose_template
 from edgen.runtime.control import Control
 from edgen.space import Space
 from edgen.store.pairs_file import read_pairs
@@ -71,7 +71,7 @@ class JudgeTemplate:
                 f"this run was judged with the published template {before}, which is used again; --prompt "
                 f"{GUARDED_TEMPLATE} guards the judge against instructions in conversations."
             )
-        template = ORACLE.template(before or usual_template(self._space), compare, self._space)
+        template = ORACLE.template(before or choose_template(self._space), compare, self._space)
         return load_template(template, self._reach, self._space)
 
     def _load(self, compare: Compare) -> Prompt:

@@ -12,7 +12,7 @@ from edgen.asking.asker import Asker
 from edgen.core.folders import refuse_links
 from edgen.execution.session import Charged
 from edgen.runtime.control import Control, explain_os_errors
-from edgen.runtime.supervise import used_elsewhere
+from edgen.runtime.supervise import find_use_elsewhere
 from edgen.store.locks import lock_for_writing
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -38,7 +38,7 @@ class AskerFolder:
 
     def find_use_elsewhere(self, own: Sequence[Path]) -> Iterable[Charged]:
         """Return what other ledgers have used of the same budget."""
-        return () if self.run is None else used_elsewhere(self.run, *own)
+        return () if self.run is None else find_use_elsewhere(self.run, *own)
 
 
 @contextlib.contextmanager

@@ -92,7 +92,7 @@ def choose_conversations(
     for arm, view in reader.views.items():
         ranked = (
             (hash64(f"{drawn_by}/{seed}/{index}/{replicate}"), index, candidate_name(arm, replicate))
-            for index, replicate in view.accepted()
+            for index, replicate in view.list_accepted()
         )
         chosen |= {(index, name) for _, index, name in heapq.nsmallest(sample, ranked)}
     return chosen

@@ -65,7 +65,7 @@ def _make_command(name: str) -> Any:
     if (group := getattr(module, "app", None)) is not None:
         holder.add_typer(group, name=name)
         return typer.main.get_command(holder).commands[name]  # type: ignore[attr-defined]
-    holder.command(name, cls=getattr(module, "Command", Command))(with_declared(module.command))
+    holder.command(name, cls=getattr(module, "COMMAND", Command))(with_declared(module.command))
     return typer.main.get_command(holder)
 
 

@@ -21,6 +21,9 @@ class CompareCommand(o.SeveralWords):
     option = "--arms"
 
 
+COMMAND = CompareCommand  # see cli/app
+
+
 def command(
     runs: Annotated[
         list[Path] | None,

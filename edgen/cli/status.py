@@ -52,7 +52,7 @@ def command(
     """
     from edgen.api.runs import has_runs
     from edgen.api.status import follow_status, read_status
-    from edgen.runtime.status import last_messages
+    from edgen.runtime.status import list_last_messages
 
     if list_ or run is None or has_runs(run):
         if watch:
@@ -63,7 +63,7 @@ def command(
         _show_changes(follow_status(run, lambda text: note(f"edgen: {text}")), json=json)
         return
     status = read_status(run)
-    lasts = (f"last       {message}" for message in last_messages(status))
+    lasts = (f"last       {message}" for message in list_last_messages(status))
     print_value(status, [*render_status(status), *lasts], json=json)
 
 

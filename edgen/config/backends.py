@@ -43,9 +43,9 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     completion: Annotated[float, Meta(ge=0, le=100_000)]
     """US dollars per million answer tokens."""
     cache_read: Annotated[float, Meta(ge=0, le=100_000)] | None = None
-    """US dollars per million prompt tokens read from the service's prompt cache; null: as `prompt`."""
+    """US dollars per million tokens read from the prompt cache; null: as `prompt`."""
     cache_write: Annotated[float, Meta(ge=0, le=100_000)] | None = None
-    """US dollars per million prompt tokens written to it; null: as `prompt`."""
+    """US dollars per million tokens written to it; null: as `prompt`."""
     batch: Share = 1.0
     """A batch job's share of these prices."""
     batch_cache: Share | None = None
@@ -104,7 +104,7 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     temperature: Temperature | None = None
     """Sampling temperature; null: the service's default."""
     top_p: Share | None = None
-    """Nucleus sampling: share of probability to draw from; null: the service's default."""
+    """Share of probability to draw from; null: the service's default."""
     max_tokens: Positive | None = None
     """Maximum tokens of one answer; null: the service's default."""
     retry_max_tokens: Positive | None = None
@@ -113,7 +113,7 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Texts at which an answer ends."""
     seed: Literal["auto"] | Seed | None = None
     """Seed of a call. `auto`: made from the job's seed and the call; a number: sent unchanged; null: `auto`
-    for calls that ask for one of several answers to one prompt, if the service takes a seed, else none."""
+    for several answers to one prompt, if the service takes a seed, else none."""
     reasoning_effort: Effort | None = None
     """How much a model thinks before it answers; null: the service's default."""
     verbosity: Literal["low", "medium", "high"] | None = None
@@ -121,7 +121,7 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     service_tier: ServiceTier | None = None
     """Tier of speed and price, in the service's words: `flex`, `priority`, …."""
     choices: Literal["auto"] | None = None
-    """`auto`: identical calls become one request for several answers (`n`), which pays the prompt once; null:
+    """`auto`: identical calls become one request for several answers, which pays the prompt once; null:
     separate calls."""
     forms: Forms | None = None
     """As the job's key `forms`; null: the job's."""
@@ -215,12 +215,12 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
     PATH: ClassVar[str] = ""  # of the API at a server that `node-local` means
 
     base_url: Url | None = None
-    """Address of the service, without the path of a call (/chat/completions). A list: servers of the same
-    model, which share the calls. `node-local`: the server of the node that makes the call, at port 8000."""
+    """Address of the service, without the path of a call (/chat/completions). A list: servers that share the
+    calls. `node-local`: the server of each node, at port 8000."""
     more_base_urls: tuple[Url, ...] = ()
     """Further servers, as in a list under `base_url`."""
     known_as: Url | None = None
-    """Address of all servers together in the ledger; null: the first server's, or the resumed run's."""
+    """One address for all servers in the ledger; null: the first server's, or the resumed run's."""
 
     @classmethod
     def given(cls, values: dict[str, Any]) -> dict[str, Any]:

@@ -28,11 +28,11 @@ class Limits(msgspec.Struct, frozen=True):
     requests_per_minute: Annotated[float, Meta(gt=0)] | None = None
     """Maximum calls a minute; null: no limit."""
     tokens_per_minute: Annotated[float, Meta(gt=0)] | None = None
-    """Maximum tokens a minute, of prompts and answers; null: no limit."""
+    """Maximum tokens a minute; null: no limit."""
     attempts: Annotated[int, Meta(ge=1, le=100)] = 6
     """Maximum network attempts of one call."""
     give_up_after: Annotated[float, Meta(gt=0)] = 600.0
-    """Seconds after which a call is not retried, and a service without an answer ends the run."""
+    """Seconds after which a call is not retried, and a silent service ends the run."""
     timeout: Annotated[float, Meta(gt=0)] = 120.0
     """Maximum seconds of one attempt."""
     stop_after_failures: Positive = 25
@@ -40,7 +40,7 @@ class Limits(msgspec.Struct, frozen=True):
     max_tokens: Positive | None = None
     """Maximum tokens of the run; every backend then needs its own `max_tokens`."""
     max_cost: Annotated[float, Meta(gt=0)] | None = None
-    """Maximum cost of the run in US dollars; every backend then needs `max_tokens` and a known price."""
+    """Maximum cost of the run in US dollars; every backend then needs `max_tokens` and a price."""
     budget: Text | None = None
     """A file with daily and monthly caps for all runs that name it; null: none."""
     arms_at_once: Annotated[int, Meta(ge=1, le=20)] | None = None
@@ -57,7 +57,7 @@ class BatchSettings(msgspec.Struct, frozen=True, kw_only=True):
     shape no answer."""
 
     online_after: Span | None = None
-    """Time since the first batch after which the rest is sent as single calls; null: never."""
+    """Time after which the rest is sent as single calls; null: never."""
     poll: Span = "60s"
     """Maximum pause between two checks of a batch."""
     max_requests: Positive | None = None
@@ -70,8 +70,8 @@ class Split(msgspec.Struct, frozen=True):
     test: Annotated[float, Meta(ge=0, lt=1)] = 0.15
     """Test side's share of accepted conversations."""
     by: Text | tuple[Text, ...] = "scenario"
-    """Values that are never on both sides: `scenario`, `persona` (all preferences and reactions), a
-    dimension, or a list of dimensions."""
+    """Values that are never on both sides: `scenario`, `persona` (preferences and reactions), a dimension, or
+    a list of dimensions."""
 
     @property
     def words(self) -> str:
@@ -92,8 +92,7 @@ class Branch(msgspec.Struct, frozen=True, kw_only=True):
     """Branching of replicates: all but the first leave replicate 0 at one of the turns of `role`."""
 
     at: Literal["sampled"] | Annotated[int, Meta(ge=1, le=1000)] = "sampled"
-    """The role's turn, counted from 1, at which the other replicates leave replicate 0; `sampled` draws
-    it."""
+    """The role's turn, from 1, at which the others leave replicate 0; `sampled` draws it."""
     role: Text | None = None
     """Role whose turn differs; null: the first."""
 
@@ -104,22 +103,20 @@ class PairSettings(msgspec.Struct, frozen=True, kw_only=True):
     votes: Annotated[int, Meta(ge=1, le=100)] = 1
     """Judge calls per pair in each order."""
     matches: Positive | None = None
-    """Pairs judged per scenario; null: all, but at most twice the number of candidates."""
+    """Pairs judged per scenario; null: at most twice the number of candidates."""
     compare: Literal["conversation", "response"] | None = None
-    """Compared texts: whole conversations, or the next turns of one side; null: responses in `edgen
-    pairs`, conversations for arms and rewards."""
+    """Compared texts: whole conversations, or the next turns; null: responses, but conversations for arms and
+    rewards."""
     min_margin: Share = 0.0
-    """Minimum certainty of a label; pairs with less stay unlabelled."""
+    """Minimum certainty of a label."""
     max_per_scenario: Positive | None = None
     """Maximum labelled pairs per scenario; null: all."""
     logprobs: Annotated[int, Meta(ge=2, le=20)] | None = None
-    """Likely tokens requested at each place of the judge's answers, for a soft preference with each verdict;
-    null: none."""
+    """Likely tokens requested at each place of the judge's answers, for soft preferences; null: none."""
     min_turns_left: Annotated[int, Meta(ge=0)] | None = None
-    """Minimum turns after the one at which a pair parts, in both conversations; other pairs are not judged;
-    null: no minimum."""
+    """Minimum turns after the one at which a pair parts; null: no minimum."""
     rollouts: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    """Rollouts from each of the two turns at which a pair parts, whose mean makes the label; null: none."""
+    """Rollouts from each of a pair's two turns, whose mean makes the label; null: none."""
     judge_directed: Literal["unlabelled", "label"] = "unlabelled"
     """Whether a pair with a text that addresses the judge is labelled."""
 
@@ -170,55 +167,54 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=100)]
     """Name of the run and of its folder in outputs/; `{date}` becomes today's date."""
     seed: Seed = 0
-    """Seed of the scenarios, with each scenario's index and the space's content."""
+    """Seed of the scenarios."""
     conversations: Annotated[int, Meta(ge=1, le=2**40)]
     """Number of planned scenarios."""
     top_up: bool = False
-    """Whether to plan more scenarios until this many conversations are accepted."""
+    """Whether to plan more scenarios until `conversations` are accepted."""
     replicates: Annotated[int, Meta(ge=1, le=2**20)] = 1
     """Conversations per scenario."""
     space: Text
     """Space of the scenarios: a shipped name or a file."""
     design: Literal["even", "balanced", "random", "pairwise"] = "balanced"
-    """How scenarios are drawn. `balanced`: every combination equally often; `even`: every value equally
-    often, or by its weight; `random`: by weight; `pairwise`: first few scenarios with every pair of values,
-    then balanced."""
+    """Draw of scenarios. `balanced`: every combination equally often; `even`: every value, or by its weight;
+    `random`: by weight; `pairwise`: first every pair of values, then balanced."""
     strength: Annotated[int, Meta(ge=2, le=3)] = 2
     """For `pairwise`: 2 covers pairs of values, 3 triples."""
     protocol: Text = "oneshot"
     """How a scenario becomes a conversation; see `edgen list protocols`."""
     family: Text | None = None
-    """Kind of conversation, which determines the layout of records; null: the first that fits the space."""
+    """Layout of records; null: the first that fits the space."""
     prompt: Text | None = None
     """Template of `oneshot`: a shipped name or a file; null: `education_dialogue` for its space, else
     `plain_conversation`."""
     prompts: dict[str, Text] = {}
     """Templates of the other protocols and of the judge, by use."""
     branch: Branch | None = None
-    """Replicates that share the first turns of replicate 0 (`selfplay`)."""
+    """Replicates that share the first turns (`selfplay`)."""
     role_words: dict[str, list[RoleWord]] = {}
     """Further names of roles in replies, as in `{Teacher: [Tutor]}`."""
     asks: Annotated[int, Meta(ge=1, le=20)] = 3
-    """Maximum requests for one answer before the conversation is rejected."""
+    """Maximum requests for one answer."""
     forms: Forms | None = None
     """Whether a JSON Schema of the answer is sent: `auto` if the service takes one, `schema` always, `prose`
     never; null: `auto` for shipped templates, `prose` for your own."""
     too_long: TooLong = "cut"
-    """Treatment of a turn that `max_tokens` cuts off: `cut` keeps its complete sentences and sets the flag
-    `cut_off`, `ask` retries it, `reject` rejects the conversation."""
+    """Treatment of a turn that `max_tokens` cuts off: `cut` keeps its complete sentences (flag `cut_off`),
+    `ask` retries it, `reject` rejects the conversation."""
     stop_when_useless: bool = True
     """Whether the run stops early if under 5% of its answers are usable."""
     gates: dict[str, Text] = {}
     """Conditions for accepting a conversation, by name, as in `{long: turns >= 8, new: not
     near_duplicate}`."""
     measures: tuple[Text, ...] | Text = ()
-    """Python functions that measure a conversation, as in `./mine.py:words`, for gates too. Their files are
-    run only after consent (`--trust-code FILE`)."""
+    """Python functions that measure a conversation, as in `./mine.py:words`; run only after consent
+    (`--trust-code FILE`)."""
     labels: dict[str, LabelsAsked] = {}
     """Layers of labels made during generation, for gates such as `labels.quality >= 3`, by the backend
-    `annotator`, else the default one."""
+    `annotator`, else `default`."""
     backends: dict[str, BackendConfig]
-    """Backends by role; `default` answers for all other roles."""
+    """Backends by role; `default` for all others."""
     arms: dict[str, dict[str, Any]] = {}
     """Variants of the job on the same scenarios, by name."""
     pairs: PairSettings = PairSettings()
@@ -228,13 +224,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     batch: BatchSettings = BatchSettings()
     """Settings of batches (`--via batch`)."""
     on: Annotated[str, Meta(pattern=r"^(here|ray|ray://[^/\s]+)\Z")] | None = None
-    """A Ray cluster that makes the run, and answers what asks about it: `ray` for one on this machine,
-    `ray://HOST:PORT` for another; null: this process. Shapes no answer, as the next two."""
+    """Place of the run: `ray` for a Ray cluster on this machine, `ray://HOST:PORT` for another; null: this
+    process."""
     workers: Positive | None = None
     """Worker processes on the cluster; null: one a core."""
     partitions: Positive | None = None
-    """Parts of the run on the cluster that have a ledger process each, merged at the end; null: one ledger,
-    in this process."""
+    """Processes with a ledger each, merged at the end; null: one ledger."""
     split: Split = Split()
     """Split into train and test."""
     shards: Shards = Shards()

@@ -34,7 +34,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
 from edgen.stats.quantiles import Z95, wilson
 from edgen.store.budget_book import PICO, BudgetBook
-from edgen.store.ledger import LedgerReader, charged_at
+from edgen.store.ledger import LedgerReader, sum_charges_at
 from edgen.store.run_folder import RunFolder
 
 OTHER_MODEL = 2.0  # factor within which another model's answers count as comparable
@@ -274,7 +274,7 @@ def _already(plan: Plan, run: RunFolder, units: range, rates: RolePrices) -> Alr
         partly = add_up(_list_begun_uses(view, plan, units, rates))
         out = add_up(
             CallUse(calls, tokens, usd=usd)
-            for index, replicate, calls, tokens, usd in view.out()
+            for index, replicate, calls, tokens, usd in view.list_outstanding_tasks()
             if index in units and replicate < plan.job.replicates
         )
     return Already(stands.total(), stands[True], used, counts.cost_usd, partly, out)
@@ -283,7 +283,7 @@ def _already(plan: Plan, run: RunFolder, units: range, rates: RolePrices) -> Alr
 def _standing(view: LedgerReader, plan: Plan, units: range) -> Iterator[tuple[int, int, bool]]:
     """Yield (index, replicate, whether accepted) of the plan's settled conversations, in order; failed ones
     are retried."""
-    for index, replicate, status, _ in view.settled():
+    for index, replicate, status, _ in view.list_settled():
         if index in units and replicate < plan.job.replicates and status != "failed":
             yield index, replicate, status == "accepted"
 
@@ -292,7 +292,7 @@ def _list_begun_uses(view: LedgerReader, plan: Plan, units: range, rates: RolePr
     """Yield the use so far of each begun conversation."""
     standing = _standing(view, plan, units)
     end = next(standing, None)
-    for index, replicate, calls, prompt, completion, usd in view.spent():
+    for index, replicate, calls, prompt, completion, usd in view.list_spending():
         while end is not None and end[:2] < (index, replicate):
             end = next(standing, None)
         if index in units and (end is None or end[:2] != (index, replicate)):
@@ -328,7 +328,9 @@ def budgets(job: Job, estimates: Mapping[str, PlanEstimate], whole: RunFolder, v
     free = all(rate.free for rate in rates)
     most = None if any(one.most is None for one in each) else add_up(one.most for one in each if one.most)
     spent = [
-        charged_at(path, lambda prompt, completion: max(rate.dearest(prompt, completion) for rate in rates))
+        sum_charges_at(
+            path, lambda prompt, completion: max(rate.dearest(prompt, completion) for rate in rates)
+        )
         for path in whole.ledgers()
     ]
     charged = {"tokens": float(sum(tokens for tokens, _ in spent)), "usd": sum(usd for _, usd in spent)}

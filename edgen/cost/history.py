@@ -192,14 +192,14 @@ def _scenarios(
     """Return the use of each scenario for our number of replicates, and how conversations ended."""
     ended: dict[int, dict[int, str]] = defaultdict(dict)
     ends: Counter[str] = Counter()
-    for index, replicate, status, _ in view.settled():
+    for index, replicate, status, _ in view.list_settled():
         if index >= _SCENARIOS:
             break
         ends[status] += 1
         if status != "failed":
             ended[index][replicate] = status
     used: dict[int, dict[int, CallUse]] = defaultdict(dict)
-    for index, replicate, calls in view.counted_replies():
+    for index, replicate, calls in view.list_counted_replies():
         if index >= _SCENARIOS:
             break
         used[index][replicate] = _price_calls(ours, calls, rates)

@@ -17,7 +17,7 @@ from edgen.planning.load import load_template
 from edgen.planning.plan import Plan
 from edgen.preferences.signals import oracle_signal
 from edgen.prompting import Prompt
-from edgen.protocols.oracle import ORACLE, CandidatePair, oracle, usual_template
+from edgen.protocols.oracle import ORACLE, CandidatePair, choose_template, oracle
 from edgen.space import content_sha256
 from edgen.store.run_reader import RunReader
 
@@ -124,6 +124,6 @@ def judge_prompt(plan: Plan) -> Prompt:
     """Return the job's template for the judge: its `prompts.oracle`, else the default one."""
     prompt = plan.extra_prompts.get("oracle")
     if prompt is None:
-        template = ORACLE.template(usual_template(plan.space), plan.job.pairs.compared, plan.space)
+        template = ORACLE.template(choose_template(plan.space), plan.job.pairs.compared, plan.space)
         prompt = load_template(template, make_unlimited_reach(), plan.space)
     return prompt

@@ -107,7 +107,7 @@ def _read_measure_files(run: Path) -> list[MeasureFile]:
     if not rundir.begun:
         return []
     found = []
-    for _, arm in rundir.begun_arms():
+    for _, arm in rundir.list_begun_arms():
         if not arm.ledger.is_file():  # the reader of the run reports its problem
             continue
         with LedgerReader(arm.ledger) as view:

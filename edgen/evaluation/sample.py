@@ -15,7 +15,7 @@ from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.expressions.conversation import Facts
 from edgen.families.base import FiledRecord
 from edgen.families.reader import DataSetReader
-from edgen.reading.detect import spoken, words_of_turns
+from edgen.reading.detect import join_words, words_of_turns
 from edgen.space import Space, SpaceRole
 from edgen.store.layers import LabelsByLayer
 from edgen.validation.speech import Marker
@@ -30,7 +30,7 @@ class Words(list[list[str]]):
     @cached_property
     def spoken(self) -> list[str]:
         """Each turn's as one text, as `reading.detect.spoken` has it."""
-        return [*map(spoken, self)]
+        return [*map(join_words, self)]
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):

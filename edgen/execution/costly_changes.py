@@ -151,7 +151,7 @@ def _estimate_asked_again(
     stride = -(-answered // _WALKED)
     units = (
         (scenario, replicate)
-        for scenario, replicate, _, _ in ledger.settled(fingerprint, wanted.start, wanted.stop)
+        for scenario, replicate, _, _ in ledger.list_settled(fingerprint, wanted.start, wanted.stop)
         if replicate < plan.job.replicates
     )
     restore_rounds(plan, ledger, fingerprint)

@@ -137,7 +137,7 @@ def _write(made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGro
             "detail": detail,
             "reply": None if reply is None else reply.text,
         }
-        for scenario, replicate, status, reason, detail, reply in outcomes.refused()
+        for scenario, replicate, status, reason, detail, reply in outcomes.list_refused()
     )
     write_lines(rundir.rejected, map(msgspec.json.encode, refused))
 

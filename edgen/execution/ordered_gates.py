@@ -59,7 +59,7 @@ def _changes(plan: Plan, ledger: Ledger, scope: Scope, make: MakeInOrder) -> lis
         recorded = plan.family.read(data)
         known = Facts(recorded.scenario, recorded.conversation, recorded.id)
         if labelled:
-            said = layers_said(outcomes.beside(scenario, task))
+            said = layers_said(outcomes.read_additional_values(scenario, task))
             known.labels = plan.gates.labels_of(recorded.conversation.turns, said)
         in_order.add(known)
     found = []

@@ -33,7 +33,7 @@ from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import Ledger, RunPlan, RunStatus, Scope
 from edgen.store.ledger.facts import RoundEnd, fact_of_round, read_round_end
-from edgen.store.ledger.opening import damaged_error
+from edgen.store.ledger.opening import make_damaged_error
 from edgen.store.run_folder import RunFolder
 
 
@@ -66,7 +66,9 @@ async def _note_end(plan: Plan, ledger: Ledger, fingerprint: str, number: int) -
     if known is not None and known.fingerprint == fingerprint:
         return known
     outcomes = ledger.outcomes(_scope(plan, fingerprint, number))
-    failed = {(scenario, task) for scenario, task, status, _ in outcomes.settled() if status is Status.FAILED}
+    failed = {
+        (scenario, task) for scenario, task, status, _ in outcomes.list_settled() if status is Status.FAILED
+    }
     end = RoundEnd(fingerprint, tuple(sorted(failed | {*(known.failed if known is not None else ())})))
     ledger.set_fact(_fact(plan, number), msgspec.json.encode(end).decode())
     await ledger.flush()
@@ -89,7 +91,7 @@ def _iterate_accepted(
         try:
             yield plan.family.read(record)
         except (ValueError, msgspec.MsgspecError) as problem:
-            raise damaged_error(ledger.path, f"a record cannot be read: {problem}") from None
+            raise make_damaged_error(ledger.path, f"a record cannot be read: {problem}") from None
 
 
 def _fact(plan: Plan, number: int) -> str:

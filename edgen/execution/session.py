@@ -32,7 +32,7 @@ from edgen.execution.scheduler import ProgressCounts, Scheduler, SchedulerFactor
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend
 from edgen.store.budget_book import PICO, BudgetBook, BudgetUse
-from edgen.store.ledger import OPEN, Ledger, LedgerReader, RunPlan, charged_at
+from edgen.store.ledger import OPEN, Ledger, LedgerReader, RunPlan, sum_charges_at
 from edgen.store.ledger.facts import (
     OWNER,
     RETRIES,
@@ -204,7 +204,7 @@ class RunSession:
     ) -> Iterator[tuple[int, TaskId]]:
         """Yield the units, of ascending (scenario, task) with first <= index < end, without an outcome that
         still counts; count the others, unless `count_kept` has."""
-        settled = self.ledger.settled(self.fingerprint, first, end)
+        settled = self.ledger.list_settled(self.fingerprint, first, end)
         known = next(settled, None)
         for here in units:
             while known is not None and known[:2] < here:
@@ -299,7 +299,7 @@ def settle_lease(budget: str, ledger: Path, tell: Callable[[str], None]) -> None
         known = reader.fact(OWNER)
     if known is None:
         return
-    tokens, usd = charged_at(ledger, lambda _prompt, _completion: 0.0)
+    tokens, usd = sum_charges_at(ledger, lambda _prompt, _completion: 0.0)
     try:
         book = BudgetBook(Path(budget), create=False)
         if book.path.exists():

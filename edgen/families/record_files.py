@@ -18,7 +18,7 @@ from edgen.core.text import join_list
 from edgen.families.parquet import is_parquet, rows_of
 from edgen.families.reader import DataSetReader, list_known_titles, reader_of_record, reader_of_text
 from edgen.validation.reading import open_data, printable
-from edgen.validation.stream import Piece, lines_of, not_utf8, pieces
+from edgen.validation.stream import Piece, lines_of, make_not_utf8_error, pieces
 
 ADVICE = "Of rows that `edgen export` wrote for a trainer, only chat messages are read; `--to ed` and `--to hf --files jsonl` write files that are."
 _LOOKED_AT = 100  # records at the beginning of a file, for one that is recognised
@@ -111,7 +111,7 @@ def _head(file: IO[bytes], source: str) -> str:
         head = codecs.getincrementaldecoder("utf-8")().decode(data, final=len(data) < _HEAD)
     except UnicodeDecodeError as problem:
         line = data.count(b"\n", 0, problem.start) + 1
-        raise not_utf8(source, problem.start, line) from None
+        raise make_not_utf8_error(source, problem.start, line) from None
     return head if len(data) < _HEAD else head.rpartition("\n")[0] or head
 
 

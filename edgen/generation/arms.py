@@ -33,13 +33,13 @@ from edgen.providers import Backend
 from edgen.runtime.backends import arms_at_once, configs_of, open_backends, open_scheduler
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.monitor import Monitor, start_event
-from edgen.runtime.snapshot import Title, still_snapshot
+from edgen.runtime.snapshot import Title, read_still_snapshot
 from edgen.runtime.status import StatusReport, status_of
-from edgen.runtime.supervise import Supervised, supervise, used_elsewhere
+from edgen.runtime.supervise import Supervised, find_use_elsewhere, supervise
 from edgen.selection.select import refuse_selected
 from edgen.space.splits import choose_common_side
 from edgen.store.inputs_copy import restore_inputs
-from edgen.store.ledger import Ledger, lost_replies_sentence, run_status
+from edgen.store.ledger import Ledger, describe_lost_replies, run_status
 from edgen.store.ledger.facts import MEASURES
 from edgen.store.locks import alone_at
 from edgen.store.run_folder import RunFolder
@@ -196,7 +196,7 @@ class _Generation:
                 if (budget := plan.job.limits.budget) is not None:
                     settle_lease(budget, folder.arm(arm).ledger, control.note)
                 status = run_status(folder.arm(arm).ledger)
-                snapshot = still_snapshot(status, Title(self._whole.name, arm))
+                snapshot = read_still_snapshot(status, Title(self._whole.name, arm))
                 control.events.send(start_event(snapshot, snapshot.counts.kept))
             control.note(f"{folder.path}: the run is complete; nothing to do.")
             return
@@ -282,7 +282,7 @@ class _Generation:
                     )
         self._control.require_consent(self._losses(arms))
         if self._whole.arms:
-            self._folder.numbered_arms(self._plans)
+            self._folder.number_arms(self._plans)
             self._folder.write_job(*job_for_run(self._whole, self._reach))
         useless: dict[Arm, UselessError] = {}
         for group in self._groups(arms):
@@ -291,7 +291,7 @@ class _Generation:
             for arm in group:
                 # What others have used of the budget is counted once, now; those of the group count themselves.
                 ledgers = [one.folder.ledger for one in group]
-                elsewhere = () if parts else used_elsewhere(self._folder, *ledgers)
+                elsewhere = () if parts else find_use_elsewhere(self._folder, *ledgers)
                 await self._begin(arm, elsewhere, shared, stack)
                 work = partial(self._work, arm, arms, useless)
                 parts.append(Supervised(arm.run.session, Title(arm.plan.job.name, arm.name), work))
@@ -376,7 +376,7 @@ class _Generation:
             losses += find_dropped_arms(self._folder, self._plans)
         for arm in arms:
             if arm.ledger.lost_replies:
-                losses.append(lost_replies_sentence(arm.folder.ledger, arm.ledger.lost_replies))
+                losses.append(describe_lost_replies(arm.folder.ledger, arm.ledger.lost_replies))
             if arm.ledger.fact("plan") is None:
                 continue
             check_piece(arm.folder.path, arm.ledger.status().plan, arm.plan.job, options.part)

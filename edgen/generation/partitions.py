@@ -293,7 +293,7 @@ class _Processes:
             if self._snapshots:
                 snapshot = _add([*self._snapshots.values()], self._job)
                 self._control.events.send(StatusEvent("progress", snapshot=snapshot))
-            if deadline is not None and deadline.left() <= 0 and self._signal is None:
+            if deadline is not None and deadline.count_seconds_left() <= 0 and self._signal is None:
                 self._signal = deadline.reason()
                 self._stop()
 

@@ -19,7 +19,7 @@ from edgen.core.kept_files import require_kept
 from edgen.core.pair import HumanVote
 from edgen.store.ledger import Drop, MergedLedger, RunPlan, SourceLedger
 from edgen.store.run_folder import RunFolder
-from edgen.store.votes import rater_of, store_votes, stored_votes
+from edgen.store.votes import rater_of, read_stored_votes, store_votes
 
 
 def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Drop) -> list[str]:
@@ -101,7 +101,7 @@ def _merge_judge(run: RunFolder, ledgers: Sequence[Path], to: Path, scratch: Pat
     with MergedLedger(to, under, drop) as ledger:
         for source in sources:
             ledger.add(source)
-        settled = ledger.settled()
+        settled = ledger.count_settled()
         plan = RunPlan(
             name=sources[0].status.plan.name,
             fingerprint=under,
@@ -120,7 +120,7 @@ def _merge_votes(runs: Sequence[RunFolder], to: RunFolder, drop: Drop) -> None:
     """Merge all votes; if a rater's votes on a pair differ, the first run's counts."""
     kept: dict[tuple[str, str], dict[tuple[str, str], HumanVote]] = {}
     for run in runs:
-        for pair, votes in stored_votes(run).items():
+        for pair, votes in read_stored_votes(run).items():
             for vote in votes:
                 here = kept.setdefault(pair, {}).setdefault(rater_of(pair, vote), vote)
                 if here != vote:

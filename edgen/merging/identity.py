@@ -58,7 +58,7 @@ def _largest(jobs: Sequence[Job]) -> Job:
 def _all_arms(runs: Sequence[RunFolder]) -> list[str]:
     """Return every arm begun in any of the runs. Raises RunError if their numbers differ: a candidate's
     number depends on its arm's, and judgements are found by it."""
-    numbered = {run.path: run.numbered_arms() for run in runs}
+    numbered = {run.path: run.number_arms() for run in runs}
     longest = max(numbered.values(), key=len)
     for path, arms in numbered.items():
         if arms != longest[: len(arms)]:

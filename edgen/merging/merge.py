@@ -206,7 +206,7 @@ class _Merger:
             described = describe_original_job(job, sources)
             facts = {JOB: msgspec.json.encode(described).decode()}
             status = ledger.close(plan, facts, _shortage)
-            twice = ledger.several()
+            twice = ledger.count_duplicates()
         summary = RunSummary(job, status, described, noted.template_sha256, noted.space_sha256)
         gaps = _gaps((source.status.plan for source in sources), plan.scenarios)
         return _Merged(own, summary, twice, gaps)
@@ -217,9 +217,9 @@ class _Merger:
             copy_job(part.runs[0], self._work.arm(part.arm), part.job)
         if self._runs[0].arms_folder.exists():
             copy_job(self._runs[0], self._work, self._job)
-            numbered = [run.numbered_arms() for run in self._runs]
+            numbered = [run.number_arms() for run in self._runs]
             longest = max(numbered, key=len)
-            self._work.numbered_arms(longest)
+            self._work.number_arms(longest)
 
     def _is_settled(self) -> bool:
         """Return whether everything planned is settled, in every arm of the job."""

@@ -20,7 +20,7 @@ from edgen.execution.finish import JOB, describe_job
 from edgen.merging.identity import OF_ALL
 from edgen.store.inputs_copy import inputs_beside, inputs_named
 from edgen.store.ledger import OPEN, SourceLedger
-from edgen.store.ledger.opening import damaged_error
+from edgen.store.ledger.opening import make_damaged_error
 from edgen.store.run_folder import RunFolder
 from edgen.store.written_file import run_around
 
@@ -96,7 +96,7 @@ def describe_original_job(job: Job, sources: Sequence[SourceLedger]) -> dict[str
         try:
             known = msgspec.json.decode(noted.facts[JOB], type=dict[str, Any])
         except (ValueError, RecursionError) as problem:
-            raise damaged_error(noted.path, f"the job that it notes is invalid: {problem}") from None
+            raise make_damaged_error(noted.path, f"the job that it notes is invalid: {problem}") from None
         plain = {key: value for key, value in known.items() if key in plain}
     return {**plain, **{key: getattr(job, key) for key in OF_ALL}}
 

@@ -131,7 +131,7 @@ class Gates(NamedTuple):
         def labels(name: str, _: str) -> Labels:
             if name not in said:
                 return None
-            most = layers[name].most(turns, said[name])
+            most = layers[name].find_majority_labels(turns, said[name])
             return label_value((at, None if at is None else turns[at].role, found) for at, found in most)
 
         return labels

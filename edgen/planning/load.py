@@ -38,7 +38,7 @@ from edgen.protocols.base import ConversationProtocol, Template
 from edgen.providers import provider_of
 from edgen.space import Entry, Space, load_space, space_files
 from edgen.space.model import DEFAULT_VARIABLES, sections_of, template_fields
-from edgen.space.splits import by_problem
+from edgen.space.splits import explain_split_problem
 
 
 class JobSource(NamedTuple):
@@ -81,7 +81,7 @@ def plans_of(job: Job, source: str, reach: Reach) -> dict[str, Plan]:
             needed = Problem("needed by", f"arm {arm}")
             raise type(error)(error.source, error.summary, (*error.problems, needed)) from None
     own = [arm for arm, arm_job in jobs.items() if arm_job.space != job.space]
-    if problems := _other_values(plans, own, space_of(job, reach)) if own else []:
+    if problems := _find_value_differences(plans, own, space_of(job, reach)) if own else []:
         raise JobError.of(source, problems)
     return plans
 
@@ -89,7 +89,7 @@ def plans_of(job: Job, source: str, reach: Reach) -> dict[str, Plan]:
 _COMMON = ("names", "exclude", "sections", "knowledge")  # equal in the spaces of a job's arms
 
 
-def _other_values(plans: Mapping[str, Plan], arms: Iterable[str], space: Space) -> list[Problem]:
+def _find_value_differences(plans: Mapping[str, Plan], arms: Iterable[str], space: Space) -> list[Problem]:
     """Return the differences between the values of an arm's space and the job's: only weights and order may
     differ."""
     problems = []
@@ -130,7 +130,7 @@ def plan_of(job: Job, reach: Reach) -> Plan:
     space = space_of(job, reach)
     for section, _ in sections_of(space):
         section.check(space)
-    if wrong := by_problem(job.split.by, space):
+    if wrong := explain_split_problem(job.split.by, space):
         raise JobError.of(job.name, [Problem("$.split.by", wrong)])
     job = with_speakers(job, [role.name for role in space.roles])
     protocol = protocol_of(job)
@@ -346,7 +346,7 @@ def check_schemas(
     for use, prompt in prompts.items():
         roles = (templates[use].asked, *templates[use].also)
         names = dict.fromkeys(backend_name(job, role) for role in roles)
-        wrong = {name: _why_not(prompt, job.backends[name], refused) for name in names}
+        wrong = {name: _explain_unsendable_schema(prompt, job.backends[name], refused) for name in names}
         found += [Problem(f"$.backends.{name}", why) for name, why in wrong.items() if why is not None]
     if found:
         raise JobError.of(job.name, found)
@@ -381,11 +381,13 @@ def adapt_template(prompt: Prompt, job: Job, name: str) -> Prompt:
 
 def check_schema(prompt: Prompt, config: BackendConfig, key: str) -> None:
     """Raise JobError if a template has a schema that cannot be sent to the backend of the role `key`."""
-    if (wrong := _why_not(prompt, config)) is not None:
+    if (wrong := _explain_unsendable_schema(prompt, config)) is not None:
         raise JobError.of(prompt.name, [Problem(key, wrong)])
 
 
-def _why_not(prompt: Prompt, config: BackendConfig, refused: str | None = None) -> str | None:
+def _explain_unsendable_schema(
+    prompt: Prompt, config: BackendConfig, refused: str | None = None
+) -> str | None:
     """Explain why a template's schema, if any, cannot be sent; `refused`: a further reason."""
     if prompt.schema is None:
         return None

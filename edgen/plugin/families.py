@@ -1,14 +1,14 @@
 """Names for families beyond those of `edgen.plugin`.
 
-    from edgen.plugin.families import filed_index
+    from edgen.plugin.families import read_filed_index
 
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
-Role: the name of a role, a text. FiledRecord: a record of a file of any origin. filed_record, filed_turns,
-filed_index: its value, its turns, and the number of its scenario. write_values, read_values: a scenario's
-values as JSON. family_of: the family of a space. dimension_groups: what scenarios are split by.
-TurnScene, Scenes: what a conversation is about besides its scenario. with_marker, without_marker: the end
-    marker.
+Role: the name of a role, a text. FiledRecord: a record of a file of any origin. make_filed_record,
+read_filed_turns, read_filed_index: its value, its turns, and the number of its scenario. write_values,
+read_values: a scenario's values as JSON. family_of: the family of a space. dimension_groups: what scenarios
+are split by. TurnScene, Scenes: what a conversation is about besides its scenario. with_marker,
+without_marker: the end marker.
 """
 
 from __future__ import annotations

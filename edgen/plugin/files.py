@@ -7,14 +7,14 @@ Second level (see `edgen.plugin`): these names may change in any minor release, 
 Reading
     read_text, read_regular: a file's text or bytes. read_yaml, convert: YAML, and values of a typed struct
         with all problems at once. read_data, lines_of, cut: records, and the lines of a file of them.
-    nearest, shortened: words for a problem: the name that was meant, a value in short.
+    suggest_name, shorten_word: words for a problem: the name that was meant, a value in short.
 Writing
     write_whole, write_lines, new_folder: all or nothing. explain_write_errors: errors of the disk in a
         sentence. cache_file: a file in the user's cache. as_text, as_key, as_number, flow: YAML.
 Folders
     FolderKind: a kind of folders that jobs name, as they name files.
 Extras
-    require_extra, require_versions, missing_modules: packages that an extra of edgen installs.
+    require_extra, require_versions, find_missing_modules: packages that an extra of edgen installs.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ answers return exactly that.
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 Form: a JSON Schema with the sentence that asks for the same. form, form_of: of an object with properties.
-turn_form: of one turn. text, one_of, whole_number, probability, listed, turns: schemas of an
+turn_form: of one turn. text, one_of, whole_number, probability, list_of, turns: schemas of an
 object's properties. without_bounds: a schema for services that take no bounds.
 """
 

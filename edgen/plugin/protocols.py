@@ -17,15 +17,15 @@ Conversations
     DEFAULT_VARIABLES, DIMENSIONS, ROLES: those of the space of five lists.
     has_five_dimensions: whether a space is that one. TOPIC_FIELDS: fields of its topics.
     five_list_scenario: a scenario of it. AllowedCells: cells of a space without those that it rules out.
-    FindFile: the path of a file that a job names. ended: who ended the conversation.
+    FindFile: the path of a file that a job names. describe_ending: who ended the conversation.
 Prompts that quote what models or people wrote
     fence_turns, fence_texts: the variables of one conversation, or of several texts, in a fence. CONTINUED:
         the sign of a line that goes on. transcript_of: turns as lines.
     Candidate: a conversation that is compared. TaskId: what a request is about, for the ledger. Share: a
         number from 0 to 1, as a setting.
-    append_message, in_one_message: messages of a chat. too_little: a rejection for too few turns.
+    append_message, join_brief: messages of a chat. reject_too_little: a rejection for too few turns.
 What a person sees who plays a role
-    View, Offer: the view of a request (`Question.view`, `Session.view`). said_in: speaker and
+    View, Offer: the view of a request (`Question.view`, `Session.view`). list_utterances: speaker and
         text of turns. words_without_marks: a template's words, for people.
     Questionnaire, load_questionnaire, read_questionnaire, QuestionnaireError: items with a Scale each.
 Values for a space
@@ -72,9 +72,9 @@ from edgen.protocols.selfplay_settings import Selfplay as Selfplay
 from edgen.protocols.session import ask_turn as ask_turn
 from edgen.protocols.stage import Stage as Stage
 from edgen.protocols.stage import append_message as append_message
-from edgen.protocols.stage import in_one_message as in_one_message
+from edgen.protocols.stage import join_brief as join_brief
 from edgen.protocols.stage import play as play
-from edgen.protocols.stage import too_little as too_little
+from edgen.protocols.stage import reject_too_little as reject_too_little
 from edgen.protocols.views import list_utterances as list_utterances
 from edgen.protocols.views import words_without_marks as words_without_marks
 from edgen.reading.answers.values import LONGEST as LONGEST

@@ -16,8 +16,9 @@ Keys
         Secrets, scrub, without_secrets: texts without keys.
 One call
     HttpBackend, Http: a backend with its connection. append_path, base_address, is_local: addresses.
-    encode, encode_prompt, decode: bodies of requests and answers. stated: the settings that a job states.
-        refuse_extra: settings that edgen writes itself. describe_config: a backend's settings as JSON.
+    encode, encode_prompt, decode: bodies of requests and answers. keep_stated: the settings that a job
+        states. refuse_extra: settings that edgen writes itself. describe_config: a backend's settings as
+        JSON.
     Token: one token of a reply. FinishReason: why an answer ended. read_usage, read_member, add_counts,
         MOST_PROMPT: counts of tokens.
     StatedToken, LEAST, read_token, join_tokens: tokens with log probabilities. memory_size: bytes that this
@@ -95,8 +96,8 @@ from edgen.providers.http import encode as encode
 from edgen.providers.http import encode_prompt as encode_prompt
 from edgen.providers.http import http_key_request as http_key_request
 from edgen.providers.http import is_local as is_local
+from edgen.providers.http import keep_stated as keep_stated
 from edgen.providers.http import refuse_extra as refuse_extra
-from edgen.providers.http import stated as stated
 from edgen.providers.key_command import KeySource as KeySource
 from edgen.providers.keys import OWN_HEADERS as OWN_HEADERS
 from edgen.providers.keys import names_a_key as names_a_key

@@ -1,11 +1,12 @@
 """Names for readers of data sets in layouts of their own.
 
-    from edgen.plugin.readers import DataSetReader, filed_verbatim
+    from edgen.plugin.readers import DataSetReader, make_verbatim_record
 
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
-DataSetReader: a reader of one layout, with an entry point in the group `edgen.readers`. filed_verbatim: the
-value of a record whose texts stay as they are. Piece: a record as it is cut from a file.
+DataSetReader: a reader of one layout, with an entry point in the group `edgen.readers`.
+make_verbatim_record: the value of a record whose texts stay as they are. Piece: a record as it is cut from a
+file.
 """
 
 from __future__ import annotations

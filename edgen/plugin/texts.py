@@ -4,11 +4,11 @@
 
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
-number, percent, quantity, signed_number, describe_counts: numbers. readable_name: a name without underscores.
+number, percent, quantity, format_signed, describe_counts: numbers. readable_name: a name without underscores.
 shorten, excerpt, columns, escape_invisible, replace_surrogates: texts made safe to show. NONE: the sign for
 no value.
 pictures_in, without_pictures: the pictures that a text names.
-words: the words of a text, without case. spoken: words as one text to look phrases up in. loops: whether
+words: the words of a text, without case. join_words: words as one text to look phrases up in. loops: whether
 a side repeats itself. hash64: a number from a text, for draws that do not depend on an order.
 DigestTable: such numbers seen so far, in few bytes each.
 shingles_of, are_alike, ALIKE: near-duplicates.
@@ -31,8 +31,8 @@ from edgen.core.text import quantity as quantity
 from edgen.core.text import readable_name as readable_name
 from edgen.core.text import replace_surrogates as replace_surrogates
 from edgen.core.text import shorten as shorten
+from edgen.reading.detect import join_words as join_words
 from edgen.reading.detect import loops as loops
-from edgen.reading.detect import spoken as spoken
 from edgen.reading.detect import words as words
 from edgen.reading.similar_texts import ALIKE as ALIKE
 from edgen.reading.similar_texts import are_alike as are_alike

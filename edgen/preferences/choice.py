@@ -14,7 +14,7 @@ from edgen.core.values import Turn
 from edgen.preferences.tournament import matches
 from edgen.protocols.oracle import count_shared_turns
 from edgen.store.run_reader import RunReader
-from edgen.store.several_runs import SeveralRuns, between
+from edgen.store.several_runs import SeveralRuns, pair_between_arms
 
 
 class Parting(NamedTuple):
@@ -36,7 +36,7 @@ class Parting(NamedTuple):
         one, other = self.a.turns[self.prefix], self.b.turns[self.prefix]
         return (one, other) if one.role == other.role else None
 
-    def near_end(self, least: int | None) -> bool:
+    def is_near_end(self, least: int | None) -> bool:
         """Return whether fewer turns than `least` follow after they part, in the shorter rest."""
         return least is not None and turns_left(self.a, self.b, self.prefix) < least
 
@@ -56,7 +56,7 @@ class PairChoice:
     def names(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
         """Return the pairs by the names of their candidates, including those near their end."""
         if isinstance(self.reader, SeveralRuns):
-            return between(names, self.wanted.matches)
+            return pair_between_arms(names, self.wanted.matches)
         if self.every:
             if (count := math.comb(len(names), 2)) > MOST_PAIRS:
                 raise UsageError(
@@ -75,7 +75,7 @@ class PairChoice:
         }
         for a, b in pairs:
             parting = Parting.of(candidates[a], candidates[b])
-            if not parting.near_end(self.wanted.min_turns_left):
+            if not parting.is_near_end(self.wanted.min_turns_left):
                 yield a, b, parting
 
     def list_pairs_to_judge(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:

@@ -37,21 +37,21 @@ def judge_directed(text: str) -> str | None:
     if not text.isascii():
         text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
     lines = "\n".join(text.splitlines())
-    form = _first_match(_LINES.choose(lines)["lines"], lines)
+    form = _find_first_match(_LINES.choose(lines)["lines"], lines)
     if form is None and (phrases := _PHRASES.choose(lines)["phrases"]):
-        form = _first_match(phrases, " ".join(lines.split()))
+        form = _find_first_match(phrases, " ".join(lines.split()))
     if form is not None:
         return " ".join(form[0].split())[:_SHOWN]
     appeal = find_appeal(lines)
     return None if appeal is None else " ".join(appeal.split())[:_SHOWN]
 
 
-def _first_match(forms: Iterable[re.Pattern[str]], text: str) -> re.Match[str] | None:
+def _find_first_match(forms: Iterable[re.Pattern[str]], text: str) -> re.Match[str] | None:
     """Return the match that begins first; of several, the first form's."""
     found = [match for form in forms if (match := form.search(text))]
     return min(found, key=lambda match: match.start(), default=None)
 
 
-def first_directed(texts: Iterable[str]) -> str | None:
+def find_first_directed(texts: Iterable[str]) -> str | None:
     """Return the part of the first of several texts that addresses a judge."""
     return next((found for text in texts if (found := judge_directed(text)) is not None), None)

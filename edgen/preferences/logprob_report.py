@@ -62,7 +62,7 @@ class LogprobCount:
         known = (told.p, signal.p, _strength(pair, signal), *_truths(pair))
         first = None if told.p_ab is None or told.p_ba is None else (told.p_ab + 1 - told.p_ba) / 2
         self._rows.extend((pair.scenario, _number(first), signal.tie, *map(_number, known)))
-        for one, after in _next_votes(signal.verdicts):
+        for one, after in _pair_next_votes(signal.verdicts):
             self._votes.extend((pair.scenario, one.logprob_p or 0.0, one.choice == "a", after.choice == "a"))
 
     def report(self) -> dict[str, Any] | None:
@@ -82,10 +82,10 @@ class LogprobCount:
             "first_slot": share(seen["first"], seen["scenario"]),
             "ties": _ties(seen),
             "agreement": _agreement(seen),
-            "against": [*_against(seen), *self._against_votes()],
+            "against": [*_compare_with_sources(seen), *self._compare_with_votes()],
         }
 
-    def _against_votes(self) -> Iterator[dict[str, Any]]:
+    def _compare_with_votes(self) -> Iterator[dict[str, Any]]:
         scenario, logprobs, verdicts, came = np.array(self._votes).reshape(-1, 4).T
         if len(came):
             forecasts = {"logprobs": logprobs, "verdicts": verdicts}
@@ -111,7 +111,7 @@ def _truths(pair: Pair) -> Iterator[float | None]:
         yield None if p is None or p == 0.5 else float(p > 0.5)
 
 
-def _next_votes(verdicts: tuple[Verdict, ...]) -> Iterator[tuple[Verdict, Verdict]]:
+def _pair_next_votes(verdicts: tuple[Verdict, ...]) -> Iterator[tuple[Verdict, Verdict]]:
     """Yield each verdict that has a probability with the next one in the same order, the last one with the
     first."""
     for order in ("ab", "ba"):
@@ -140,7 +140,7 @@ def _agreement(seen: Mapping[str, Floats]) -> Estimate | None:
     return share(same.astype(np.float64), seen["scenario"][both])
 
 
-def _against(seen: Mapping[str, Floats]) -> Iterator[dict[str, Any]]:
+def _compare_with_sources(seen: Mapping[str, Floats]) -> Iterator[dict[str, Any]]:
     """Yield the comparison of the forecasts with each other source, on the pairs that all of them cover; with
     strengths if there are any."""
     for truth in _TRUTHS:

@@ -29,7 +29,7 @@ from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
 from edgen.preferences.choice import PairChoice, Parting
 from edgen.preferences.comparisons import JudgedComparison, name_comparison, read_comparison
-from edgen.preferences.judge_directed import first_directed
+from edgen.preferences.judge_directed import find_first_directed
 from edgen.preferences.labels import LabelRules, label_scenario
 from edgen.preferences.response_pairs import response_pairs
 from edgen.preferences.rollout_signals import Outcomes, rollout_signals
@@ -146,23 +146,25 @@ class _Known(NamedTuple):
         outcomes = {judge: view.outcomes(index) for judge, view in self.views.items()}
         chosen = {*self.choice.names(index, names)}
         candidates = {name: reader.candidate(index, name) for name in names}
-        directed = {name: first_directed(turn.text for turn in one.turns) for name, one in candidates.items()}
+        directed = {
+            name: find_first_directed(turn.text for turn in one.turns) for name, one in candidates.items()
+        }
         judged = {read_comparison(task) for said in outcomes.values() for task in said}
         # Of many conversations few pairs are asked about, so what is not asked about is not looked at.
-        for a, b in _in_order({*chosen, *judged, *self._list_voted_pairs(candidates)}, names):
+        for a, b in _order_pairs({*chosen, *judged, *self._list_voted_pairs(candidates)}, names):
             human = human_signal(votes_that_hold(self.votes, candidates[a], candidates[b]))
             self.held["votes"] += 0 if human is None else len(human.votes)
             known = human or (a, b) in judged
             if not (known or (a, b) in chosen):
                 continue
             parting = Parting.of(candidates[a], candidates[b])
-            asked = self.choice.every or self.played is not None or parting.near_end(least)
+            asked = self.choice.every or self.played is not None or parting.is_near_end(least)
             if not (known or asked):
                 continue
             signals = self._signals(index, (a, b), parting, outcomes, directed)
             signals = msgspec.structs.replace(signals, human=human)
             pair = _pair(reader, f"{reader.name}-{index:06d}-{a}-{b}", parting, signals)
-            if pair.left_out is None and parting.near_end(least):
+            if pair.left_out is None and parting.is_near_end(least):
                 pair = msgspec.structs.replace(pair, left_out="turns_left")
             yield pair
 
@@ -211,7 +213,7 @@ class _Known(NamedTuple):
         if own is not None or self.played is None:
             return own
         rollouts = filter(None, self.played.of(index, response))
-        return first_directed(turn.text for one in rollouts for turn in one.turns[response.turns :])
+        return find_first_directed(turn.text for one in rollouts for turn in one.turns[response.turns :])
 
 
 def _pair(reader: RunReader, identifier: str, parting: Parting, signals: Signals) -> Pair:
@@ -253,7 +255,7 @@ def _judgements(outcomes: Iterable[Outcome | None], texts: str) -> Iterator[Orac
             yield judged.signal
 
 
-def _in_order(pairs: Iterable[tuple[str, str]], names: Sequence[str]) -> list[tuple[str, str]]:
+def _order_pairs(pairs: Iterable[tuple[str, str]], names: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs of these names, each once, as `itertools.combinations` has them."""
     place = {name: number for number, name in enumerate(names)}
     found = {(place[a], place[b]) for a, b in pairs if a in place and b in place}

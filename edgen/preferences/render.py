@@ -101,7 +101,7 @@ def _position(position: Report) -> Iterator[str]:
     yield f"    first slot   {_estimate(position['first_slot'], _PERCENT)}"
     yield "                 verdicts for what is shown first, which is each side equally often; 50% without bias"
     yield f"    bias         {_estimate(position['points'], _POINTS)}"
-    yield f"                 wins of the first slot less those of the second; {_against_zero(position['points'])}"
+    yield f"                 wins of the first slot less those of the second; {_describe_zero(position['points'])}"
 
 
 def _length(length: Report) -> Iterator[str]:
@@ -112,7 +112,7 @@ def _length(length: Report) -> Iterator[str]:
     yield f"    longer side  {_estimate(length['longer'], _PERCENT)}"
     yield "                 wins of the side with more words, as the mean of both orders; 50% without bias"
     yield f"    bias         {_estimate(length['points'], _POINTS)}"
-    yield f"                 wins of the longer less those of the shorter side; {_against_zero(length['points'])}"
+    yield f"                 wins of the longer less those of the shorter side; {_describe_zero(length['points'])}"
     yield f"    slope        {_estimate(length['slope'], _LOGITS)}"
     yield (
         f"                 logits for each {length['slope_words']} words more; 0 without bias."
@@ -229,7 +229,7 @@ def _estimate(estimate: Report | None, form: str, *, counted: bool = True) -> st
     return f"{text}, {quantity(estimate['n'], 'pair')}" if counted else text
 
 
-def _against_zero(estimate: Report | None) -> str:
+def _describe_zero(estimate: Report | None) -> str:
     if estimate is None or estimate["low"] is None or estimate["high"] is None:
         return "nothing can be said about its certainty"
     inside = estimate["low"] <= 0 <= estimate["high"]

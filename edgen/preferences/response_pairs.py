@@ -28,7 +28,7 @@ from edgen.core.pair import (
 )
 from edgen.core.values import Turn
 from edgen.core.version import __version__
-from edgen.preferences.judge_directed import first_directed
+from edgen.preferences.judge_directed import find_first_directed
 from edgen.preferences.signals import human_signal
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import Votes, votes_that_hold
@@ -53,7 +53,7 @@ def response_pairs(reader: RunReader, candidate: Candidate, votes: Votes) -> Ite
         a, b = (response_at(candidate, place) for place in places)
         first, second = a.turns[-1], b.turns[-1]
         human = human_signal(votes_that_hold(votes, a, b))
-        flag, judged = _by_flag(first, second), _by_judge(first, second)
+        flag, judged = _read_flag_signal(first, second), _read_judge_signal(first, second)
         signals = Signals(probability=_NO_PROBABILITY, human=human)
         if flag.p is not None or judged.p is not None:
             signals = msgspec.structs.replace(signals, flag=flag, judged=judged)
@@ -62,13 +62,13 @@ def response_pairs(reader: RunReader, candidate: Candidate, votes: Votes) -> Ite
         yield _pair(reader, (a, b), places, signals)
 
 
-def _by_flag(a: Turn, b: Turn) -> MarkSignal:
+def _read_flag_signal(a: Turn, b: Turn) -> MarkSignal:
     """Return the signal by the flag: the response that was not called nonsense is better."""
     marks = ["nonsense" if turn.data.get("nonsense") is True else None for turn in (a, b)]
     return _signal(marks, {None: 1, "nonsense": 0})
 
 
-def _by_judge(a: Turn, b: Turn) -> MarkSignal:
+def _read_judge_signal(a: Turn, b: Turn) -> MarkSignal:
     """Return the signal by the judge: the best one is better than the worst. The others have no mark."""
     marks = [turn.data.get("judged") for turn in (a, b)]
     return _signal([mark if mark in ("best", "worst") else None for mark in marks], {"best": 1, "worst": 0})
@@ -84,7 +84,7 @@ def _signal(marks: list[str | None], worth: dict[str | None, int]) -> MarkSignal
 def _pair(reader: RunReader, sides: tuple[Candidate, Candidate], places: Places, signals: Signals) -> Pair:
     """Return a pair without a label."""
     a, b = sides
-    directed = [first_directed([one.turns[-1].text]) for one in (a, b)]
+    directed = [find_first_directed([one.turns[-1].text]) for one in (a, b)]
     if directed != [None, None]:
         said = JudgeDirected(a=directed[0], b=directed[1])
         signals = msgspec.structs.replace(signals, judge_directed=said)

@@ -21,22 +21,24 @@ _decode = msgspec.json.Decoder(JudgedComparison).decode
 Outcomes = Mapping[Any, tuple[Status, str | None, bytes | None]]
 
 
-def by_probability(a: Sequence[float], b: Sequence[float], k: int, *, simulated: bool) -> RolloutSignal:
+def signal_by_probability(
+    a: Sequence[float], b: Sequence[float], k: int, *, simulated: bool
+) -> RolloutSignal:
     """Return the signal by the probabilities of both responses' rollouts. Their means are independent, so
     their variances add."""
-    means = (fmean(a), fmean(b)) if _enough(k, a, b) else None
+    means = (fmean(a), fmean(b)) if _has_enough(k, a, b) else None
     p = None if means is None else 0.5 + (means[0] - means[1]) / 2
     spread = [variance(one) / len(one) for one in (a, b) if len(one) > 1]
     se = math.sqrt(sum(spread)) / 2 if p is not None and len(spread) == 2 else None
     return _signal("probability", k, min(len(a), len(b)), means, p, se, simulated=simulated)
 
 
-def by_judge(said: Sequence[OracleSignal | None], k: int, *, simulated: bool) -> RolloutSignal:
+def signal_by_judge(said: Sequence[OracleSignal | None], k: int, *, simulated: bool) -> RolloutSignal:
     """Return the signal by a judge's comparisons of rollouts; None stands for two identical ones.
     `simulated`: the rollouts are."""
     values = [0.5 if one is None or one.tie or one.p is None else one.p for one in said]
     read = [one for one in said if one is not None]
-    p = fmean(values) if _enough(k, values) else None
+    p = fmean(values) if _has_enough(k, values) else None
     se = math.sqrt(variance(values) / len(values)) if p is not None and len(values) > 1 else None
     signal = _signal(
         "oracle",
@@ -54,7 +56,7 @@ def by_judge(said: Sequence[OracleSignal | None], k: int, *, simulated: bool) ->
     )
 
 
-def _enough(k: int, *values: Sequence[float]) -> bool:
+def _has_enough(k: int, *values: Sequence[float]) -> bool:
     """Return whether more than half of the k exist, for both responses."""
     return all(2 * len(one) > k for one in values)
 
@@ -81,7 +83,7 @@ def rollout_signals(
 ) -> Iterator[RolloutSignal]:
     """Yield the signals of a pair by its rollouts: by their probabilities, and by the judge with the outcomes
     `judged`."""
-    if parting.responses is None or parting.near_end(played.choice.wanted.min_turns_left):
+    if parting.responses is None or parting.is_near_end(played.choice.wanted.min_turns_left):
         return
     responses = [PartingTurn(name, parting.prefix + 1) for name in names]
     both = [played.of(index, one) for one in responses]
@@ -89,9 +91,9 @@ def rollout_signals(
         [one.probability for one in side if one is not None and one.probability is not None] for side in both
     ]
     simulated = any(one.simulated for side in both for one in side if one is not None)
-    yield by_probability(known[0], known[1], played.k, simulated=simulated)
+    yield signal_by_probability(known[0], known[1], played.k, simulated=simulated)
     if judged is not None:
-        yield by_judge([*_judgements(responses, both, judged)], played.k, simulated=simulated)
+        yield signal_by_judge([*_judgements(responses, both, judged)], played.k, simulated=simulated)
 
 
 def _judgements(

@@ -18,10 +18,10 @@ from edgen.core.errors import DataError, refuse_lines
 from edgen.core.pair import HumanVote
 from edgen.core.sheets import cut_cell, read_sheet, sheet_head, sheet_line, write_sheet
 from edgen.core.yaml_values import read_text, shorten_word
-from edgen.preferences.vote_units import VotePair, first_side, texts_of, vote_pairs
+from edgen.preferences.vote_units import VotePair, choose_first_side, texts_of, vote_pairs
 from edgen.protocols.base import transcript_of
 from edgen.store.run_reader import RunReader
-from edgen.store.votes import HumanChoice, Votes, ordered_vote
+from edgen.store.votes import HumanChoice, Votes, order_vote
 
 COLUMNS = ("pair", "before", "first", "second", "choice", "rater", "comment")
 _NEEDED = ("pair", "choice")
@@ -50,7 +50,7 @@ def _rows(reader: RunReader) -> Iterator[tuple[str, ...]]:
         if texts is None:
             continue
         sides = [transcript_of(one) for one in (texts.a, texts.b)]
-        if first_side(pair.unit, _SHEET) == "b":
+        if choose_first_side(pair.unit, _SHEET) == "b":
             sides.reverse()
         shown = [cut_cell(text) for text in (transcript_of(texts.before), *sides)]
         yield (pair.key, *shown, "", "", "")
@@ -104,5 +104,5 @@ def _vote(pair: VotePair, said: str, rater: str) -> tuple[tuple[str, str], Human
     """Return a row's pair, in alphabetical order, and its vote."""
     choice: HumanChoice = "tie"
     if said != "tie":
-        choice = "a" if (said == "1") == (first_side(pair.unit, _SHEET) == "a") else "b"
-    return ordered_vote(pair.a, pair.b, HumanVote(rater=rater, choice=choice, texts=pair.texts))
+        choice = "a" if (said == "1") == (choose_first_side(pair.unit, _SHEET) == "a") else "b"
+    return order_vote(pair.a, pair.b, HumanVote(rater=rater, choice=choice, texts=pair.texts))

@@ -65,7 +65,7 @@ def draw_number(*parts: str) -> int:
     return int.from_bytes(hashlib.blake2b("\0".join(parts).encode(), digest_size=8).digest())
 
 
-def first_side(unit: str, person: str) -> SideName:
+def choose_first_side(unit: str, person: str) -> SideName:
     """Return the side of a pair that a person sees first."""
     return "a" if draw_number("side", unit, person) % 2 == 0 else "b"
 
@@ -130,7 +130,11 @@ def texts_of(reader: RunReader, pair: VotePair) -> VoteTexts | None:
     if texts_digest(a, b) != pair.texts:
         return None
     prefix = Parting.of(a, b).prefix
-    return VoteTexts(_plain(a.turns[:prefix]), _plain(a.turns[prefix:]), _plain(b.turns[prefix:]))
+    return VoteTexts(
+        _strip_turn_facts(a.turns[:prefix]),
+        _strip_turn_facts(a.turns[prefix:]),
+        _strip_turn_facts(b.turns[prefix:]),
+    )
 
 
 def _sides(reader: RunReader, pair: VotePair) -> tuple[Candidate, Candidate]:
@@ -141,6 +145,6 @@ def _sides(reader: RunReader, pair: VotePair) -> tuple[Candidate, Candidate]:
     return response_at(a, pair.responses[0]), response_at(b, pair.responses[1])
 
 
-def _plain(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+def _strip_turn_facts(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     """Return turns without labels and other facts that could show who wrote them."""
     return tuple(Turn(role=turn.role, text=turn.text) for turn in turns)

@@ -73,8 +73,8 @@ def check_template(
     used: frozenset[str] = frozenset()
     if not found:
         used = frozenset(meta.find_undeclared_variables(template) - set(given))
-        found = _unknown_names(template, used - set(available), available)
-        found += _unknown_fields(template, fields)
+        found = _find_unknown_names(template, used - set(available), available)
+        found += _find_unknown_fields(template, fields)
     return [Problem(f"line {line}", message) for line, message in sorted(found)], used
 
 
@@ -94,9 +94,15 @@ def _constructs(template: nodes.Template) -> Iterator[tuple[int, str]]:
         elif isinstance(node, nodes.Name) and node.ctx == "load" and node.name in _RESERVED:
             yield node.lineno, f"'{node.name}' is refused in a prompt"
         elif isinstance(node, nodes.Filter) and node.name not in FILTERS:
-            yield node.lineno, f"there is no filter '{shorten_word(node.name)}'{_near(node.name, FILTERS)}"
+            yield (
+                node.lineno,
+                f"there is no filter '{shorten_word(node.name)}'{_suggest_names(node.name, FILTERS)}",
+            )
         elif isinstance(node, nodes.Test) and node.name not in TESTS:
-            yield node.lineno, f"there is no test '{shorten_word(node.name)}'{_near(node.name, TESTS)}"
+            yield (
+                node.lineno,
+                f"there is no test '{shorten_word(node.name)}'{_suggest_names(node.name, TESTS)}",
+            )
         elif isinstance(node, nodes.Compare) and len(node.ops) > MAX_OPERANDS:
             yield node.lineno, f"a comparison of more than {MAX_OPERANDS} parts; join shorter ones with `and`"
 
@@ -126,7 +132,7 @@ def _blocks(template: nodes.Template) -> Iterator[tuple[int, str]]:
     for node in template.body:
         if not isinstance(node, nodes.Block) and not _blank(node):
             yield (
-                _first_text(node),
+                _find_first_text_line(node),
                 "this stands outside the blocks and would be lost; move it into one of them",
             )
 
@@ -137,7 +143,7 @@ def _blank(node: nodes.Node) -> bool:
     )
 
 
-def _first_text(node: nodes.Node) -> int:
+def _find_first_text_line(node: nodes.Node) -> int:
     """Return the line of the first part of `node` that is not white space."""
     for part in node.nodes if isinstance(node, nodes.Output) else ():
         if not isinstance(part, nodes.TemplateData):
@@ -148,7 +154,7 @@ def _first_text(node: nodes.Node) -> int:
     return node.lineno
 
 
-def _unknown_names(
+def _find_unknown_names(
     template: nodes.Template, unknown: Collection[str], available: Collection[str]
 ) -> list[tuple[int, str]]:
     """Return each unknown name, with the first line that uses it."""
@@ -161,13 +167,13 @@ def _unknown_names(
         (
             line,
             f"there is no variable '{shorten_word(name)}'"
-            + (_near(name, known) if i < _MOST_SUGGESTIONS else ""),
+            + (_suggest_names(name, known) if i < _MOST_SUGGESTIONS else ""),
         )
         for i, (name, line) in enumerate(sorted(lines.items(), key=lambda item: (item[1], item[0])))
     ]
 
 
-def _unknown_fields(
+def _find_unknown_fields(
     template: nodes.Template, fields: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[int, str]]:
     """Yield unknown fields of a variable's values."""
@@ -179,11 +185,11 @@ def _unknown_fields(
         known = fields.get(name)
         if known is None or not isinstance(field, str) or field in known or field in TEXT_METHODS:
             continue
-        near = _near(field, sorted(known)) if known else f"; {name} says nothing besides its values"
+        near = _suggest_names(field, sorted(known)) if known else f"; {name} says nothing besides its values"
         yield node.lineno, f"no value of {name} has a '{shorten_word(field)}'{near}"
 
 
-def _near(name: str, known: Collection[str]) -> str:
+def _suggest_names(name: str, known: Collection[str]) -> str:
     """Return the nearest known name, and all of them."""
     near = suggest_name(name, known)
     return near if "(known: " in near else f"{near}; known: {', '.join(known)}"

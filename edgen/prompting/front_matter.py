@@ -72,7 +72,7 @@ def read_front(text: str, source: str, known: str | None = None) -> FrontMatter:
     front = _parse_front(text, source)
     if front.expects not in (None, known) and front.expects not in (kinds := answer_kinds()):
         found = f"unknown value {shorten_word(repr(front.expects))}{suggest_name(front.expects, kinds)}"
-        raise _one(source, _line_of("expects", text, 1), f"expects: {found}")
+        raise _make_template_error(source, _line_of("expects", text, 1), f"expects: {found}")
     return _honest(front, text)
 
 
@@ -137,14 +137,16 @@ def _parse_front(text: str, source: str) -> FrontMatter:
     line = text.count("\n", 0, opened.end()) + 1
     closed = _CLOSES.search(text, opened.end(), comment.end(1))
     if closed is None:
-        raise _one(
+        raise _make_template_error(
             source, line - 1, "the front matter has no end; close it with a line of --- before the '#}'"
         )
     if text[comment.start(1)] == "-" or closed.end() == comment.end(1):
-        raise _one(source, line - 1, "write {# and #} on lines of their own, apart from the lines of ---")
+        raise _make_template_error(
+            source, line - 1, "write {# and #} on lines of their own, apart from the lines of ---"
+        )
     body = text[opened.end() : closed.start()]
     if len(body) > _MOST:
-        raise _one(source, line - 1, f"the front matter is longer than {_MOST:,} characters")
+        raise _make_template_error(source, line - 1, f"the front matter is longer than {_MOST:,} characters")
     # Prepend empty lines, so that YAML's line numbers match the file.
     values = read_yaml("\n" * (line - 1) + body, source, TemplateError)
     return _make_front({} if values is None else values, body, line, source)
@@ -161,14 +163,20 @@ def find_stray(text: str) -> int | None:
 
 def _make_front(values: Any, body: str, first: int, source: str) -> FrontMatter:
     if not isinstance(values, dict):
-        raise _one(source, first, "front matter is a list of keys with values, as in 'version: \"1.0\"'")
+        raise _make_template_error(
+            source, first, "front matter is a list of keys with values, as in 'version: \"1.0\"'"
+        )
     if not isinstance(values.get("version", ""), str):
         where = _line_of("version", body, first)
-        raise _one(source, where, 'a version is a text; put it in quotes, as in version: "1.0"')
+        raise _make_template_error(
+            source, where, 'a version is a text; put it in quotes, as in version: "1.0"'
+        )
     if "license" in values:
         if "licence" in values:
             where = _line_of("license", body, first)
-            raise _one(source, where, "licence and license are the same key; keep one of them")
+            raise _make_template_error(
+                source, where, "licence and license are the same key; keep one of them"
+            )
         values = {**values, "licence": values["license"]}
         del values["license"]
     problems: list[Problem] = []
@@ -193,5 +201,5 @@ def _line_of(key: str, body: str, first: int) -> int:
     return first + body.count("\n", 0, min(found, key=lambda match: len(match[1])).start())
 
 
-def _one(source: str, line: int, message: str) -> TemplateError:
+def _make_template_error(source: str, line: int, message: str) -> TemplateError:
     return TemplateError.of(source, [Problem(f"line {line}", message)])

@@ -76,10 +76,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             "first": self._meter_filter(lambda value: value[0]),
             "last": self._meter_filter(lambda value: value[-1]),
             "trim": self._meter_filter(lambda value: self.text(value).strip()),
-            "list": lambda value: list(self._each(value, 1)),
+            "list": lambda value: list(self._meter_items(value, 1)),
             "join": self._join,
             "replace": self._replace,
-            "_each": self._each,
+            "_each": self._meter_items,
             "_spend": self._spend_here,
             "_weigh": self._weigh,
             "_concat": self._concat,
@@ -176,7 +176,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return steps
 
     def _join(self, value: Any, separator: str = "") -> str:
-        return self._glue_texts([self.text(item) for item in self._each(value, 1)], self.text(separator))
+        return self._glue_texts(
+            [self.text(item) for item in self._meter_items(value, 1)], self.text(separator)
+        )
 
     def _concat(self, values: list[Any]) -> str:
         return self._glue_texts([self.text(value) for value in values], "")
@@ -190,7 +192,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self._room(len(value) + value.count(old) * (len(new) - len(old)))
         return self.text(value.replace(old, new))
 
-    def _each(self, value: Iterable[Any], cost: int) -> Iterator[Any]:
+    def _meter_items(self, value: Iterable[Any], cost: int) -> Iterator[Any]:
         for item in value:
             self.spend(cost)
             yield item
@@ -238,12 +240,12 @@ class _Metering(NodeTransformer):
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - jinja2's naming
         cost = _cost(node.body)
         self.generic_visit(node)
-        node.iter = _through("_each", node.iter, cost)
+        node.iter = _wrap_in_filter("_each", node.iter, cost)
         return node
 
     def visit_Macro(self, node: nodes.Macro | nodes.CallBlock) -> nodes.Node:  # noqa: N802
         zero = nodes.Const(0, lineno=node.lineno)
-        charge = nodes.ExprStmt(_through("_spend", zero, _cost(node.body)), lineno=node.lineno)
+        charge = nodes.ExprStmt(_wrap_in_filter("_spend", zero, _cost(node.body)), lineno=node.lineno)
         self.generic_visit(node)
         node.body.insert(0, charge)
         return node
@@ -252,30 +254,30 @@ class _Metering(NodeTransformer):
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
-        return _through("_concat", nodes.List(node.nodes, lineno=node.lineno))
+        return _wrap_in_filter("_concat", nodes.List(node.nodes, lineno=node.lineno))
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
-        node.expr = _through("_weigh", node.expr)
+        node.expr = _wrap_in_filter("_weigh", node.expr)
         for operand in node.ops:
-            operand.expr = _through("_weigh", operand.expr)
+            operand.expr = _wrap_in_filter("_weigh", operand.expr)
         return node
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
-        return _through("_weigh", node) if isinstance(node.arg, nodes.Slice) else node
+        return _wrap_in_filter("_weigh", node) if isinstance(node.arg, nodes.Slice) else node
 
     def visit_List(self, node: nodes.List | nodes.Dict) -> nodes.Node:  # noqa: N802
-        return _through("_flat", self.generic_visit(node))
+        return _wrap_in_filter("_flat", self.generic_visit(node))
 
     visit_Dict = visit_List  # noqa: N815
 
     def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
-        return _through("_flat", node) if node.ctx == "load" else node
+        return _wrap_in_filter("_flat", node) if node.ctx == "load" else node
 
 
-def _through(name: str, node: nodes.Node, *args: int) -> nodes.Filter:
+def _wrap_in_filter(name: str, node: nodes.Node, *args: int) -> nodes.Filter:
     constants = [nodes.Const(arg, lineno=node.lineno) for arg in args]
     return nodes.Filter(node, name, constants, [], None, None, lineno=node.lineno)
 

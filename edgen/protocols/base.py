@@ -318,7 +318,7 @@ def ask(
     result: T | Rejection = Rejection(RejectionReason.EMPTY, "it was never asked")
     for attempt in range(rules.asks):
         address = Address(first.scenario, first.task, first.step, attempt)
-        wanted = _unlike(question.request(address, rules.seed, scale), sent, rules)
+        wanted = _find_unlike_request(question.request(address, rules.seed, scale), sent, rules)
         if wanted is None:
             assert isinstance(result, Rejection), "something was sent before"
             return msgspec.structs.replace(result, detail=f"{result.detail}; {_SAME_AGAIN}")
@@ -344,7 +344,7 @@ def ask(
     return result
 
 
-def _unlike(request: Request, sent: Sequence[Request], rules: Rules) -> Request | None:
+def _find_unlike_request(request: Request, sent: Sequence[Request], rules: Rules) -> Request | None:
     """Return a request that can get another answer than those sent before; None if there is none."""
     backend = rules.backend(request.role) if sent else None
     if backend is None or not backend.repeats:

@@ -119,7 +119,7 @@ class JobLayer(NamedTuple):
         turn = 0 if units[0] is None else min(units[0], _TURNS - 1)
         return ABOUT + (self.place * MOST_ANNOTATORS + annotator) * _TURNS + turn
 
-    def most(self, turns: Sequence[Turn], said: Said) -> list[tuple[int | None, Labels]]:
+    def find_majority_labels(self, turns: Sequence[Turn], said: Said) -> list[tuple[int | None, Labels]]:
         """Return the labels by the majority of annotators for each labelled unit: its turn, None for the
         conversation, and the labels."""
         given: dict[int | None, list[Labels]] = {}

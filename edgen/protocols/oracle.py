@@ -123,7 +123,7 @@ class Oracle(Protocol):
 ORACLE = Oracle()
 
 
-def usual_template(space: Space) -> str:
+def choose_template(space: Space) -> str:
     """Return the judge's default template."""
     return family_of(space).templates.get("judge", "oracle_roles")
 

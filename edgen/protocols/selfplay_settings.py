@@ -31,15 +31,14 @@ class Selfplay(msgspec.Struct, frozen=True, kw_only=True):
     first: Text | None = None
     """First speaker; null: the first of the space's roles."""
     order: tuple[Text, ...] | dict[str, Weight] | None = None
-    """Order of speakers. null: the roles in turn; a list: as listed, repeated; weights by role: drawn for
-    each turn, with no role twice in a row."""
+    """Order of speakers. null: the roles in turn; a list: repeated; weights by role: drawn, no role twice in
+    a row."""
     max_turns: Annotated[int, Meta(ge=2, le=1000)] = 20
     """Maximum turns of a conversation."""
     closing: Text | None = None
-    """Role that states at the end how probable it is that the student understood, or `judge`; null: none."""
+    """Role that states at the end how probably the student understood, or `judge`; null: none."""
     leaked_secret: Literal["reject", "flag"] = "reject"  # noqa: S105 - no password
-    """Treatment of a turn that reveals a secret of its brief: `reject` retries it, `flag` keeps it with a
-    flag."""
+    """Treatment of a turn that reveals a secret: `reject` retries it, `flag` keeps it with a flag."""
     loop: Literal["reject", "flag"] = "reject"
     """Treatment of a turn that repeats an earlier one, likewise."""
 

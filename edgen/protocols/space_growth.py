@@ -100,7 +100,7 @@ def expansion(
         for value in listed:
             if len(kept) == wanted:
                 dropped["not_needed"] += 1
-            elif (reason := why_dropped(value, known)) is not None:
+            elif (reason := find_drop_reason(value, known)) is not None:
                 dropped[reason] += 1
             else:
                 known.add(value)
@@ -122,7 +122,7 @@ def draw_shown(values: Sequence[str], seed: int, number: int, *, shuffled: bool 
     return [values[index] for index in (drawn if shuffled else sorted(drawn))]
 
 
-def why_dropped(value: str, known: KnownValues) -> str | None:
+def find_drop_reason(value: str, known: KnownValues) -> str | None:
     """Return the reason for dropping a value, None if it is kept: `too_long`, `not_allowed` (by the space's
     own rules, or without a letter or digit), `identical` or `near_duplicate`."""
     if len(value) > LONGEST:

@@ -91,7 +91,7 @@ class Stage:
             role, sees = one.name, one.sees
             told = turn_variables(scenario, rules.roles, one, rules.prepared or {})
             brief = prompts[role.lower()].messages({**told, **self._variables(sees)})
-            self._brief[role] = brief if role == self.speaker(0) else in_one_message(brief)
+            self._brief[role] = brief if role == self.speaker(0) else join_brief(brief)
             known = _fold(" ".join([message.content for message in brief]))
             hidden = [
                 value for name, value in scenario.values.items() if name in seen_by_any and name not in sees
@@ -234,7 +234,7 @@ class Stage:
         return None if isinstance(answer, Rejection) else answer
 
 
-def in_one_message(brief: tuple[Message, ...]) -> tuple[Message, ...]:
+def join_brief(brief: tuple[Message, ...]) -> tuple[Message, ...]:
     """Return the brief of a role that does not open, so that the first message is another's."""
     text = "\n\n".join([message.content for message in brief])
     return (Message(brief[0].role, text),)
@@ -277,7 +277,7 @@ def play(stage: Stage, replicate: int) -> Conversing:
     played = yield from stage.play(replicate, start)
     if played.rejection is not None:
         return played.rejection
-    if (rejection := too_little(played.turns)) is not None:
+    if (rejection := reject_too_little(played.turns)) is not None:
         return rejection
     probability = yield from stage.close(replicate, played)
     return Conversation(
@@ -294,7 +294,7 @@ def _names(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for names in lists for name in names))
 
 
-def too_little(turns: Sequence[Turn]) -> Rejection | None:
+def reject_too_little(turns: Sequence[Turn]) -> Rejection | None:
     """Return the rejection of too short a conversation, None if it is long enough."""
     if len(turns) < 2:
         return Rejection(RejectionReason.TOO_SHORT, f"it has {len(turns)} turns")

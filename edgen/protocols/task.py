@@ -44,7 +44,7 @@ class Spent(msgspec.Struct):
         self.finish_reason = reply.finish_reason
         self.key = key
         self.simulated |= reply.simulated
-        self.by_role[asked.role] = AnsweringModel(backend, _one_line(reply.model or model))
+        self.by_role[asked.role] = AnsweringModel(backend, _clean_model_name(reply.model or model))
         if (given := reply.given) is not None:
             place = asked.address
             self.times.append(
@@ -52,7 +52,7 @@ class Spent(msgspec.Struct):
             )
 
 
-def _one_line(name: str) -> str:
+def _clean_model_name(name: str) -> str:
     """Return a model's name, which a service may choose freely, as one line without control characters."""
     if len(name) <= 200 and name.isprintable():
         return name.strip()

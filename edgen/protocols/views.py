@@ -28,7 +28,7 @@ def view_of(request: Request) -> View:
         return View(role, text="\n\n".join(message.content for message in messages))
     facts: tuple[tuple[str, str], ...] = ()
     if role:
-        facts = facts_of(scene.scenario, scene.visible(role), scene.book.labels)
+        facts = facts_of(scene.scenario, scene.list_visible(role), scene.book.labels)
     brief, chat = _split(messages)
     turns = tuple((role if one.role == "assistant" else "", one.content) for one in chat)
     return View(role, facts, turns, text=brief)

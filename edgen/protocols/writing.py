@@ -154,9 +154,9 @@ def choose_texts(texts: Sequence[str], said: Turn, kind: Kind) -> Written:
     right = [said.text, *(other.text for other in said.alternatives)]
     kept: dict[str, str] = {}
     dropped = Counter[str]()
-    known = {_plain(text) for text in right}
+    known = {_normalize_words(text) for text in right}
     for text in texts:
-        plain = _plain(text)
+        plain = _normalize_words(text)
         if not plain or plain in known:
             dropped["same"] += 1
         elif plain in kept:
@@ -168,6 +168,6 @@ def choose_texts(texts: Sequence[str], said: Turn, kind: Kind) -> Written:
     return Written((*kept.values(),), dict(sorted(dropped.items())))
 
 
-def _plain(text: str) -> str:
+def _normalize_words(text: str) -> str:
     """Return the words of a text: two texts that differ in signs and case are the same."""
     return " ".join(_WORD.findall(text.casefold()))

@@ -33,7 +33,7 @@ def answer(request: Simulation) -> str | None:
         return None
     if request.fault == "garbage":
         return request.say("garbage")
-    one = _paraphrase if asked[2] == "paraphrases" else _wrong
+    one = _paraphrase if asked[2] == "paraphrases" else _write_small_talk
     count = min(int(asked[1]), _MOST)
     return msgspec.json.encode([one(request, said[1], place) for place in range(count)]).decode()
 
@@ -46,7 +46,7 @@ def _paraphrase(request: Simulation, said: str, place: int) -> str:
     return f"{_OPENINGS[first % len(_OPENINGS)]} {said} {ending}".strip()
 
 
-def _wrong(request: Simulation, said: str, place: int) -> str:
+def _write_small_talk(request: Simulation, said: str, place: int) -> str:
     """Small talk about two words of the reply."""
     if request.random() < _AGAIN:
         return f"{said} Right?"

@@ -204,7 +204,7 @@ class ProviderPrices:
 
     def nearest_price(self, model: str) -> tuple[str, Price] | None:
         """Return the listed model with the most similar name, and its price; None if none is similar."""
-        return None if self.prices is None else self.prices.nearest(model)
+        return None if self.prices is None else self.prices.nearest_price(model)
 
     def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:  # noqa: ARG002
         """Return the tokens that the model counts for a picture. Without more knowledge, as open models do:
@@ -223,7 +223,7 @@ class SeveralServers:
     servers: Mapping[str, Backend]
     """They may become more, as nodes of a cluster do."""
 
-    def nearest(self) -> str | None:
+    def find_nearest(self) -> str | None:
         """Return the address of the server that is best for the present task, all else being equal; None for
         no preference."""
         return None

@@ -36,7 +36,7 @@ class Credentials:
             await self._renew(None)
         return self.headers
 
-    async def renewed(self, used: Mapping[str, str]) -> bool:
+    async def renew_headers(self, used: Mapping[str, str]) -> bool:
         """Return whether there are new headers after a refusal of `used`. Raises CallError as `current`
         does."""
         if self._source is not None and self.headers is used:

@@ -147,7 +147,7 @@ def _word(value: Any) -> str:
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
-def _plain(body: bytes) -> str:
+def _strip_html(body: bytes) -> str:
     """Return the text of a page without HTML tags, scripts and styles."""
     text = body[:MAX_PAGE].decode("utf-8", "replace")
     return re.sub(r"(?is)<(script|style)\b.*?(</\1>|\Z)|<[^<>]*>", " ", text).strip()
@@ -206,14 +206,14 @@ def call_error(
     error = read_error(body)
     if 200 <= status < 300:
         if error is None:
-            words = clean_message(_plain(body), secrets) or "nothing at all"
+            words = clean_message(_strip_html(body), secrets) or "nothing at all"
             return CallError(
                 FailureKind.BAD_RESPONSE,
                 clean_message(f"the answer is not a valid reply: {words}"),
                 status=status,
             )
         status = int(error.code) if re.fullmatch("[45][0-9][0-9]", error.code) else 500
-    error = error or ErrorBody(_plain(body))
+    error = error or ErrorBody(_strip_html(body))
     message = error.message
     if 300 <= status < 400:
         message = f"moved to {headers.get('Location', 'another address')}; put that into base_url"

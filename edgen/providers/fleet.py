@@ -56,11 +56,11 @@ def find_odd_model(names: Mapping[str, Sequence[str]], model: str) -> tuple[str,
         elif (model in listed) != (model in first[1]) or (
             model not in listed and not {*map(_base, listed)} & {*map(_base, first[1])}
         ):
-            return address, _shown(listed, model), first[0], _shown(first[1], model)
+            return address, _pick_model(listed, model), first[0], _pick_model(first[1], model)
     return None
 
 
-def _shown(listed: Sequence[str], model: str) -> str:
+def _pick_model(listed: Sequence[str], model: str) -> str:
     return model if model in listed else listed[0]
 
 

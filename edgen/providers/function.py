@@ -164,7 +164,7 @@ def backend_of(function: AnswerFunction, config: FunctionConfig, timeout: float)
 def config_of(function: AnswerFunction) -> FunctionConfig:
     """Return a job's configuration for a function. Raises UsageError for what cannot be called, has no name,
     or has another `threads` than a number."""
-    inner = _inner(function)
+    inner = _unwrap_partial(function)
     named = inner if hasattr(inner, "__qualname__") else type(inner)
     name = f"{named.__module__}.{named.__qualname__}"
     if not callable(function):
@@ -185,12 +185,12 @@ def config_of(function: AnswerFunction) -> FunctionConfig:
     return FunctionConfig(model=name, version=None if version is None else str(version))
 
 
-def _inner(function: AnswerFunction) -> Any:
+def _unwrap_partial(function: AnswerFunction) -> Any:
     return function.func if isinstance(function, functools.partial) else function
 
 
 def _is_asynchronous(function: AnswerFunction) -> bool:
-    inner = _inner(function)
+    inner = _unwrap_partial(function)
     return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__)
 
 

@@ -79,7 +79,7 @@ def refuse_extra(extra_body: Mapping[str, Any], reasons: Mapping[str, str]) -> N
             )
 
 
-def stated(settings: Mapping[str, Any]) -> dict[str, Any]:
+def keep_stated(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that the job states."""
     return {name: value for name, value in settings.items() if value is not None}
 
@@ -161,7 +161,7 @@ def proxy_for(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
 Answers = Callable[[int, bytes], bool]
 
 
-def _only_200(status: int, _body: bytes) -> bool:
+def _is_200(status: int, _body: bytes) -> bool:
     return status == 200
 
 
@@ -200,7 +200,7 @@ class Http:
         """The texts to remove from messages."""
         return self._credentials.secrets
 
-    def post(self, url: URL, body: bytes, *, answers: Answers = _only_200) -> Awaitable[bytes]:
+    def post(self, url: URL, body: bytes, *, answers: Answers = _is_200) -> Awaitable[bytes]:
         """POST once and return the body that `answers` accepts, by default of a 200.
 
         Raises CallError for anything else; cancellation passes through.
@@ -209,9 +209,9 @@ class Http:
 
     def get(self, url: URL) -> Awaitable[bytes]:
         """GET once and return the body of a 200. Raises CallError; cancellation passes through."""
-        return self._exchange("GET", url, None, _only_200)
+        return self._exchange("GET", url, None, _is_200)
 
-    def bad(self, body: bytes) -> CallError:
+    def make_format_error(self, body: bytes) -> CallError:
         """Return the CallError for the body of a 200 that does not match the format."""
         return call_error(200, {}, body, classify=self._classify, now=self._now(), secrets=self.secrets)
 
@@ -222,7 +222,7 @@ class Http:
     async def _exchange(self, method: str, url: URL, body: bytes | None, answers: Answers) -> bytes:
         used = await self._credentials.current()
         status, headers, answer = await self.send(method, url, body, used)
-        if status == 401 and await self._credentials.renewed(used):
+        if status == 401 and await self._credentials.renew_headers(used):
             used = await self._credentials.current()
             status, headers, answer = await self.send(method, url, body, used)
         if answers(status, answer):
@@ -319,14 +319,14 @@ class HttpBackend:
         url: URL,
         body: bytes,
         read: Callable[[bytes], Reply | None],
-        answers: Answers = _only_200,
+        answers: Answers = _is_200,
     ) -> Reply:
         """Return the reply that `read` finds in the answer to one POST. Raises CallError, also if it finds
         none."""
         answer = await self._http.post(url, body, answers=answers)
         reply = read(answer)
         if reply is None:
-            raise self._http.bad(answer)
+            raise self._http.make_format_error(answer)
         self.remark(reply, answer)
         return self._http.without_secrets(reply)
 

@@ -29,10 +29,10 @@ class KeySource:
         """Return a key newer than `refused`; concurrent calls share it. Raises CallError."""
         async with self._lock:
             if self._last is None or self._last == refused:
-                self._last = await self._new_key()
+                self._last = await self._fetch_key()
             return self._last
 
-    async def _new_key(self) -> str:
+    async def _fetch_key(self) -> str:
         raise NotImplementedError
 
 
@@ -47,16 +47,16 @@ class KeyCommand(KeySource):
         self._environ = dict(environ)
         self._patience = patience
 
-    async def _new_key(self) -> str:
+    async def _fetch_key(self) -> str:
         """Run the command. Raises CallError if it fails, takes too long, or prints anything but one line."""
-        lines = (await self._printed()).decode("ascii", "replace").strip().splitlines()
+        lines = (await self._read_output()).decode("ascii", "replace").strip().splitlines()
         if len(lines) != 1:
-            raise self._wrong(f"printed {len(lines) or 'no'} lines, and a key is one")
+            raise self._make_command_error(f"printed {len(lines) or 'no'} lines, and a key is one")
         if not (lines[0].isascii() and lines[0].isprintable() and " " not in lines[0]):
-            raise self._wrong("printed something with characters that no key has")
+            raise self._make_command_error("printed something with characters that no key has")
         return lines[0]
 
-    async def _printed(self) -> bytes:
+    async def _read_output(self) -> bytes:
         """Return the command's output. On timeout, end it and all processes that it started."""
         try:
             process = await asyncio.create_subprocess_exec(
@@ -69,7 +69,7 @@ class KeyCommand(KeySource):
             )
         except (OSError, ValueError) as problem:
             reason = getattr(problem, "strerror", None) or "it holds a character that no command has"
-            raise self._wrong(f"cannot be started ({reason})") from None
+            raise self._make_command_error(f"cannot be started ({reason})") from None
         assert process.stdout is not None
         try:
             async with asyncio.timeout(self._patience):
@@ -77,17 +77,17 @@ class KeyCommand(KeySource):
                 while len(printed) < _MOST and (more := await process.stdout.read(_MOST)):
                     printed += more
                 if len(printed) >= _MOST:
-                    raise self._wrong("printed more than a key has")
+                    raise self._make_command_error("printed more than a key has")
                 status = await process.wait()
         except TimeoutError:
-            raise self._wrong(f"printed no key within {self._patience:g} s") from None
+            raise self._make_command_error(f"printed no key within {self._patience:g} s") from None
         finally:
             await _end(process)
         if status != 0:
-            raise self._wrong(f"ended with {status}")
+            raise self._make_command_error(f"ended with {status}")
         return printed
 
-    def _wrong(self, what: str) -> CallError:
+    def _make_command_error(self, what: str) -> CallError:
         return CallError(
             FailureKind.AUTHENTICATION,
             f"the key_command {what}; run it yourself to see why: {shlex.join(self._command)[:200]}",

@@ -131,13 +131,13 @@ def explain_sdk_error(error: Exception, place: SdkCalls) -> CallError:
     if isinstance(under, CallError):  # there is no key to send
         return under
     cause = under if isinstance(under, _transport()) else error
-    kind, message = _broken(cause, place.name)
+    kind, message = _describe_failure(cause, place.name)
     told = OversizedError if isinstance(cause, AnswerTooLargeError) else CallError
     unsent = isinstance(cause, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError))
     return told(kind, clean_message(message, place.credentials.secrets), unsent=unsent)
 
 
-def _broken(error: Exception, place: str) -> tuple[FailureKind, str]:
+def _describe_failure(error: Exception, place: str) -> tuple[FailureKind, str]:
     """Return the kind of a failure without HTTP answer, and a sentence that names the place."""
     import httpx2
 
@@ -237,7 +237,7 @@ async def _stay(home: Destination | None, response: httpx2.Response) -> None:
         raise MovedError(response.headers["Location"], asked_for=response.request.method in _OF_EXISTING)
     if (packed := response.headers.get("Content-Encoding", "identity").strip().lower()) != "identity":
         raise PackedError(packed[:40])
-    response.stream = _bounded()(response.stream)
+    response.stream = _make_bounded_stream()(response.stream)
 
 
 def _leads_home(home: Destination | None, response: httpx2.Response) -> bool:
@@ -258,7 +258,7 @@ def _leads_home(home: Destination | None, response: httpx2.Response) -> bool:
 
 
 @functools.cache
-def _bounded() -> Any:
+def _make_bounded_stream() -> Any:
     """Return a byte stream class that stops at the limit."""
     import httpx2
 
@@ -320,7 +320,7 @@ def http_client(
         ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
             used = await credentials.current()
             answer = yield request
-            if answer.status_code == 401 and await credentials.renewed(used):
+            if answer.status_code == 401 and await credentials.renew_headers(used):
                 yield request
 
     options = proxy_for(base, environ)

@@ -120,7 +120,7 @@ class Sink:
         if said := chunk.strip():
             self._first, self._last = self._first or said[:4], said[-1:]
 
-    def wrong(self, *, filled: bool) -> str | None:
+    def explain_invalid_file(self, *, filled: bool) -> str | None:
         """Explain why the written bytes are not a result file; None if they can be one. `filled`: it must
         have lines. First and last line must be objects; those between are not checked."""
         if not self._first:
@@ -138,7 +138,7 @@ async def write_result_file(to: Path, place: SdkCalls, *, filled: bool = False) 
     try:
         sink = Sink(part.file)
         yield sink
-        if (wrong := sink.wrong(filled=filled)) is not None:
+        if (wrong := sink.explain_invalid_file(filled=filled)) is not None:
             raise CallError(FailureKind.BAD_RESPONSE, f"the result file that {place.name} gave is {wrong}")
         await run_in_thread(_settle, part)
     finally:

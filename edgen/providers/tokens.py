@@ -67,14 +67,14 @@ def join_tokens(
             text = texts.decode(one.data)
         elif texts.getstate()[0]:
             text = texts.decode(b"", final=True) + text
-        tokens.append(Token(scrub(text), one.logprob, _sorted(next(tops, ()))))
+        tokens.append(Token(scrub(text), one.logprob, _sort_likely(next(tops, ()))))
     if rest := texts.decode(b"", final=True):
         last = tokens[-1]
         tokens[-1] = Token(last.text + rest, last.logprob, last.top)
     return tuple(tokens)
 
 
-def _sorted(likely: Sequence[StatedToken | None]) -> tuple[tuple[str, float], ...]:
+def _sort_likely(likely: Sequence[StatedToken | None]) -> tuple[tuple[str, float], ...]:
     """Return the likely tokens of one place, the likeliest first, without invalid ones."""
     found = [(one.text, one.logprob) for one in likely if one is not None]
     return tuple(sorted(found, key=lambda pair: -pair[1])[:MOST_TOP])

@@ -128,11 +128,11 @@ class Consents(msgspec.Struct, frozen=True):
     def cover(self, variable: str, place: Destination) -> bool:
         """Return whether the key from a variable or command may go to a place."""
         meant = (variable,) if is_command(variable) else (variable, None)
-        return any(one.variable in meant and _meant(one, place) for one in self.given)
+        return any(one.variable in meant and _is_meant_for(one, place) for one in self.given)
 
     def name(self, variable: str, place: Destination) -> bool:
         """Return whether the user typed exactly that pair."""
-        return any(one.typed and one.variable == variable and _meant(one, place) for one in self.given)
+        return any(one.typed and one.variable == variable and _is_meant_for(one, place) for one in self.given)
 
     def also(self, variable: str, place: Destination) -> Consents:
         """Return these consents and a new one."""
@@ -140,7 +140,7 @@ class Consents(msgspec.Struct, frozen=True):
         return Consents((*self.given, more), self.file)
 
 
-def _meant(consent: Consent, place: Destination) -> bool:
+def _is_meant_for(consent: Consent, place: Destination) -> bool:
     return consent.host == place.host and consent.port in (None, place.port)
 
 
@@ -321,14 +321,14 @@ def is_anothers(variable: str) -> bool:
 
 
 def _is_own(variable: str, host: str) -> bool:
-    return any(_is_below(host, own) for own in _own_hosts().get(variable, ()))
+    return any(_is_below(host, own) for own in _read_own_hosts().get(variable, ()))
 
 
 def are_one_service(host: str, other: str) -> bool:
     """Return whether one line of the table lists both hosts."""
     return any(
         any(_is_below(host, own) for own in hosts) and any(_is_below(other, own) for own in hosts)
-        for hosts in _own_hosts().values()
+        for hosts in _read_own_hosts().values()
     )
 
 
@@ -354,7 +354,7 @@ class _Services(msgspec.Struct, frozen=True):
 
 
 @functools.cache
-def _own_hosts() -> dict[str, tuple[str, ...]]:
+def _read_own_hosts() -> dict[str, tuple[str, ...]]:
     """Return the hosts of each well-known variable."""
     value = read_yaml(read_text(_TABLE, _ConsentError), str(_TABLE), _ConsentError)
     services = build({"services": value}, _Services, str(_TABLE), _ConsentError).services

@@ -22,10 +22,13 @@ def read_usage(
 ) -> Usage | None:
     """Return the usage of a reply with this text, None if the service's counts are invalid. Cached prompt
     tokens count if they can be a part of the prompt; else no token counts as cached."""
-    prompt, completion = _whole(prompt, MOST_PROMPT), _whole(completion, MOST_COMPLETION)
+    prompt, completion = (
+        _read_token_count(prompt, MOST_PROMPT),
+        _read_token_count(completion, MOST_COMPLETION),
+    )
     if prompt is None or completion is None or prompt == 0 or (completion == 0 and text):
         return None
-    read, write = _whole(cache_read or 0, prompt), _whole(cache_write or 0, prompt)
+    read, write = _read_token_count(cache_read or 0, prompt), _read_token_count(cache_write or 0, prompt)
     if read is None or write is None or read + write > prompt:
         read = write = 0
     return Usage(prompt, completion, read, write)
@@ -40,13 +43,13 @@ def add_counts(*counts: object, most: int = MOST_COMPLETION) -> int | None:
     """Add counts, of which a service omits zeros; None if one is not a count of at most `most`."""
     total = 0
     for count in counts:
-        if (whole := _whole(0 if count is None else count, most)) is None:
+        if (whole := _read_token_count(0 if count is None else count, most)) is None:
             return None
         total += whole
     return total
 
 
-def _whole(value: object, most: int) -> int | None:
+def _read_token_count(value: object, most: int) -> int | None:
     """Read `value` as a count of tokens; some servers write numbers as text or with a decimal point."""
     if type(value) is not int:
         if not _reads_whole(value):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import Conversation, Rejection, RejectionReason, Turn
-from edgen.reading.answers.probability import agreed, parse_probability
+from edgen.reading.answers.probability import find_common_value, parse_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.text.characters import fold, is_encodable, replace_surrogates
 from edgen.reading.text.marker import find_marker, may_mark
@@ -74,7 +74,7 @@ def assemble(found: FoundParts, tail: Iterable[str] = ()) -> Conversation | Reje
             if number + 1 < len(entries):
                 repairs.append(Repair.AFTER_END_MARKER)
             break
-    rejection = _rejected(turns)
+    rejection = _find_rejection(turns)
     if rejection is not None:
         return rejection
     if ended_by is None and found.unspoken:
@@ -86,7 +86,7 @@ def assemble(found: FoundParts, tail: Iterable[str] = ()) -> Conversation | Reje
     return Conversation(tuple(turns), probability, ended_by, names)
 
 
-def _rejected(turns: list[Turn]) -> Rejection | None:
+def _find_rejection(turns: list[Turn]) -> Rejection | None:
     if not turns:
         return Rejection(RejectionReason.NO_TURNS, "every turn is empty")
     if len(turns) < 2:
@@ -105,11 +105,11 @@ def _probability(values: list[Any]) -> tuple[float | None, bool]:
         return value, value is None
     # Words are no second answer next to a number.
     numbered = [v for v in values if not isinstance(v, str) or any(c.isdigit() for c in v)]
-    value = agreed([parse_probability(value) for value in numbered or values])
+    value = find_common_value([parse_probability(value) for value in numbered or values])
     return value, value is None
 
 
-def noted(result: Conversation, *, first: Sequence[str] = (), last: Sequence[str] = ()) -> Conversation:
+def add_repairs(result: Conversation, *, first: Sequence[str] = (), last: Sequence[str] = ()) -> Conversation:
     """Return the conversation with repairs added before and after its own, without duplicates."""
     repairs = tuple(dict.fromkeys(map(str, (*first, *result.repairs, *last))))
     return msgspec.structs.replace(result, repairs=repairs)

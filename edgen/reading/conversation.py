@@ -29,7 +29,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from edgen.core.values import Conversation, Rejection, RejectionReason
-from edgen.reading.assembly import FoundParts, assemble, make_entries, noted
+from edgen.reading.assembly import FoundParts, add_repairs, assemble, make_entries
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
 from edgen.reading.learned import layouts_of
@@ -78,7 +78,7 @@ def read(
         return written
     result = _read_known(text, roles)
     if isinstance(result, Conversation) and holds_other_speaker(result.turns, roles):
-        return noted(result, last=[Repair.OTHER_SPEAKER])
+        return add_repairs(result, last=[Repair.OTHER_SPEAKER])
     return result
 
 
@@ -90,7 +90,7 @@ def _read_known(text: str, roles: RoleWords) -> Conversation | Rejection:
     repairs: list[str] = []
     answer = drop_thinking(text, repairs, roles)
     if repairs and (known := layouts.read(answer)) is not None and Repair.ROLE_ALIAS not in known.repairs:
-        return noted(known, first=repairs)
+        return add_repairs(known, first=repairs)
     result = read_unknown(text, roles)
     if isinstance(result, Conversation) and [*result.repairs[: len(repairs)]] == repairs:
         layouts.learn(answer, replace(result, repairs=result.repairs[len(repairs) :]))
@@ -101,7 +101,7 @@ def read_unknown(text: str, roles: RoleWords) -> Conversation | Rejection:
     """Return the conversation in a text whose layout is not known yet, or a Rejection."""
     if roles.own and (named := translate_own(text, roles)) is not text:
         result = _read_any(named, roles)
-        return result if isinstance(result, Rejection) else noted(result, last=[Repair.ROLE_ALIAS])
+        return result if isinstance(result, Rejection) else add_repairs(result, last=[Repair.ROLE_ALIAS])
     return _read_any(text, roles)
 
 
@@ -111,11 +111,13 @@ def _read_any(text: str, roles: RoleWords) -> Conversation | Rejection:
     if isinstance(result, Rejection):
         translation = translate(text, roles)
         if translation is None:
-            return _in_frames(result, text, roles)
+            return _read_in_frames(result, text, roles)
         result = _as_it_stands(translation.text, roles)
         if isinstance(result, Rejection):
-            return _in_frames(result, translation.text, roles)
-        return noted(result, last=[Repair.ROLE_ALIAS, *([Repair.MARKER_FORM] if translation.ended else [])])
+            return _read_in_frames(result, translation.text, roles)
+        return add_repairs(
+            result, last=[Repair.ROLE_ALIAS, *([Repair.MARKER_FORM] if translation.ended else [])]
+        )
     if result.probability is None and (translated := translate_probability(text, roles)) is not None:
         again = _as_it_stands(translated, roles)
         # The same turns, except for the text after the last one.
@@ -140,7 +142,7 @@ def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
     parsed = parse(text, roles, plain=True)
     in_json = None if parsed is None else _read_json(parsed, list(repairs), roles)
     if parsed is not None and isinstance(in_json, Conversation):
-        around = _around(text, parsed, in_json, repairs, roles)
+        around = _read_around_json(text, parsed, in_json, repairs, roles)
         if around is None and parsed.cut:
             return Rejection(RejectionReason.TRUNCATED, "the JSON breaks off inside a string")
         return around or in_json
@@ -162,7 +164,7 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
     return without_markup(drop_thinking(text.removeprefix("\ufeff"), repairs, roles), roles)
 
 
-def _in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conversation | Rejection:
+def _read_in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conversation | Rejection:
     """Return the conversation in a text whose labels have a frame that no rule knows.
 
     Returns the rejection, explained, if there is no such frame.
@@ -171,26 +173,26 @@ def _in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conversatio
         repairs: list[str] = []
         framed = rewrite_frames(drop_thinking(replace_surrogates(text, repairs), repairs, roles), roles)
         if framed is None:
-            return _explained(rejection, text, roles)
+            return _explain_rejection(rejection, text, roles)
         found = _read_lines(translate_probability(framed, roles) or framed, repairs, roles)
         if isinstance(found, Conversation) and are_spoken([turn.text for turn in found.turns]):
             return found
-    return _explained(rejection, text, roles)
+    return _explain_rejection(rejection, text, roles)
 
 
-def _explained(rejection: Rejection, text: str, roles: RoleWords) -> Rejection:
+def _explain_rejection(rejection: Rejection, text: str, roles: RoleWords) -> Rejection:
     """Return the rejection as a refusal where the text, which holds no turn, is one."""
     if rejection.reason is not RejectionReason.NO_TURNS or not rejection.detail.startswith(_NO_LINE):
         return rejection
     said = _without_wrappers(text, [], roles)
-    return _declined(said) if is_refusal(said) else rejection
+    return _make_refusal(said) if is_refusal(said) else rejection
 
 
-def _declined(text: str) -> Rejection:
+def _make_refusal(text: str) -> Rejection:
     return Rejection(RejectionReason.REFUSED, f"the model declined: {excerpt(text)}")
 
 
-def _around(
+def _read_around_json(
     text: str, parsed: Parsed, inner: Conversation, repairs: list[str], roles: RoleWords
 ) -> Conversation | None:
     """Return the conversation in lines that has the JSON in one of its turns; None if there is none."""
@@ -249,5 +251,5 @@ def _read_lines(text: str, repairs: list[str], roles: RoleWords) -> Conversation
     block.repairs[:0] = repairs
     result = assemble(block)
     if isinstance(result, Rejection) and is_refusal(block.head):
-        return _declined(text)
+        return _make_refusal(text)
     return result

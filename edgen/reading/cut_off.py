@@ -45,7 +45,7 @@ def without_end(text: str) -> Whole | None:
         head, rest = text[: body.end()], text[body.end() :]
         found = _close(rest)
         return None if found is None else Whole(head + found.all, head + found.kept)
-    kept = whole_sentences(text)
+    kept = keep_whole_sentences(text)
     return Whole(text, kept) if kept else None
 
 
@@ -55,7 +55,7 @@ def _is_preamble(head: str) -> bool:
     return not said or said.endswith(">") or ASIDE.match(said) is not None
 
 
-def whole_sentences(text: str) -> str:
+def keep_whole_sentences(text: str) -> str:
     """Return a cut text up to its last complete sentence; "" if none is complete.
 
     A text with an end marker is complete with it.
@@ -153,7 +153,7 @@ def _close(text: str) -> Whole | None:
         return Whole(text, text)
     if scan.open is not None:
         said = _decode(text[scan.open + 1 :])
-        if said is not None and (kept := whole_sentences(said)):
+        if said is not None and (kept := keep_whole_sentences(said)):
             before, after = text[: scan.open], scan.closers
             return Whole(before + _encode(said) + after, before + _encode(kept.rstrip()) + after)
     if scan.safe is None:

@@ -97,14 +97,14 @@ def loops(text: str, earlier: Sequence[str]) -> bool:
     words must equal the last two), if it nearly equals the last one (at least 90% the same words in the same
     order, and the same numbers), or if it says one sentence three times.
     """
-    said = _known_words(text)
+    said = _split_words(text)
     if not said:
         return _equals_last_two(text.split(), [other.split() for other in earlier[-2:]])
     if len(said) < MIN_WORDS:
-        return _equals_last_two(said, [_known_words(other) for other in earlier[-2:]])
-    if any(said == _known_words(other) for other in earlier):
+        return _equals_last_two(said, [_split_words(other) for other in earlier[-2:]])
+    if any(said == _split_words(other) for other in earlier):
         return True
-    if earlier and _nearly(said, _known_words(earlier[-1])):
+    if earlier and _nearly(said, _split_words(earlier[-1])):
         return True
     if len(_SENTENCE.findall(text)) < 2:  # most texts: fewer than three sentences
         return False
@@ -113,13 +113,13 @@ def loops(text: str, earlier: Sequence[str]) -> bool:
     return any(count >= 3 for count in counts.values())
 
 
-def _known_words(text: str) -> tuple[str, ...]:
+def _split_words(text: str) -> tuple[str, ...]:
     """Return `words` of a turn, which later turns are held against again and again."""
-    return _remembered_words(text) if len(text) <= _REMEMBERED else tuple(words(text))
+    return _split_words_cached(text) if len(text) <= _REMEMBERED else tuple(words(text))
 
 
 @functools.lru_cache(maxsize=2048)  # turns of the conversations at work
-def _remembered_words(text: str) -> tuple[str, ...]:
+def _split_words_cached(text: str) -> tuple[str, ...]:
     return tuple(words(text))
 
 
@@ -134,24 +134,24 @@ def words(text: str) -> list[str]:
     folded = _with_plain_marks(text)
     if not folded.isascii():
         return _WORD.findall(folded.casefold())
-    blanked = _blanked(folded.replace(APART, " "))
+    blanked = _blank_non_words(folded.replace(APART, " "))
     return _ASCII_WORD.findall(folded.lower()) if blanked is None else blanked.split()
 
 
 def words_of_turns(texts: Sequence[str]) -> list[list[str]]:
     """Return `words` of each text; in half the time if they hold only words between blanks and marks."""
     together = _with_plain_marks(f" {APART} ".join(texts))
-    blanked = _blanked(together) if together.isascii() else None
+    blanked = _blank_non_words(together) if together.isascii() else None
     if blanked is None or blanked.count(APART) != len(texts) - 1:
         return [words(text) for text in texts]
     return [text.split() for text in blanked.split(APART)]
 
 
-def plain_words(text: str) -> str | None:
+def join_plain_words(text: str) -> str | None:
     """Return the words of a text with one blank between them, None where finding them takes `words`.
     Each run of APART stays, as a word."""
     folded = _with_plain_marks(text)
-    blanked = _blanked(folded) if folded.isascii() else None
+    blanked = _blank_non_words(folded) if folded.isascii() else None
     return None if blanked is None else " ".join(blanked.split())
 
 
@@ -160,7 +160,7 @@ def _with_plain_marks(text: str) -> str:
     return text.replace("`", "'") if text.isascii() else text.translate(_FOLD)
 
 
-def _blanked(text: str) -> str | None:
+def _blank_non_words(text: str) -> str | None:
     """Return an ASCII text in lower case with blanks for all that is in no word, None where it holds other
     words than that shows."""
     blanked = text.encode().translate(_BLANKED).decode()
@@ -174,7 +174,7 @@ def _blanked(text: str) -> str | None:
     return blanked if inside else None
 
 
-def spoken(words: Iterable[str]) -> str:
+def join_words(words: Iterable[str]) -> str:
     """Words as one text with a space around each: what phrases are looked for in."""
     return f" {' '.join(words)} "
 

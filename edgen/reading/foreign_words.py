@@ -112,19 +112,19 @@ class _Table(NamedTuple):
 def translate_own(text: str, roles: RoleWords) -> str:
     """Return the text with a job's own words as the roles' names, where it names two roles and one of them
     so."""
-    return (_translate_labels(_plain(text), roles, (_OWN,)) or text) if roles.own else text
+    return (_translate_labels(_normalize_text(text), roles, (_OWN,)) or text) if roles.own else text
 
 
 def translate_own_labels(text: str, roles: RoleWords) -> str:
     """Return the text with each label in a job's own words as a role's name, even if others speak too."""
     if not roles.own:
         return text
-    return _renamed(text, _find_labels(text, roles), {_OWN})
+    return _rename_labels(text, _find_labels(text, roles), {_OWN})
 
 
 def translate(text: str, roles: RoleWords) -> Translation | None:
     """Return the text in the reader's words; None if it does not name two roles in another language."""
-    text = _plain(text)
+    text = _normalize_text(text)
     labelled = _translate_labels(text, roles, tuple(roles.languages))
     if labelled is None:
         return None
@@ -192,17 +192,17 @@ def ends_conversation(text: str) -> bool:
     return _ENDED.search(text) is not None
 
 
-def _plain(text: str) -> str:
+def _normalize_text(text: str) -> str:
     """Return the text with one kind of line end, no marks of direction around labels, and no escaped letters
     beyond ASCII."""
     if "\\u" in text and "{" in text:
-        text = _ESCAPED.sub(_unescaped, text)
+        text = _ESCAPED.sub(_unescape, text)
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
     return text if text.isascii() or not _DIRECTED.search(text) else _DIRECTION.sub("", text)
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     escapes = match["letters"]
     return match[0] if escapes is None else str(json.loads(f'"{escapes}"'))
 
@@ -223,7 +223,7 @@ def _translate_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -
             several = len(known | {word.role for word in named}) > 1
             if several and len(named) > most:
                 best, most = language, len(named)
-    return None if best is None else _renamed(text, found, {best, _OWN})
+    return None if best is None else _rename_labels(text, found, {best, _OWN})
 
 
 def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
@@ -242,7 +242,7 @@ def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
     return sorted(found.values(), key=lambda label: label[0])
 
 
-def _renamed(text: str, found: Iterable[tuple[int, int, _Word]], languages: Collection[str]) -> str:
+def _rename_labels(text: str, found: Iterable[tuple[int, int, _Word]], languages: Collection[str]) -> str:
     """Return the text with each label in one of the languages, and its article, as a role's name."""
     pieces: list[str] = []
     at = 0
@@ -269,7 +269,7 @@ def _table(roles: RoleWords) -> _Table:
                 languages.setdefault(key, set()).add(language)
     named = {**known, **named}
     spelt = {form for word in named for form in (word, unicodedata.normalize("NFD", word))}
-    choices = _any_of(spelt)
+    choices = _compile_alternatives(spelt)
     at_lines, elsewhere = (
         re.compile(_LABEL % (before, _ARTICLES, choices), re.VERBOSE | re.MULTILINE | re.IGNORECASE)
         for before in (_AT_LINES, _ELSEWHERE)
@@ -281,13 +281,13 @@ def _table(roles: RoleWords) -> _Table:
     return _Table(at_lines, elsewhere, words)
 
 
-def _any_of(words: Iterable[str]) -> str:
+def _compile_alternatives(words: Iterable[str]) -> str:
     """Return an expression for any of some words, longer ones first, that tries each beginning once."""
     by_first: dict[str, list[str]] = {}
     for word in words:
         by_first.setdefault(word[:1], []).append(word[1:])
     ends = by_first.pop("", None) is not None
-    choices = [re.escape(first) + _any_of(rest) for first, rest in sorted(by_first.items())]
+    choices = [re.escape(first) + _compile_alternatives(rest) for first, rest in sorted(by_first.items())]
     if not choices:
         return ""
     return f"(?:{'|'.join(choices)}){'?' if ends else ''}"

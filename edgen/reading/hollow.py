@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Message, Rejection, RejectionReason
-from edgen.reading.detect import APART, fold, plain_words, words
-from edgen.reading.placeholders import any_placeholder, is_placeholder
+from edgen.reading.detect import APART, fold, join_plain_words, words
+from edgen.reading.placeholders import has_placeholder, is_placeholder
 from edgen.reading.text.characters import excerpt
 
 _EXAMPLE = compile_later(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,300})\"")
@@ -99,7 +99,7 @@ def find_hollow(text: str, messages: Sequence[Message], *, opening: bool = False
     """
     if not text.strip():
         return None
-    return _find(text, _sentences(text), _Asked.by(messages, opening=opening))
+    return _find(text, _sentences(text), _Asked.from_messages(messages, opening=opening))
 
 
 class _Asked(NamedTuple):
@@ -110,7 +110,7 @@ class _Asked(NamedTuple):
     prompts: tuple[_Prompt, ...]
 
     @classmethod
-    def by(cls, messages: Sequence[Message], *, opening: bool) -> _Asked:
+    def from_messages(cls, messages: Sequence[Message], *, opening: bool) -> _Asked:
         spoken = [message.content for message in messages[1:] if message.role == "user"]
         briefs = [message.content for message in messages if message.role == "system"]
         briefs = briefs or [messages[0].content]
@@ -128,7 +128,7 @@ def _find(text: str, said: Sequence[str], asked: _Asked) -> Rejection | None:
     if len(said) >= SAME_LINE and repeats_a_line(text):
         return Rejection(RejectionReason.LOOP, f"the answer says one line {SAME_LINE} times: {excerpt(text)}")
     if asked.heard is not None and any(
-        repeats_the_last(text, heard) for heard in _last_turn(asked.heard, asked.brief)
+        repeats_the_last(text, heard) for heard in _list_last_turn_texts(asked.heard, asked.brief)
     ):
         return Rejection(RejectionReason.ECHO, f"the answer repeats the turn before it: {excerpt(text)}")
     if _repeats_prompts(text, said, asked.prompts):
@@ -157,7 +157,7 @@ def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejec
 
     A side may be silent for a turn (`...`).
     """
-    asked = _Asked.by(messages, opening=True)
+    asked = _Asked.from_messages(messages, opening=True)
     if _is_plain(texts, asked):
         return None
     turns = [(text, said) for text, said in zip(texts, _sentences_of(texts), strict=True) if said]
@@ -181,7 +181,7 @@ def _is_plain(texts: Sequence[str], asked: _Asked) -> bool:
     prompt.
     """
     whole = APART.join(texts)
-    if asked.heard is not None or not whole.isascii() or any_placeholder(texts):
+    if asked.heard is not None or not whole.isascii() or has_placeholder(texts):
         return False
     letters = whole.encode().translate(_RUNS, _NO_RUNS).split(b"\0")
     if not len({*letters}) == len(letters) == len(texts) or b"" in letters:
@@ -217,7 +217,7 @@ def repeats_the_last(text: str, heard: str) -> bool:
     return said == words(heard)
 
 
-def _last_turn(heard: str, brief: str) -> Iterator[str]:
+def _list_last_turn_texts(heard: str, brief: str) -> Iterator[str]:
     """Yield the texts that may be the last turn of a message.
 
     They are all of it, the text after the speaker's name, its title, and the text after the title; each also
@@ -270,7 +270,7 @@ def _sentences(text: str) -> list[str]:
 def _sentences_of(texts: Sequence[str]) -> list[list[str]]:
     """Return the sentences of each text as words with a blank between them."""
     marked, ends = _SENTENCE.subn(f" {APART} ", f" {APART}{APART} ".join(texts))
-    said = plain_words(marked)
+    said = join_plain_words(marked)
     if said is None or said.count(APART) != ends + 2 * (len(texts) - 1):
         apart = [map(words, _SENTENCE.split(text)) for text in texts]
         return [[" ".join(found) for found in each if found] for each in apart]

@@ -151,7 +151,7 @@ class Layout(msgspec.Struct):
         """Return the texts of the turns, the last one with what follows it, and who speaks each."""
         if "\0" in body:
             return None
-        cut = zeroed(body, lettered=self.lettered) if self.numbered else body
+        cut = zero_digits(body, lettered=self.lettered) if self.numbered else body
         found = {}
         for mark, (gap, role) in zip(CUTS, self.gaps.items(), strict=False):
             if gap in cut:
@@ -191,7 +191,7 @@ class Layout(msgspec.Struct):
         bare = whole = " ".join(said)
         if self.code and _WRITTEN[self.code] in whole:
             bare = _ESCAPES[self.code].sub("", whole)
-            said[:] = [_ESCAPES[self.code].sub(_decoded, text) for text in said]
+            said[:] = [_ESCAPES[self.code].sub(_decode_escape, text) for text in said]
             whole = " ".join(said)
         if self.several:
             whole = whole.replace("\n", " ")
@@ -252,7 +252,7 @@ def _words(text: str, marks: str, pattern: re.Pattern[str]) -> list[str]:
     return words if "".join(words).replace("'", "").replace("’", "").isalpha() else pattern.findall(text)
 
 
-def zeroed(text: str, *, lettered: bool = True) -> str:
+def zero_digits(text: str, *, lettered: bool = True) -> str:
     """Return the text with zeros as its digits and, where it is `lettered`, as the letters of a list."""
     if lettered:
         text = _LETTERED.sub(_zeros, text)
@@ -283,7 +283,7 @@ def _is_word(char: str) -> bool:
     return char.isalnum() or char >= "\U0001f300"
 
 
-def _decoded(escape: re.Match[str]) -> str:
+def _decode_escape(escape: re.Match[str]) -> str:
     """Return the character that some others stand for."""
     written = escape[0]
     return '"' if len(written) == 2 else chr(int(written[2:], 16))

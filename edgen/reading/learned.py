@@ -33,7 +33,7 @@ from edgen.reading.layout import (
     Tail,
     is_likely,
     skeleton,
-    zeroed,
+    zero_digits,
 )
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
@@ -137,8 +137,8 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
     if found is None:
         return None
     head, (written, rest, code) = text[:at], found
-    gaps = [*map(zeroed, written)]
-    lettered = gaps != [zeroed(gap, lettered=False) for gap in written]
+    gaps = [*map(zero_digits, written)]
+    lettered = gaps != [zero_digits(gap, lettered=False) for gap in written]
     before: dict[str, str] = {}
     skeletons: dict[str, set[str]] = {}
     for gap, turn in zip(gaps, result.turns[1:], strict=True):
@@ -159,7 +159,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
     (value,) = values
     around = rest[: value.start()], rest[value.end() :], value[0].endswith("%")
     label, labelled = next(
-        ((gap, role) for gap, role in before.items() if zeroed(rest).startswith(gap)), ("", None)
+        ((gap, role) for gap, role in before.items() if zero_digits(rest).startswith(gap)), ("", None)
     )
     if not (_is_apart(*around[:2]) and _ends_as_read(rest, result, labelled)):
         return None

@@ -176,13 +176,13 @@ def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords) -> bool:
 def speaks_for_another(text: str, role: str, roles: RoleWords) -> bool:
     """Return whether a turn of a role looks as if another speaks in it."""
     patterns = _patterns(roles)
-    if _holds(text, _COLONS) and _labelled(text, role, roles, patterns):
+    if _holds(text, _COLONS) and _has_label(text, role, roles, patterns):
         return True
     marked = _holds(text, _MARKS)
     if marked and _TOKENS.search(text):
         return True
     quoted = _holds(text, _QUOTES) or (_holds(text, _DASHES) and _DASH.search(text) is not None)
-    if marked and _lettered(text, role, roles):
+    if marked and _has_letter_label(text, role, roles):
         return True
     if not (marked or quoted) or not patterns.names_somebody(text):
         return False
@@ -195,7 +195,7 @@ def _holds(text: str, marks: str) -> bool:
     return any(map(text.__contains__, marks))
 
 
-def _lettered(text: str, own: str, roles: RoleWords) -> bool:
+def _has_letter_label(text: str, own: str, roles: RoleWords) -> bool:
     """Return whether a line begins with another role's letter and goes on as somebody speaks."""
     return any(
         roles.aliases.get((found["inside"] or found["before"]).lower(), own) != own
@@ -208,15 +208,15 @@ def _lettered(text: str, own: str, roles: RoleWords) -> bool:
 def _gestures(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> bool:
     """Return whether a stage direction shows another role: `*Student nods* I see.`"""
     actors = [found["actor"] for found in patterns.gesture.finditer(text)]
-    return any((roles.by_name.get(actor.lower()) or roles.called(actor)) != own for actor in actors)
+    return any((roles.by_name.get(actor.lower()) or roles.look_up_role(actor)) != own for actor in actors)
 
 
-def _labelled(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> bool:
+def _has_label(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> bool:
     """Return whether a label stands before a colon, except the speaker's own at the beginning."""
     for colon in islice(_COLON.finditer(text), _MOST):
         place = colon.start()
         begin = max(0, place - _REACH)
-        if _SENTENCE.match(text, place + 1) and _labelled_in_short(
+        if _SENTENCE.match(text, place + 1) and _has_short_label(
             text, max(0, place - _NEAR), place, own, roles
         ):
             return True
@@ -225,14 +225,14 @@ def _labelled(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> boo
         found = patterns.label.search(text, begin, place)
         if found is not None:
             who = found["who"] or found["called"]
-            if found.start() > 0 or (roles.by_name.get(who.lower()) or roles.called(who)) != own:
+            if found.start() > 0 or (roles.by_name.get(who.lower()) or roles.look_up_role(who)) != own:
                 return True
         elif patterns.titled.search(text, begin, place):
             return True
     return False
 
 
-def _labelled_in_short(text: str, begin: int, place: int, own: str, roles: RoleWords) -> bool:
+def _has_short_label(text: str, begin: int, place: int, own: str, roles: RoleWords) -> bool:
     """Return whether a letter, a number or a word that mostly names no speaker is a label: `S: But why?`
 
     It stands before the colon at `place`. A list of letters is no label, nor is a dialogue that the turn

@@ -107,16 +107,16 @@ def match(learning: str, teaching: str) -> bool:
 @lru_cache(maxsize=4096)
 def student_reaction(phrase: str) -> str:
     """Return the kind of a student's reaction."""
-    return _first(_STUDENT_WORDS, phrase)
+    return _find_first_kind(_STUDENT_WORDS, phrase)
 
 
 @lru_cache(maxsize=4096)
 def teacher_reaction(phrase: str) -> str:
     """Return the kind of a teacher's reaction."""
-    return _first(_TEACHER_WORDS, phrase)
+    return _find_first_kind(_TEACHER_WORDS, phrase)
 
 
-def _first(table: tuple[tuple[str, re.Pattern[str]], ...], phrase: str) -> str:
+def _find_first_kind(table: tuple[tuple[str, re.Pattern[str]], ...], phrase: str) -> str:
     text = phrase.lower()
     return next((name for name, words in table if words.search(text)), OTHER)
 

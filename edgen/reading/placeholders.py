@@ -103,7 +103,7 @@ _WORD = compile_later(r"(?!([A-Za-z])\1\1)[A-Za-z]+")
 _MARKS = ("..", "_", ". .", "<", "[", "{", "(")
 
 
-def any_placeholder(texts: Sequence[str]) -> bool:
+def has_placeholder(texts: Sequence[str]) -> bool:
     """Return whether any of the texts only holds the place of one."""
     whole = " ".join(texts)
     if not _is_plain(whole):

@@ -39,10 +39,10 @@ def clean_turn(text: str) -> tuple[str, bool, tuple[str, ...]]:
     The text is "" if nothing is said: a turn of dots, of debris, or of the marker alone. The sentence's own
     quotation marks stay.
     """
-    return (text, False, ()) if is_plain(text) else _cleaned(text)
+    return (text, False, ()) if is_plain(text) else _clean_text(text)
 
 
-def _cleaned(text: str) -> tuple[str, bool, tuple[str, ...]]:
+def _clean_text(text: str) -> tuple[str, bool, tuple[str, ...]]:
     repairs: list[str] = []
     said = trim(text)
     marked = find_marker(said)
@@ -55,7 +55,7 @@ def _cleaned(text: str) -> tuple[str, bool, tuple[str, ...]]:
         unmarked = "“" not in said and '"' not in said
         if len(repairs) == before and unmarked and ('"' in behind or "”" in behind):
             repairs.append(Repair.STRAY_DEBRIS)
-    said = _whole(drop_tag(said, repairs), repairs)
+    said = _strip_loose_quotes(drop_tag(said, repairs), repairs)
     if is_silent(said):
         if marked is None:
             repairs.append(Repair.EMPTY_TURN)
@@ -63,7 +63,7 @@ def _cleaned(text: str) -> tuple[str, bool, tuple[str, ...]]:
     return said, marked is not None, tuple(dict.fromkeys(map(str, repairs)))
 
 
-def _whole(text: str, repairs: list[str]) -> str:
+def _strip_loose_quotes(text: str, repairs: list[str]) -> str:
     """Without the quotation marks around or at the end of it that no sentence needs."""
     bare = text.lstrip('"“')
     opening = len(text) - len(bare)

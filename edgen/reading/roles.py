@@ -104,7 +104,7 @@ class RoleWords:
         """Return the same roles with a job's own words for them."""
         return replace(self, own=own)
 
-    def named_in(self, name: str) -> str | None:
+    def find_role_in(self, name: str) -> str | None:
         """Return the one role that a name speaks of: `teacher`, `Ms. R (Teacher)`, `Student 1`."""
         found = {match[1].lower() for match in _NAMED.of(self).finditer(name[:200])}
         return self.by_name[found.pop()] if len(found) == 1 else None
@@ -113,7 +113,7 @@ class RoleWords:
         """Return the role that a name stands for which is not one of the roles' own."""
         return self.aliases.get(name[:40].strip().lower())
 
-    def called(self, name: str) -> str | None:
+    def look_up_role(self, name: str) -> str | None:
         """Return the role that a name stands for in any language, with or without an article; or None.
 
         Examples are `tutor`, `the student`, `Der Lehrer` and `l’élève`. A role's own name counts only with an
@@ -148,7 +148,7 @@ class RoleWords:
             each.append(sorted(words, key=lambda word: (-len(word), word)))
         return each
 
-    def other_than(self, role: str) -> str:
+    def find_other_role(self, role: str) -> str:
         """Return the first role that is another one."""
         return next(name for name in self.names if name != role)
 
@@ -174,19 +174,19 @@ class RolePattern:
         key = (self, own) if own else self
         pattern = roles.patterns.get(key)
         if pattern is None:
-            pattern = roles.patterns[key] = self._compiled(roles, own)
+            pattern = roles.patterns[key] = self._compile_pattern(roles, own)
         return pattern
 
-    def _compiled(self, roles: RoleWords, own: str) -> re.Pattern[str]:
+    def _compile_pattern(self, roles: RoleWords, own: str) -> re.Pattern[str]:
         choices = {
-            "ROLE": _any_of(sorted(roles.by_name, key=len, reverse=True)),
-            "NAME": _any_of(sorted(roles.names, key=len, reverse=True)),
-            "UPPER": _any_of(name.upper() for name in sorted(roles.names, key=len, reverse=True)),
-            "ALIAS": _any_of(roles.aliases),
-            "CALLED": _any_of(word for word in roles.aliases if len(word) > 1),
-            "SPELT": _any_of(sorted(roles.spelt, key=len, reverse=True)),
+            "ROLE": _join_alternatives(sorted(roles.by_name, key=len, reverse=True)),
+            "NAME": _join_alternatives(sorted(roles.names, key=len, reverse=True)),
+            "UPPER": _join_alternatives(name.upper() for name in sorted(roles.names, key=len, reverse=True)),
+            "ALIAS": _join_alternatives(roles.aliases),
+            "CALLED": _join_alternatives(word for word in roles.aliases if len(word) > 1),
+            "SPELT": _join_alternatives(sorted(roles.spelt, key=len, reverse=True)),
             "FOREIGN": "|".join(
-                f"(?P<foreign_{i}>{_any_of(words)})" for i, words in enumerate(roles.foreign())
+                f"(?P<foreign_{i}>{_join_alternatives(words)})" for i, words in enumerate(roles.foreign())
             ),
             "OWN": re.escape(own.lower()),
         }
@@ -196,7 +196,7 @@ class RolePattern:
 _MARK = compile_later("ROLE|NAME|UPPER|ALIAS|CALLED|SPELT|FOREIGN|OWN")
 
 
-def _any_of(words: Iterable[str]) -> str:
+def _join_alternatives(words: Iterable[str]) -> str:
     """Return any of some words; nothing at all where there are none."""
     return "|".join(map(re.escape, words)) or "(?!)"
 

@@ -20,7 +20,7 @@ _Row = tuple[Metric, Difference, Interval]
 def forests(comparison: ComparisonResult) -> Iterator[Picture]:
     """Yield two pictures per arm: shares in percentage points, everything else in per cent of the
     baseline."""
-    for place, arm in enumerate(_others(comparison)):
+    for place, arm in enumerate(_list_other_arms(comparison)):
         shares, numbers, alike = [], [], []
         for metric in comparison.metrics:
             found = next((d for d in metric.differences if d.arm == arm.label), None)
@@ -45,7 +45,7 @@ def forests(comparison: ComparisonResult) -> Iterator[Picture]:
 
 def identical_arms(comparison: ComparisonResult) -> Iterator[str]:
     """Yield a sentence for each arm in which no metric differs from the baseline: it has no picture."""
-    for arm in _others(comparison):
+    for arm in _list_other_arms(comparison):
         found = [d for metric in comparison.metrics for d in metric.differences if d.arm == arm.label]
         known = [d for d in found if d.value is not None]
         if known and not any(d.changed for d in known):
@@ -55,7 +55,7 @@ def identical_arms(comparison: ComparisonResult) -> Iterator[str]:
 
 
 def _interval(metric: Metric, difference: Difference, factor: float) -> Interval:
-    sure = _sure(difference)
+    sure = _is_significant(difference)
     value, low, high = (
         None if v is None else v * factor for v in (difference.value, difference.low, difference.high)
     )
@@ -111,7 +111,7 @@ def lead(comparison: ComparisonResult | None) -> str:
     """Return a sentence or two on whether the arms share scenarios."""
     if comparison is None:
         return "Each arm is the same job with another setting."
-    others = [arm.label for arm in _others(comparison) if not arm.paired]
+    others = [arm.label for arm in _list_other_arms(comparison) if not arm.paired]
     if not others:
         return "All arms answer the same scenarios, so each scenario is compared with itself under another setting."
     own = "a space of its own weights" if len(others) == 1 else "spaces of their own weights"
@@ -124,7 +124,7 @@ def lead(comparison: ComparisonResult | None) -> str:
 
 def describe_comparison(comparison: ComparisonResult) -> str:
     """Describe the comparison."""
-    baseline, others = comparison.baseline, _others(comparison)
+    baseline, others = comparison.baseline, _list_other_arms(comparison)
     said = []
     if any(arm.paired for arm in others):
         said.append(f"{quantity(comparison.shared, 'scenario')} compared one by one with those of {baseline}")
@@ -137,11 +137,11 @@ def describe_comparison(comparison: ComparisonResult) -> str:
     return "; ".join(said)
 
 
-def _others(comparison: ComparisonResult) -> list[ArmFacts]:
+def _list_other_arms(comparison: ComparisonResult) -> list[ArmFacts]:
     return [arm for arm in comparison.arms if arm.label != comparison.baseline]
 
 
-def _sure(difference: Difference) -> bool:
+def _is_significant(difference: Difference) -> bool:
     return difference.p_holm is not None and difference.p_holm < SIGNIFICANT
 
 
@@ -152,7 +152,7 @@ def values(comparison: ComparisonResult) -> Iterator[Table]:
     for names, title in _side_by_side(labels):
         rows = []
         for metric in comparison.metrics:
-            starred = {d.arm for d in metric.differences if _sure(d)}
+            starred = {d.arm for d in metric.differences if _is_significant(d)}
             cells = (
                 f"{_value(metric.kind, metric.arms.get(name))}{' *' if name in starred else ''}"
                 for name in names
@@ -164,7 +164,7 @@ def values(comparison: ComparisonResult) -> Iterator[Table]:
 def differences(comparison: ComparisonResult) -> Iterator[Table]:
     """Yield every difference from the baseline in the metric's own unit, in collapsed tables of a few
     arms."""
-    others = [arm.label for arm in _others(comparison)]
+    others = [arm.label for arm in _list_other_arms(comparison)]
     for start in range(0, len(others), _ACROSS - 1):
         names = others[start : start + _ACROSS - 1]
         rows = []
@@ -204,4 +204,4 @@ def _difference(kind: str, found: Difference | None) -> str:
         return "none differs"
     form = {"share": points, "usd": dollars}.get(kind, format_signed)
     ends = "" if found.low is None else f" ({form(found.low)} to {form(found.high)})"
-    return f"{form(found.value)}{ends}{' *' if _sure(found) else ''}"
+    return f"{form(found.value)}{ends}{' *' if _is_significant(found) else ''}"

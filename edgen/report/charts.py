@@ -75,7 +75,7 @@ def key_of(picture: Picture) -> list[tuple[str, tuple[str, ...]]]:
     return [entry for entry in picture.key if not (whole and entry[1] == tuple(chart.rows))]
 
 
-def folded_rows(picture: Picture) -> int:
+def count_folded_rows(picture: Picture) -> int:
     """Return the number of rows of a picture collapsed for its length; 0 if it is not."""
     chart = picture.chart
     count = len(chart.rows) if isinstance(chart, Bars | Intervals | Histograms | Stacks) else 0
@@ -170,7 +170,7 @@ def _curves(chart: Curves) -> Canvas:
     axes.minorticks_off()
     for get, put in ((axes.get_xlim, axes.set_xticks), (axes.get_ylim, axes.set_yticks)):
         places = _decades(*get()) if log else [0, 0.25, 0.5, 0.75, 1]
-        put(places, [_short(place) for place in places])
+        put(places, [_format_short(place) for place in places])
     axes.grid(visible=True, color=colour("rule"), linewidth=0.7)
     axes.set_xlabel(x, color=colour("muted"))
     canvas.text(EDGE, 11, y, color=colour("muted"))
@@ -187,7 +187,7 @@ def _decades(low: float, high: float) -> list[float]:
     return found
 
 
-def _short(value: float) -> str:
+def _format_short(value: float) -> str:
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:g}{letter}"

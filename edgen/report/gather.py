@@ -129,7 +129,7 @@ def _rejections(name: str, view: LedgerReader) -> tuple[RejectionGroup, ...]:
     """Return the rejections and failures by status and reason, the most frequent first."""
     examples: defaultdict[tuple[str, str], list[RejectedExample]] = defaultdict(list)
     counts: Counter[tuple[str, str]] = Counter()
-    for index, replicate, status, reason, detail, last in view.refused():
+    for index, replicate, status, reason, detail, last in view.list_refused():
         key = (status, reason or "unknown")
         counts[key] += 1
         if len(examples[key]) < EXAMPLES:

@@ -27,7 +27,7 @@ from edgen.core.text import (
 from edgen.evaluation.measuring import measures
 from edgen.report import arm_pictures, run_pictures
 from edgen.report.canvas import drawing
-from edgen.report.charts import draw, folded_rows, key_of
+from edgen.report.charts import count_folded_rows, draw, key_of
 from edgen.report.gather import gather
 from edgen.report.model import ArmReport, PairsReport, Report
 from edgen.report.sections import group_tables, merge_arms, sections
@@ -102,8 +102,8 @@ def page(report: Report) -> str:
             tiles=_tiles(report),
             style=STYLE.read_text("utf-8") + (_HERE / "report.css").read_text("utf-8"),
             generator=_GENERATOR,
-            facts=list(_merged(report.arms, _facts)),
-            digests=list(_merged(report.arms, lambda arm: _digests(arm.job, report.edgen))),
+            facts=list(_merge_facts(report.arms, _facts)),
+            digests=list(_merge_facts(report.arms, lambda arm: _digests(arm.job, report.edgen))),
             costs=run_pictures.costs(report.arms),
             notes=[*merge_arms(_notes(report.arms), [arm.label for arm in report.arms])],
             most_sessions=_MOST_SESSIONS,
@@ -131,7 +131,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         number=number, percent=percent, dollars=dollars, seconds=seconds, moment=moment, readable=readable_name,
-        quantity=quantity, joined=join_list, shorten=shorten, grouped=group_tables, folded_rows=folded_rows,
+        quantity=quantity, joined=join_list, shorten=shorten, grouped=group_tables, folded_rows=count_folded_rows,
         split_interval=_split_interval,
         as_facts=lambda table: zip(map(str.capitalize, table.head[1:]), table.rows[0][1:], strict=True),
     )  # fmt: skip
@@ -175,7 +175,7 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
     cost = "no price in the job" if whole["cost_usd"] is None else "all sessions"
     tiles = [
         (number(whole["accepted"]), "accepted", f"{share} of {number(whole['planned'])} planned"),
-        (number(whole["refused"]), "rejected or failed", _most_frequent(arms)),
+        (number(whole["refused"]), "rejected or failed", _describe_top_reason(arms)),
         (number(whole["tokens"]), "tokens", f"{quantity(whole['made'], 'call')} answered"),
         (dollars(whole["cost_usd"]), "cost", cost),
     ]
@@ -191,7 +191,7 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
     return [*tiles, *(tile for measure in measures(values) for tile in measure.tiles(values[measure.name]))]
 
 
-def _most_frequent(arms: Iterable[ArmReport]) -> str:
+def _describe_top_reason(arms: Iterable[ArmReport]) -> str:
     reasons = [reason for arm in arms for reason in arm.reasons]
     if not reasons:
         return "nothing was lost"
@@ -213,7 +213,7 @@ def _notes(arms: Iterable[ArmReport]) -> Iterator[str]:
             yield f"{arm.label}: {text}" if arm.label else text
 
 
-def _merged(
+def _merge_facts(
     arms: Iterable[ArmReport], get: Callable[[ArmReport], Iterable[tuple[str, str]]]
 ) -> Iterator[tuple[str, str]]:
     """Yield facts of the arms by name, for a table of two columns; different values with their arms."""

@@ -170,7 +170,7 @@ def _judges(judges: Sequence[Values]) -> Table:
             (
                 f"{judge['model']} ({judge['judge']})", judge["compare"], number(judge["pairs"]),
                 f"{number(judge['verdicts']['n'])}, {number(judge['verdicts']['unread'])} unread",
-                _logits(length["slope"]), _logits(length["slope_adjusted"]), _plain(brier), number(error),
+                _logits(length["slope"]), _logits(length["slope_adjusted"]), _format_interval(brier), number(error),
             )
         )  # fmt: skip
     per = judges[0]["length"]["slope_words"]
@@ -215,7 +215,7 @@ def _logits(estimate: Values | None) -> str:
     return format_signed(estimate["value"]) + (f" ({' to '.join(ends)})" if len(ends) == 2 else "")
 
 
-def _plain(estimate: Values | None) -> str:
+def _format_interval(estimate: Values | None) -> str:
     if estimate is None:
         return NONE
     ends = [number(estimate[end]) for end in ("low", "high") if estimate[end] is not None]

@@ -122,7 +122,7 @@ def draw_intervals(chart: Intervals) -> Canvas:
     rows, axis, reference = chart
     found = Rows([row.label for row in rows], [row.said for row in rows], foot_of(axis.title))
     axes = found.axes
-    known = [v for row in rows for v in (row.value, row.low, row.high) if _known(v)]
+    known = [v for row in rows for v in (row.value, row.low, row.high) if _is_finite(v)]
     set_scale(axes, axis, [*known, *([] if reference is None else [reference])])
     if reference is not None:
         # only next to the marks: a full line would cross the words
@@ -131,9 +131,9 @@ def draw_intervals(chart: Intervals) -> Canvas:
             color=colour("muted"), linewidth=1.4, linestyle=(0, (2, 2)),
         )  # fmt: skip
     for row, y in zip(rows, found.marks, strict=True):
-        if _known(row.low) and _known(row.high):
+        if _is_finite(row.low) and _is_finite(row.high):
             axes.plot([row.low, row.high], [y] * 2, color=colour(row.colour), linewidth=2.4, alpha=0.55)
-        if _known(row.value):
+        if _is_finite(row.value):
             face = colour("card") if row.hollow else colour(row.colour)
             axes.plot(
                 [row.value], [y], "o", markersize=7, markerfacecolor=face, markeredgewidth=1.8,
@@ -160,5 +160,5 @@ def draw_strips(chart: Histograms) -> Canvas:
     return found.canvas
 
 
-def _known(value: float | None) -> TypeGuard[float]:
+def _is_finite(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)

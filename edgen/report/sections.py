@@ -106,7 +106,7 @@ def sections(report: Report) -> Iterator[Section]:
             tuple((metric.title, metric.definition) for metric in found.metrics) if found else (),
         )  # fmt: skip
         yield msgspec.structs.replace(section, method=(found.method,) if found else ())
-    yield from _measured_sections(arms)
+    yield from _list_measure_sections(arms)
     if isinstance(report.pairs, str):
         lead = f"The pairs of this run cannot be read: {report.pairs}"
         yield Section(name="pairs", title="Preference pairs", lead=lead)
@@ -136,7 +136,7 @@ def sections(report: Report) -> Iterator[Section]:
     )
 
 
-def _measured_sections(arms: Sequence[ArmReport]) -> Iterator[Section]:
+def _list_measure_sections(arms: Sequence[ArmReport]) -> Iterator[Section]:
     """Yield the sections of the measures; without accepted conversations, only those on the plan."""
     accepted = any(arm.status.accepted for arm in arms)
     by_section: dict[str, list[Measure[object]]] = {name: [] for name in _MEASURED}

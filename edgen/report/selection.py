@@ -125,7 +125,7 @@ class ReportSelection:
         if self._stating and self._unstated is not None:
             yield self._unstated, "states no probability"
         yield from _middle(sampled)
-        yield from _named_by_measures(list(qualities))
+        yield from _list_findings(list(qualities))
         if len(self._ended) > 1:
             rare = min(self._ended, key=lambda who: self._ended[who])
             count, first = self._ended[rare]
@@ -134,7 +134,7 @@ class ReportSelection:
             yield first, f"ended by {who}, like {share} of the conversations"
 
 
-def _named_by_measures(qualities: Sequence[Quality]) -> Iterator[_Clause]:
+def _list_findings(qualities: Sequence[Quality]) -> Iterator[_Clause]:
     """Yield the measures' findings: of each the first example of any arm."""
     for measure in measures(qualities[0].values) if qualities else ():
         examples = (measure.examples(quality.values[measure.name]) for quality in qualities)

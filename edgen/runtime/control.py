@@ -22,7 +22,7 @@ Confirm = Callable[[str], bool]
 Interrupts = Callable[[Callable[[int], None]], AbstractContextManager[None]]
 
 
-def no_interrupts(_on_signal: Callable[[int], None]) -> AbstractContextManager[None]:
+def ignore_interrupts(_on_signal: Callable[[int], None]) -> AbstractContextManager[None]:
     """Let nothing interrupt the work."""
     return contextlib.nullcontext()
 
@@ -37,7 +37,7 @@ class Control:
     deadline: Deadline | None = None
     trust: Trust = field(default_factory=Trust)
     agree: Confirm | None = None
-    interrupts: Interrupts = no_interrupts
+    interrupts: Interrupts = ignore_interrupts
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -42,7 +42,7 @@ class Deadline:
                 "Start again with a later time; the run resumes where it stopped."
             )
 
-    def left(self) -> float:
+    def count_seconds_left(self) -> float:
         """Seconds until it comes, 0 or less once it has; infinite where none was set."""
         left = float("inf")
         if self._at is not None:
@@ -74,7 +74,7 @@ def _moment(text: str, now: float) -> float:
     """Return a moment in seconds since the epoch: the next HH:MM, or an ISO date and time; local, unless it
     names a zone."""
     if hour := _HOUR.fullmatch(text):
-        return _next(int(hour[1]) * 60 + int(hour[2]), now)
+        return _find_next_moment(int(hour[1]) * 60 + int(hour[2]), now)
     try:
         if "T" not in text.upper() and " " not in text:  # a date alone says no time
             raise ValueError
@@ -86,7 +86,7 @@ def _moment(text: str, now: float) -> float:
         ) from None
 
 
-def _next(wanted: int, now: float) -> float:
+def _find_next_moment(wanted: int, now: float) -> float:
     """Return the first moment after `now` at which a wall clock reaches or jumps over that minute of the day.
 
     It is found minute by minute in the system's time zone, since an hour occurs twice when clocks are put

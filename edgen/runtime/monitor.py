@@ -112,7 +112,7 @@ class Monitor:
         paused = self._activity.paused_seconds
         for role, admission in admissions.items():
             paused += now - self._looked if admission.paused_for > 0 else 0.0
-            for server, lane in _named_lanes(admission):
+            for server, lane in _name_lanes(admission):
                 self._look_at_circuit(role, server, admission, lane)
         last_answer = time.time() if tally.made > self._seen else self._activity.last_answer
         self._seen, self._looked = tally.made, now
@@ -143,7 +143,7 @@ class Monitor:
 
     def _tell_rates(self, admissions: dict[str, Admission]) -> None:
         for role, admission in admissions.items():
-            for server, lane in _named_lanes(admission):
+            for server, lane in _name_lanes(admission):
                 rate = (lane.window.size, admission.circuit_of(lane))
                 if self._rates.get((role, server)) != rate:
                     self._rates[role, server] = rate
@@ -177,7 +177,7 @@ class Monitor:
         flows = tuple(
             Flow(role, server, lane.running, min(lane.window.size, admission.window), not lane.usable)
             for role, admission in session.admissions.items()
-            for server, lane in _named_lanes(admission)
+            for server, lane in _name_lanes(admission)
         )
         passed = time.monotonic() - self._began
         made = tally.ended - tally.kept - self._ended_before
@@ -210,7 +210,7 @@ class Monitor:
         }
 
 
-def _named_lanes(admission: Admission) -> list[tuple[str, Lane]]:
+def _name_lanes(admission: Admission) -> list[tuple[str, Lane]]:
     """Return the lanes of a service, by address if it has several; the name of a single one is empty."""
     several = len(admission.lanes) > 1
     return [(address if several else "", lane) for address, lane in admission.lanes.items()]

@@ -41,7 +41,7 @@ class Desk:
         if await run_in_thread(self._mailbox.has_left, ConversationPlace.of(request), request.role):
             return None
         await run_in_thread(self._mailbox.put, request, time.time())
-        done, answer = self._mailbox.done(request.key)
+        done, answer = self._mailbox.find_answer(request.key)
         if done:
             return answer
         waiting = self._waiting.get(request.key)
@@ -70,7 +70,7 @@ class Desk:
             if (version := mailbox.version()) != known:
                 known = version
                 for key in [*self._waiting]:
-                    done, answer = mailbox.done(key)
+                    done, answer = mailbox.find_answer(key)
                     if done and not (waiting := self._waiting.pop(key)).done():
                         waiting.set_result(answer)
             await asyncio.sleep(_EVERY)

@@ -101,8 +101,8 @@ def _questionnaire(path: str, name: str, unit: str) -> Paper:
     return Paper(name, unit, request=request)
 
 
-def answered_by(people: People | None, role: str, person: str) -> dict[str, UnitAnswer]:
+def read_person_answers(people: People | None, role: str, person: str) -> dict[str, UnitAnswer]:
     """Return the answers of a person who plays a role that count, by unit."""
     if people is None:
         return {}
-    return {unit: one for (unit, _), one in people.latest(task_of(role), person).items()}
+    return {unit: one for (unit, _), one in people.read_latest_answers(task_of(role), person).items()}

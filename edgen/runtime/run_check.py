@@ -24,7 +24,7 @@ from edgen.store.pairs_file import pair_sets, places_of_pairs, read_pairs_of, us
 from edgen.store.people import has_people
 from edgen.store.run_folder import RunFolder
 from edgen.store.split_side import read_test_side
-from edgen.store.votes import filed_votes, stored_votes
+from edgen.store.votes import read_filed_votes, read_stored_votes
 from edgen.store.written_texts import read_written
 from edgen.validation.checker import FileReport
 from edgen.validation.findings import Finding
@@ -71,14 +71,14 @@ def check_run(run: RunFolder, note: Callable[[str], None], others: FindReaders) 
     long work; `others` returns readers of further files.
     Nothing is changed."""
     folders = [run, *(RunFolder(path) for path in sorted(run.arms_folder.glob("*")) if path.is_dir())]
-    found = [*_missing_arms(run), *_ledgers(folders, note)]
+    found = [*_find_missing_arms(run), *_ledgers(folders, note)]
     for folder in folders:
         found += _digests(folder, run, others)
     found += _unreadable(folders, others)
     if not any(one.kind in ("ledger", "damaged") for one in found):
         if sum(_size(folder.ledger) for folder in folders) > _LARGE:
             note(f"{run.path}: holding the finished files against the ledger …")
-        found += _finished(run)
+        found += _check_finished_files(run)
     found.sort(key=lambda one: str(one.path))
     reports = (
         FileReport(
@@ -89,10 +89,10 @@ def check_run(run: RunFolder, note: Callable[[str], None], others: FindReaders) 
     return RunCheck(run.path, tuple(reports), tuple(dict.fromkeys(one.repair for one in found if one.repair)))
 
 
-def _missing_arms(run: RunFolder) -> Iterator[_Found]:
+def _find_missing_arms(run: RunFolder) -> Iterator[_Found]:
     """Yield the folders of arms that the run had and that are missing."""
     with _telling(run.arm_numbers, "damaged") as told:
-        for arm in run.numbered_arms():
+        for arm in run.number_arms():
             if not run.arm(arm).path.is_dir():
                 problem = "the folder of this arm is missing, with its ledger"
                 yield _Found(run.arm(arm).path, "missing", problem, _copy_of(run.arm(arm).path))
@@ -110,7 +110,7 @@ def _ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Itera
         ):
             problem = "the ledger is missing, and with it every raw reply"
             yield _Found(folder.ledger, "ledger", problem, _copy_of(folder.ledger))
-        for path in sorted({*folder.ledgers(), *_asked_ledgers(folder)} - seen):
+        for path in sorted({*folder.ledgers(), *_list_asker_ledgers(folder)} - seen):
             seen.add(path)
             if (size := _size(path)) > _LARGE:
                 note(f"{path}: looking through {size >> 20:,} MB …")
@@ -134,10 +134,10 @@ def _ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Itera
             yield from told
 
 
-def _asked_ledgers(folder: RunFolder) -> Iterator[Path]:
+def _list_asker_ledgers(folder: RunFolder) -> Iterator[Path]:
     """Yield the ledgers of askers in a folder, with those that are empty, or missing next to files that only
     accompany a ledger."""
-    for place in folder.asked_folders():
+    for place in folder.list_asker_folders():
         for pattern in ("*.db", f"*.db{ACKNOWLEDGED}", "*.json"):
             for path in place.glob(pattern):
                 yield path.with_name(path.name.removesuffix(ACKNOWLEDGED)).with_suffix(".db")
@@ -158,7 +158,7 @@ def _digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator
         kept = (
             folder.job,
             *sorted(folder.inputs.glob("*")),
-            *(path for path, _ in _derived(folder, others)),
+            *(path for path, _ in _list_derived_files(folder, others)),
         )
         without = [path for path in kept if path.is_file() and path.suffix != ".db" and not _has_digest(path)]
         if without:
@@ -178,16 +178,18 @@ def _has_digest(path: Path) -> bool:
     return path.stat().st_size > _LARGEST or is_sealed_as_written(read_regular(path, _LARGEST)) is not None
 
 
-def _derived(folder: RunFolder, others: FindReaders) -> Iterator[tuple[Path, Callable[[], object]]]:
+def _list_derived_files(
+    folder: RunFolder, others: FindReaders
+) -> Iterator[tuple[Path, Callable[[], object]]]:
     """Yield the files made of a run's answers, or given by people, each with its reader."""
     for own in places_of_pairs(folder):
         for name in pair_sets(own):
             use_pair_set(own, name)
             yield own.pairs, partial(_exhaust_pairs, own.pairs, folder.path)
         if own.votes.exists():
-            yield own.votes, partial(filed_votes, own)
+            yield own.votes, partial(read_filed_votes, own)
     if has_people(folder.path):
-        yield folder.path / "people" / "people.db", lambda: stored_votes(folder)
+        yield folder.path / "people" / "people.db", lambda: read_stored_votes(folder)
     readers: tuple[Reader, ...] = (
         (folder.layers, "*/labels.jsonl", lambda path: _exhaust(read_layer(path))),
         *others(folder),
@@ -218,7 +220,7 @@ def _exhaust_pairs(path: Path, run: Path) -> None:
 def _unreadable(folders: Iterable[RunFolder], others: FindReaders) -> Iterator[_Found]:
     """Yield the files that no command could read. Damaged ones are reported by their digests."""
     for folder in folders:
-        for path, read in _derived(folder, others):
+        for path, read in _list_derived_files(folder, others):
             try:
                 read()
             except DamagedError:  # reported by its digest
@@ -231,10 +233,10 @@ def _unreadable(folders: Iterable[RunFolder], others: FindReaders) -> Iterator[_
                 yield _Found(path, "unreadable_file", f"it cannot be read ({problem})")
 
 
-def _finished(run: RunFolder) -> Iterator[_Found]:
+def _check_finished_files(run: RunFolder) -> Iterator[_Found]:
     """Finished files that are not what the ledger comes to."""
     with _telling(run.path, "ledger") as told:
-        arms = run.begun_arms()
+        arms = run.list_begun_arms()
         side = read_test_side([own for _, own in arms], load_job(run.job).split.test)
         again = describe_rewriting(run)
         for _, own in arms:

@@ -182,7 +182,7 @@ def usage_before(status: RunStatus) -> UsageCounts:
     return UsageCounts.of(msgspec.structs.replace(status.counts, replayed=0))
 
 
-def still_snapshot(status: RunStatus, title: Title) -> Snapshot:
+def read_still_snapshot(status: RunStatus, title: Title) -> Snapshot:
     """Return the state of a run without work, from its ledger."""
     counts = ProgressCounts()
     counts.take(status)

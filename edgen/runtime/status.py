@@ -19,7 +19,7 @@ from edgen.core.text import describe_counts
 from edgen.runtime.budget_status import BudgetStatus
 from edgen.runtime.snapshot import Amount, CallCounts, Tokens, UsageCounts, add_amounts, add_usage
 from edgen.store.layers import layer_names
-from edgen.store.ledger import OPEN, LedgerSummary, NotedBatch, out_at, summary_at
+from edgen.store.ledger import OPEN, LedgerSummary, NotedBatch, count_outstanding_at, summary_at
 from edgen.store.ledger.facts import (
     END,
     RETRIES,
@@ -28,7 +28,7 @@ from edgen.store.ledger.facts import (
     ServerCounts,
     WorkerCounts,
     add_servers,
-    ended_rounds,
+    count_ended_rounds,
     read_end,
     read_retries,
     read_servers,
@@ -102,7 +102,7 @@ class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
     batches: tuple[OpenBatch, ...] | UnsetType = UNSET
 
     @classmethod
-    def at(cls, ledger: Path) -> Self:
+    def read_from(cls, ledger: Path) -> Self:
         """Return how the tasks of this ledger stand."""
         status = _ledger_status(str(ledger.parent), ledger, held=False)
         facts: dict[str, Any] = {key: getattr(status, key) for key in TasksStatus.__struct_fields__}
@@ -237,7 +237,7 @@ def status_of(rundir: RunFolder, *, held: bool = False) -> StatusReport:
     """Return the status of a run; `held`: a live process works on it."""
     status = _run_status(rundir, held=held)
     asked = {
-        key: tuple(map(kind.at, find_ledgers(rundir))) or UNSET
+        key: tuple(map(kind.read_from, find_ledgers(rundir))) or UNSET
         for key, (kind, find_ledgers) in _ASKERS.items()
     }
     return msgspec.structs.replace(
@@ -250,7 +250,7 @@ _ASKERS: dict[str, tuple[type[TasksStatus], Callable[[RunFolder], list[Path]]]] 
     "rollouts": (RolloutStatus, RunFolder.rollout_ledgers),
     "annotators": (AnnotatorStatus, RunFolder.annotator_ledgers),
     "writers": (WriterStatus, RunFolder.writer_ledgers),
-    "asked": (AskerStatus, RunFolder.asked_ledgers),
+    "asked": (AskerStatus, RunFolder.list_asker_ledgers),
 }  # what the status of a run has of its askers, by key
 
 
@@ -270,7 +270,7 @@ def _run_status(rundir: RunFolder, *, held: bool) -> StatusReport:
     if "" in arms:
         return _ledger_status(str(rundir.path), rundir.ledger, held=held)
     each: dict[str, StatusReport | None] = dict.fromkeys(arms)
-    for name, arm in rundir.begun_arms():
+    for name, arm in rundir.list_begun_arms():
         each[name] = _ledger_status(str(arm.path), arm.ledger, held=held and arm.is_locked())
     begun_arms = [status for status in each.values() if status is not None]
     states = {"stopped" if status is None else status.state for status in each.values()}
@@ -281,7 +281,7 @@ def _run_status(rundir: RunFolder, *, held: bool) -> StatusReport:
         run=str(rundir.path),
         state="running" if held else state,
         range=ranges.pop() if len(ranges) == 1 else UNSET,
-        stopped=UNSET if held else _last_stop(each),
+        stopped=UNSET if held else _find_last_stop(each),
         arms=each,
     )
 
@@ -308,16 +308,16 @@ def _ledger_status(run: str, ledger: Path, *, held: bool) -> StatusReport:
         timeouts=read_timeouts(kept.facts.get, ledger) or UNSET,
         servers=read_servers(kept.facts.get(SERVERS), ledger) or UNSET,
         workers=read_workers(kept.facts.get(WORKERS), ledger) or UNSET,
-        stopped=_why_stopped(kept, ledger, held=held),
-        last=status.last(held=held) or UNSET,
+        stopped=_find_stop_reason(kept, ledger, held=held),
+        last=status.describe_last_end(held=held) or UNSET,
         batches=tuple(_open_batch(batch, ledger) for batch in kept.batches if batch.state in OPEN) or UNSET,
     )
 
 
-def _why_stopped(kept: LedgerSummary, ledger: Path, *, held: bool) -> Stopped | UnsetType:
+def _find_stop_reason(kept: LedgerSummary, ledger: Path, *, held: bool) -> Stopped | UnsetType:
     """Return why the last session ended before all was made; UNSET during work, or if nothing is missing."""
     status = kept.status
-    detail = status.last(held=held)
+    detail = status.describe_last_end(held=held)
     if detail is None or status.ended_at is None:
         return UNSET
     reason = read_end(kept.facts.get(END), status.session, ledger) or status.state(held=held)
@@ -330,7 +330,7 @@ def _iso(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _last_stop(arms: dict[str, StatusReport | None]) -> Stopped | UnsetType:
+def _find_last_stop(arms: dict[str, StatusReport | None]) -> Stopped | UnsetType:
     """Return why the arm with the last session stopped, with the arm's name."""
     stops = [
         (name, arm.stopped) for name, arm in arms.items() if arm is not None and arm.stopped is not UNSET
@@ -345,12 +345,12 @@ def _round_of(kept: LedgerSummary, ledger: Path) -> RoundStatus | UnsetType:
     plan = kept.status.plan
     if plan.rounds == 1:
         return UNSET
-    ended = ended_rounds(kept.facts, plan.fingerprint, ledger)
+    ended = count_ended_rounds(kept.facts, plan.fingerprint, ledger)
     return RoundStatus(min(ended + 1, plan.rounds), plan.rounds)
 
 
 def _open_batch(batch: NotedBatch, ledger: Path) -> OpenBatch:
-    requests, sent_at = out_at(ledger, batch.number), None
+    requests, sent_at = count_outstanding_at(ledger, batch.number), None
     if batch.sent_at is not None:
         sent_at = _iso(batch.sent_at)
     return OpenBatch(batch.number, batch.state, batch.backend, batch.remote_id, requests, sent_at)
@@ -378,8 +378,8 @@ def _add_up(arms: list[StatusReport]) -> StatusReport:
     )
 
 
-def last_messages(status: StatusReport) -> list[str]:
+def list_last_messages(status: StatusReport) -> list[str]:
     """Return the last messages of sessions, of a run that is not complete, and of its arms."""
     own = [status.last] if status.last is not UNSET else []
     arms = status.begun_arms().items()
-    return own + [f"{name}: {text}" for name, arm in arms for text in last_messages(arm)]
+    return own + [f"{name}: {text}" for name, arm in arms for text in list_last_messages(arm)]

@@ -22,7 +22,7 @@ from edgen.runtime.control import Control
 from edgen.runtime.deadline import Deadline
 from edgen.runtime.monitor import Monitor
 from edgen.runtime.snapshot import Title
-from edgen.store.ledger import Ledger, charged_at, lost_replies_sentence
+from edgen.store.ledger import Ledger, describe_lost_replies, sum_charges_at
 from edgen.store.run_folder import RunFolder
 
 
@@ -51,7 +51,7 @@ class FolderWatch:
             gone = f"{self._shown}: this ledger, or the folder that it was in, has been removed"
         except OSError:  # an unresponsive disk; the writer notices it
             return None
-        if self._moved():
+        if self._is_moved():
             return StoppedError(
                 f"{self._shown}: the folder of this ledger has been moved{self._whereto()} while it was worked on. "
                 "No further call was made, and all answers are stored where the folder is now: name it with "
@@ -62,7 +62,7 @@ class FolderWatch:
             "Restore it from a copy, or start again in another run folder."
         )
 
-    def _moved(self) -> bool:
+    def _is_moved(self) -> bool:
         try:
             return _identity(self._path.name, self._folder) == self._known
         except OSError:
@@ -164,7 +164,7 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 async def _stop_in_time(deadline: Deadline, monitors: Sequence[Monitor]) -> None:
     """Stop when the deadline comes. Calls in flight may take as long as any call may."""
-    while (left := deadline.left()) > 0:  # noqa: ASYNC110 - time is what it waits for
+    while (left := deadline.count_seconds_left()) > 0:  # noqa: ASYNC110 - time is what it waits for
         await asyncio.sleep(min(left, _LOOK_EVERY))
     _stop(monitors, deadline.reason(), max(one.session.limits.timeout for one in monitors))
 
@@ -203,9 +203,9 @@ def _stop(monitors: Sequence[Monitor], reason: EdgenError, grace: float | None =
 def tell_lost_replies(ledger: Ledger, control: Control) -> None:
     """Warn of a ledger that has lost replies, before they are retried."""
     if ledger.lost_replies:
-        control.note(lost_replies_sentence(ledger.path, ledger.lost_replies))
+        control.note(describe_lost_replies(ledger.path, ledger.lost_replies))
 
 
-def used_elsewhere(whole: RunFolder, *own: Path) -> Iterable[Charged]:
+def find_use_elsewhere(whole: RunFolder, *own: Path) -> Iterable[Charged]:
     """Return the usage of the run's other ledgers from the shared budget."""
-    return [partial(charged_at, path) for path in whole.ledgers() if path not in own]
+    return [partial(sum_charges_at, path) for path in whole.ledgers() if path not in own]

@@ -54,7 +54,7 @@ class ConversationChoice:
     def kept(self) -> int:
         return self._fates.count(_KEPT)
 
-    def taken(self) -> Iterator[tuple[int, int, Clause]]:
+    def list_removed(self) -> Iterator[tuple[int, int, Clause]]:
         """(scenario, task, clause) of each that is not kept, in order."""
         for scenario, task, fate in zip(self._scenarios, self._tasks, self._fates, strict=True):
             if fate != _KEPT:
@@ -95,7 +95,7 @@ class ConversationChoice:
             recorded = reader.read(data)
             labels = _labels_of(layers.of(scenario, recorded.id, recorded.turns))
             facts = Facts(recorded.scenario, recorded.conversation, recorded.id, labels)
-            fate = _first_missed(plain, facts)
+            fate = _find_first_missed(plain, facts)
             if in_order is not None and fate == _KEPT:
                 in_order.add(facts)
             self._note(scenario, task, group, fate, facts, numbers)
@@ -112,7 +112,7 @@ class ConversationChoice:
         if self.draw is not None:
             self._draw(self.draw)
         if self.split is not None:
-            alive = self._alive()
+            alive = self._list_alive()
             for place, group in zip(alive, self.split.groups(self._scenarios, alive), strict=True):
                 self._groups[place] = group
 
@@ -131,7 +131,7 @@ class ConversationChoice:
             self.split.note(facts)
 
     def _decide_in_order(self, found: Iterator[int], before: int) -> None:
-        for place in self._alive():
+        for place in self._list_alive():
             if (missed := next(found)) != _KEPT:
                 self._fates[place] = before + missed
 
@@ -143,23 +143,23 @@ class ConversationChoice:
 
     # ---- of all together
 
-    def _alive(self) -> list[int]:
+    def _list_alive(self) -> list[int]:
         return [place for place, fate in enumerate(self._fates) if fate == _KEPT]
 
     def _limit(self, limit: Limit, values: array[int]) -> None:
-        alive = self._alive()
+        alive = self._list_alive()
         counts = Counter(values[place] for place in alive)
         most = limit.most if limit.most is not None else min(counts.values(), default=0)
         seen: Counter[int] = Counter()
 
-        def over(place: int) -> bool:
+        def is_over_limit(place: int) -> bool:
             seen[values[place]] += 1
             return seen[values[place]] > most
 
-        self._take(Clause(limit.name, limit.says, len(alive), 0), alive, over)
+        self._take(Clause(limit.name, limit.says, len(alive), 0), alive, is_over_limit)
 
     def _draw(self, count: int) -> None:
-        alive = self._alive()
+        alive = self._list_alive()
         drawn = {*sorted(alive, key=self._ranks.__getitem__)[:count]}
         self._take(
             Clause("draw", f"{count:,} at random", len(alive), 0), alive, lambda place: place not in drawn
@@ -192,7 +192,7 @@ def _labels_of(found: LabelsByLayer) -> Labels:
     return get
 
 
-def _first_missed(clauses: Sequence[Where], facts: Facts) -> int:
+def _find_first_missed(clauses: Sequence[Where], facts: Facts) -> int:
     for place, one in enumerate(clauses):
         try:
             if not one.expression.holds(facts):

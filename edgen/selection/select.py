@@ -64,7 +64,7 @@ def select(
     refuse_target([path], output)
     run = RunFolder(path)
     run.require()
-    if not run.ledger.exists() and (arms := [name for name, _ in run.begun_arms() if name]):
+    if not run.ledger.exists() and (arms := [name for name, _ in run.list_begun_arms() if name]):
         raise UsageError(
             f"{path}: this run has arms ({', '.join(arms)}), each with its own conversations. Select from one: "
             f"edgen select {run.arm(arms[0]).path} …"
@@ -79,7 +79,7 @@ def _choose(
     run: RunFolder, options: SelectOptions, tell: Callable[[str], None], note: Callable[[str], None]
 ) -> tuple[ConversationChoice, Selection, HeldOutGroups]:
     with RunReader(run.path) as reader:
-        known = {name: _labelled_with(run, name) for name in layer_names(run)}
+        known = {name: _read_layer_note(run, name) for name in layer_names(run)}
         choice = ConversationChoice(options, ConversationNames(reader.space, known))
         for clause in choice.where:
             for sentence in clause.expression.notes:
@@ -99,7 +99,7 @@ def _choose(
         rule = SplitRule(options.split_by.strip(), share if test is None else test, options.in_order)
     side = choice.side(share) if rule is None else choice.side(rule.test, in_order=rule.in_order)
     if options.split_by is not None and rule is not None and rule.test and not side.count:
-        raise _no_split(choice, rule)
+        raise _make_no_split_error(choice, rule)
     selection = Selection(
         run=replace_surrogates(run.path.resolve().name),  # names of folders are any bytes
         sha256=choice.sha256,
@@ -114,7 +114,7 @@ def _choose(
     return choice, selection, side
 
 
-def _no_split(choice: ConversationChoice, rule: SplitRule) -> ShortError:
+def _make_no_split_error(choice: ConversationChoice, rule: SplitRule) -> ShortError:
     """Return the error for whole groups that do not come close to the share of the test side."""
     counts = Counter(group for _, _, group in choice.groups())
     if len(counts) == 1:
@@ -127,7 +127,7 @@ def _no_split(choice: ConversationChoice, rule: SplitRule) -> ShortError:
     return ShortError(f"--split-by {rule.by}: nothing would be on the test side, so no run was made: {why}.")
 
 
-def _labelled_with(run: RunFolder, layer: str) -> LabelledWith | None:
+def _read_layer_note(run: RunFolder, layer: str) -> LabelledWith | None:
     """Return the note of a layer about itself; None without one, since a person may have made the layer."""
     if not is_name(layer) or (noted := LayerFolder(run, layer).read_note()) is None:
         return None
@@ -186,15 +186,15 @@ class _Selector:
         # A ledger has no duplicates of its own, so nothing is dropped; what an earlier form of the job made stays.
         with MergedLedger(self._work.ledger, source.fingerprint, lambda _facts: None) as ledger:
             ledger.add(source)
-            ledger.reject(self._taken(selection.depth))
+            ledger.reject(self._list_removed(selection.depth))
             if self._choice.split is not None:
                 ledger.regroup(self._choice.groups())
             kept = ledger.close(plan, facts, lambda _status: None)
         return RunSummary(job, kept, described, noted.template_sha256, noted.space_sha256)
 
-    def _taken(self, depth: int) -> Iterator[tuple[int, int, str, str]]:
+    def _list_removed(self, depth: int) -> Iterator[tuple[int, int, str, str]]:
         word = "select" if depth == 1 else f"select{depth}"
-        for scenario, task, clause in self._choice.taken():
+        for scenario, task, clause in self._choice.list_removed():
             yield scenario, task, f"{word}:{clause.name}", clause.says
 
     async def _write_files(self, made: RunSummary) -> None:

@@ -125,20 +125,20 @@ def read(messages: Sequence[Message]) -> AgentPrompt | None:
     while count < len(messages) and messages[count].role == "system":
         count += 1
     if count:
-        side = brief("\n\n".join([message.content for message in messages[:count]])[:_MOST_BRIEF])
+        side = read_brief("\n\n".join([message.content for message in messages[:count]])[:_MOST_BRIEF])
         if side is not None:
             return AgentPrompt(side, _read_turns(messages[count:]))
     if count == len(messages) or messages[count].role != "user":
         return None
     # Without a system message, or with another one, the brief may begin the first user message.
     first = messages[count].content
-    side = brief(first[:_MOST_BRIEF])
+    side = read_brief(first[:_MOST_BRIEF])
     if side is None:
         return None
     return AgentPrompt(side, _read_turns((Message("user", _behind(first)), *messages[count + 1 :])))
 
 
-def said_so_far(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
+def read_turns_so_far(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
     """Return the turns so far of any role's prompt, in order, True for its own: without the brief, which is
     the system message or else begins the first message."""
     rest = [message for message in messages if message.role != "system"]
@@ -173,7 +173,7 @@ def _read_turns(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
         (message.role == "assistant", text)
         for message in messages
         if message.role != "system"
-        for text in (_named_turns(message.content) if message.role == "user" else (message.content,))
+        for text in (_split_named_turns(message.content) if message.role == "user" else (message.content,))
     ]
     if turns and not turns[0][0]:
         first = turns[0][1][:160].strip()
@@ -182,7 +182,7 @@ def _read_turns(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
     return tuple(turns)
 
 
-def _named_turns(text: str) -> list[str]:
+def _split_named_turns(text: str) -> list[str]:
     """Split a message with several others' turns, each of which begins with a name; else return it
     unchanged."""
     parts = text.split("\n\n")
@@ -190,7 +190,7 @@ def _named_turns(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=2_048)
-def brief(text: str) -> RoleBrief | None:
+def read_brief(text: str) -> RoleBrief | None:
     """Read the brief in a text, None if there is none."""
     role = _role_of(text)
     if role is None:

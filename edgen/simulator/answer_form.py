@@ -169,19 +169,19 @@ def _read_json(text: str, names: Sequence[str], percent: bool) -> Json:
     keys = list(re.findall(_KEY, text))
     low = [key.lower() for key in keys]
 
-    def first(known: Sequence[str]) -> str | None:
+    def find_first_key(known: Sequence[str]) -> str | None:
         return next((key for key, lowered in zip(keys, low, strict=True) if lowered in known), None)
 
     listed = _LIST_OF.search(text)
-    whole = listed[1] if listed else first(_WHOLE_KEYS)
+    whole = listed[1] if listed else find_first_key(_WHOLE_KEYS)
     rows = _ROWS.search(text) is not None
     if whole is None and (rows or _TOP_LIST.search(text)):
         pass
     elif whole is None:
         whole = "conversation"
     taken = [whole] if whole else []
-    speaker = first([key for key in _NAME_KEYS if key not in taken])
-    said = first([key for key in _TEXT_KEYS if key not in taken])
+    speaker = find_first_key([key for key in _NAME_KEYS if key not in taken])
+    said = find_first_key([key for key in _TEXT_KEYS if key not in taken])
     by_name = speaker is None and any(
         re.search(rf"\{{\s*[\"']{re.escape(name)}[\"']\s*:", text, re.IGNORECASE) for name in names
     )
@@ -206,13 +206,13 @@ def _read_lines(text: str, names: Sequence[str]) -> LineForm:
         flags,
     ):
         frame = f'<{found[1]} {found[2]}="{{name}}">{{text}}</{found[1]}>'
-        return _wrapped(text, LineForm(frame, names=_case(found["who"], names)))
+        return _wrap_in_tag(text, LineForm(frame, names=_case(found["who"], names)))
     tags = re.search(rf"</(?P<who>{who})>", text, flags)
     if tags or (
         re.search(r"\bXML\b|\btags?\b", text) and not re.search(rf"{_NOT}(?:XML|tags?)\b", text, flags)
     ):
         case = _case(tags["who"], names) if tags else "lower"
-        return _wrapped(text, LineForm("<{name}>{text}</{name}>", names=case))
+        return _wrap_in_tag(text, LineForm("<{name}>{text}</{name}>", names=case))
     if found := re.search(rf"^(#{{1,6}})[ ]+(?P<who>{who})[ ]*$", text, flags):
         return LineForm(f"{found[1]} {{name}}\n{{text}}\n", names=_case(found["who"], names))
     if found := re.search(rf"\|[ ]*(?P<who>{who})[ ]*\|", text, flags):
@@ -262,6 +262,6 @@ def _case(shown: str | None, names: Sequence[str]) -> str:
     return "lower" if shown.islower() and shown.lower() not in PLACEHOLDERS else "as they are"
 
 
-def _wrapped(text: str, form: LineForm) -> LineForm:
+def _wrap_in_tag(text: str, form: LineForm) -> LineForm:
     found = re.search(r"<(conversation|dialogue|dialog|transcript|chat|lesson)>", text, re.IGNORECASE)
     return form._replace(head=f"<{found[1]}>", foot=f"</{found[1]}>") if found else form

@@ -20,7 +20,7 @@ from edgen.core.values import Reply
 from edgen.simulator import wire_anthropic
 from edgen.simulator.batches import ENDED, Checked, SimulatedBatch, State, Store
 from edgen.simulator.faults import Fault
-from edgen.simulator.wire import JSON, BadCall, Refusal, UploadTooLargeError, WireCall, decode, new, save
+from edgen.simulator.wire import JSON, BadCall, Refusal, UploadTooLargeError, WireCall, decode, make_id, save
 
 MOST_REQUESTS = 100_000
 MOST_BYTES = 256 * 1000 * 1000
@@ -66,16 +66,16 @@ class AnthropicBatchFormat:
     def fault(self, struck: Fault, call: WireCall) -> Refusal:
         return wire_anthropic.fault(struck, call)
 
-    def answered(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
+    def encode_answer(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
         return _result(name, "succeeded", message=msgspec.Raw(wire_anthropic.answer(call, replies, number)))
 
-    def failed(self, name: str, refusal: Refusal) -> bytes:
+    def encode_refusal(self, name: str, refusal: Refusal) -> bytes:
         return _result(name, "errored", error=msgspec.Raw(refusal.body))
 
     def result(self) -> str:
-        return f"results_{new()}"
+        return f"results_{make_id()}"
 
-    def unanswered(self, name: str, state: State) -> bytes:
+    def encode_unanswered(self, name: str, state: State) -> bytes:
         return _result(name, _UNANSWERED[state])
 
 
@@ -97,7 +97,7 @@ class AnthropicBatchService:
         found = _PATH.fullmatch(request.path)
         if found is None:
             return None
-        if self._store.refused(f"{request.method} {request.path}"):
+        if self._store.should_refuse(f"{request.method} {request.path}"):
             return wire_anthropic.fault(Fault("503", 1), WireCall((), ""))
         id_, action = found.groups()
         match request.method, id_, action:
@@ -108,9 +108,9 @@ class AnthropicBatchService:
         batch = self._store.batches.get(id_ or "")
         if batch is None or not isinstance(batch.format, AnthropicBatchFormat):
             return wire_anthropic.error(404, f"There is no message batch '{id_}'.")
-        return await self._one(request, batch, action)
+        return await self._answer_one_batch(request, batch, action)
 
-    async def _one(
+    async def _answer_one_batch(
         self, request: web.BaseRequest, batch: SimulatedBatch, action: str | None
     ) -> web.StreamResponse | Refusal:
         ended = batch.state in ENDED
@@ -144,17 +144,19 @@ class AnthropicBatchService:
             return wire_anthropic.error(400, str(problem))
         finally:
             path.unlink(missing_ok=True)
-        if (wrong := _wrong_with([line.custom_id for line in asked])) is not None:
+        if (wrong := _explain_invalid_ids([line.custom_id for line in asked])) is not None:
             return wire_anthropic.error(400, wrong)
         lines = b"".join(_encode(line) + b"\n" for line in asked)
-        batch = self._store.begin(f"msgbatch_{new()}", AnthropicBatchFormat(), lines, {"total": len(asked)})
+        batch = self._store.begin(
+            f"msgbatch_{make_id()}", AnthropicBatchFormat(), lines, {"total": len(asked)}
+        )
         answer = _json(_batch(batch, request))
         # From here on the batch exists, even if its client never learns of it.
         await self._store.lose(request, asked[0].custom_id)
         return answer
 
 
-def _wrong_with(names: list[str]) -> str | None:
+def _explain_invalid_ids(names: list[str]) -> str | None:
     """Explain why these custom ids are invalid."""
     if not 1 <= len(names) <= MOST_REQUESTS:
         return f"requests: a batch takes 1 to {MOST_REQUESTS} requests, not {len(names)}"

@@ -74,16 +74,16 @@ class BatchFormat(Protocol):
     def fault(self, struck: fault.Fault, call: WireCall) -> Refusal:
         """Return a transport fault in the vendor's online wording."""
 
-    def answered(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
+    def encode_answer(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
         """Return a line of a result file, `number` being 24 hex digits that identify the request."""
 
-    def failed(self, name: str, refusal: Refusal) -> bytes:
+    def encode_refusal(self, name: str, refusal: Refusal) -> bytes:
         """Return a line for a refused request."""
 
     def result(self) -> str:
         """Return a new id for a result file."""
 
-    def unanswered(self, name: str, state: State) -> bytes:
+    def encode_unanswered(self, name: str, state: State) -> bytes:
         """Return a line for a request not reached before its batch was `cancelled` or `expired`."""
 
 
@@ -135,7 +135,7 @@ class SimulatedBatch:
         """The moment, by the loop's clock, from which nothing more is answered."""
         return min(self.started + self.window, self.cancelled)
 
-    def due(self, now: float) -> int:
+    def count_due(self, now: float) -> int:
         """Return how many lines are due by now."""
         if not self.seconds > 0:
             return self.total
@@ -241,7 +241,7 @@ class Store:
 
     # -- faults
 
-    def refused(self, call: str) -> bool:
+    def should_refuse(self, call: str) -> bool:
         """Count a call about batches; return whether it is refused as overloaded."""
         if not self._answering.faults.batch:
             return False
@@ -282,7 +282,7 @@ class Store:
 
     async def _work(self, batch: SimulatedBatch) -> None:
         try:
-            checked = await self._apart(lambda: batch.format.check(batch.source))
+            checked = await self._run_in_thread(lambda: batch.format.check(batch.source))
             batch.total, batch.model, batch.problems = checked
             if not batch.problems:
                 batch.come_to("in_progress")
@@ -290,7 +290,7 @@ class Store:
                 batch.come_to("finalizing")
                 end: State = _end_of(batch)
                 if end != "completed" and batch.format.partial:
-                    await self._apart(lambda: self._pass_over(batch, end))
+                    await self._run_in_thread(lambda: self._pass_over(batch, end))
                 self._close(batch, end)
                 batch.come_to(end)
         except OSError as problem:
@@ -305,17 +305,17 @@ class Store:
         loop = asyncio.get_running_loop()
         while batch.done < batch.total:
             now = loop.time()
-            due = min(batch.due(now), batch.done + _AT_ONCE)
+            due = min(batch.count_due(now), batch.done + _AT_ONCE)
             if batch.done < due:
                 lines = due - batch.done
-                await self._apart(lambda lines=lines: self._lines(batch, lines))  # type: ignore[misc]
+                await self._run_in_thread(lambda lines=lines: self._lines(batch, lines))  # type: ignore[misc]
             elif now >= batch.frozen:
                 return
             else:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(batch.stirred.wait(), batch.wait(now))
 
-    async def _apart(self, work: Callable[[], T]) -> T:
+    async def _run_in_thread(self, work: Callable[[], T]) -> T:
         """Run work in the thread, so that the server keeps answering."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
@@ -338,12 +338,12 @@ class Store:
         """Return whether a request was answered, and its line in the results."""
         name, call = format_.read(line)
         if isinstance(call, Refusal):
-            return False, format_.failed(name, call)
+            return False, format_.encode_refusal(name, call)
         key = self._answering.key(call)
         struck = self._answering.strike(key)
         if struck is not None and struck.name not in _ONLINE:
-            return False, format_.failed(name, format_.fault(struck, call))
-        return True, format_.answered(name, call, self._answering.replies(call, key), key.hex()[:24])
+            return False, format_.encode_refusal(name, format_.fault(struck, call))
+        return True, format_.encode_answer(name, call, self._answering.replies(call, key), key.hex()[:24])
 
     def _results(self, batch: SimulatedBatch, *, errors: bool) -> Path:
         suffix = ".errors" if errors and batch.format.errors_apart else ".output"
@@ -354,7 +354,9 @@ class Store:
         path = self._results(batch, errors=True)
         with batch.source.open("rb") as source, path.open("ab") as into:
             source.seek(batch.offset)
-            into.writelines(batch.format.unanswered(batch.format.read(line)[0], end) for line in source)
+            into.writelines(
+                batch.format.encode_unanswered(batch.format.read(line)[0], end) for line in source
+            )
 
     def _close(self, batch: SimulatedBatch, end: State) -> None:
         """Make the result files available to clients."""

@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Message
 from edgen.simulator.answer_form import CHANCE, Form, Json, read_form
-from edgen.simulator.prompt_length import any_turns, turns
-from edgen.simulator.prompt_roles import find_roles, may_guess, shown_names
+from edgen.simulator.prompt_length import read_any_turns, turns
+from edgen.simulator.prompt_roles import find_roles, find_shown_names, may_guess
 
 Layout = Literal["published", "json", "lines"]
 
@@ -225,7 +225,7 @@ def read(
     brief = ScenarioBrief(**found)
     ends = MARKER in lower
     if layout == "published":
-        roles = () if _is_about_the_pair(text) else named_roles(text)
+        roles = () if _is_about_the_pair(text) else find_shown_roles(text)
         return ConversationPrompt(brief, layout, turns(text), ends, "probability" in lower, roles)
     roles = find_roles(text, speakers)
     if not roles and (layout is None or not may_guess(text, speakers)):
@@ -233,7 +233,7 @@ def read(
     form = read_form(text, roles or ("Teacher", "Student"))
     layout = "json" if isinstance(form, Json) else "lines"
     return ConversationPrompt(
-        brief, layout, any_turns(text), ends, CHANCE.search(text) is not None, roles, form
+        brief, layout, read_any_turns(text), ends, CHANCE.search(text) is not None, roles, form
     )
 
 
@@ -293,7 +293,7 @@ def may_ask(messages: Sequence[Message]) -> bool:
     text = _SAID.sub("", "\n".join([message.content for message in messages]))
     if _ONE_SIDE.search(text) is not None:
         return False
-    if len([*shown_names(text)]) > 1:
+    if len([*find_shown_names(text)]) > 1:
         return True
     if _TALK.search(text) is None:
         return False
@@ -337,7 +337,7 @@ _SHOWN = compile_later(
 _NOT_ROLES = {"conversation", "probability", "text", "role"}
 
 
-def named_roles(prompt: str) -> tuple[str, ...]:
+def find_shown_roles(prompt: str) -> tuple[str, ...]:
     """Return the roles of a shown layout in order; empty if there are fewer than two."""
     found = dict.fromkeys(one or other for one, other in _SHOWN.findall(prompt))
     names = tuple(name for name in found if name.lower() not in _NOT_ROLES)
@@ -349,7 +349,7 @@ def leads(name: str) -> bool:
     return _LEADS.search(name) is not None
 
 
-def in_roles(spoken: Sequence[tuple[str, str]], names: tuple[str, ...]) -> list[tuple[str, str]]:
+def assign_roles(spoken: Sequence[tuple[str, str]], names: tuple[str, ...]) -> list[tuple[str, str]]:
     """Assign a teacher's and a student's turns to these roles: leading roles share the teacher's turns in
     rotation, all others the student's."""
     teachers = [name for name in names if leads(name)]

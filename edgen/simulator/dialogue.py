@@ -14,7 +14,7 @@ from edgen.core.values import END_MARKER, Role
 from edgen.reading import phrase_kinds as ways
 from edgen.simulator.answer_form import Json
 from edgen.simulator.conversation_prompt import ConversationPrompt, ScenarioBrief
-from edgen.simulator.phrases import PhraseSpeaker, Way, inside, is_grudging, join, nod_to
+from edgen.simulator.phrases import PhraseSpeaker, Way, fit_inside_sentence, is_grudging, join, nod_to
 
 Course = Literal["harmony", "teacher_adapts", "student_adapts", "clash"]
 Mood = Literal["good", "mixed", "bad"]
@@ -151,7 +151,7 @@ def _family(phrase: str | None, rng: Random) -> str:
 
 def _slots(brief: ScenarioBrief, rng: Random) -> dict[str, str]:
     return {
-        "topic": inside(brief.topic),
+        "topic": fit_inside_sentence(brief.topic),
         "want": _part(brief.student_preference, "another way of learning", rng),
         "have": _part(brief.teacher_preference, "my usual method", rng),
     }

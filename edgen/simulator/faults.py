@@ -107,8 +107,8 @@ def parse(spec: str) -> Faults:
 
 def _fault(part: str) -> Fault:
     name, equals, rest = (piece.strip() for piece in part.partition("="))
-    if name not in known():
-        raise InputError(f"faults: there is no fault '{name}'. Known are {', '.join(known())}.")
+    if name not in list_fault_names():
+        raise InputError(f"faults: there is no fault '{name}'. Known are {', '.join(list_fault_names())}.")
     share_text, colon, seconds_text = rest.partition(":")
     share = _number(share_text)
     if not equals or share is None or share > 1:
@@ -132,7 +132,7 @@ def _number(text: str) -> float | None:
     return value if 0 <= value < float("inf") else None
 
 
-def known() -> tuple[str, ...]:
+def list_fault_names() -> tuple[str, ...]:
     """Return every name for specifications."""
     return (*CONTENT, *defects.NAMES, *TRANSPORT, *BATCH)
 

@@ -24,11 +24,11 @@ from edgen.simulator.gemini_files import (
     Files,
     answer_page,
     as_json,
-    missing,
+    make_missing_error,
+    make_overload_error,
     moment,
-    overloaded,
 )
-from edgen.simulator.wire import BadCall, Refusal, WireCall, new
+from edgen.simulator.wire import BadCall, Refusal, WireCall, make_id
 
 _TYPE = "type.googleapis.com/google.ai.generativelanguage.v1beta.GenerateContentBatch"
 _STATES: dict[State, str] = {
@@ -113,10 +113,10 @@ class GeminiBatchFormat:
     def fault(self, struck: Fault, call: WireCall) -> Refusal:
         return wire_gemini.fault(struck, call)
 
-    def answered(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
+    def encode_answer(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
         return _result(name, "response", msgspec.Raw(wire_gemini.answer(call, replies, number)))
 
-    def failed(self, name: str, refusal: Refusal) -> bytes:
+    def encode_refusal(self, name: str, refusal: Refusal) -> bytes:
         said = msgspec.json.decode(refusal.body, type=_Error).error
         error: dict[str, Any] = {"code": _CODES.get(said.status, 2), "message": said.message}
         if said.details:
@@ -124,9 +124,9 @@ class GeminiBatchFormat:
         return _result(name, "error", error)
 
     def result(self) -> str:
-        return f"files/batch-{new()}"
+        return f"files/batch-{make_id()}"
 
-    def unanswered(self, name: str, state: State) -> bytes:
+    def encode_unanswered(self, name: str, state: State) -> bytes:
         raise NotImplementedError("a batch that was not completed leaves no results")
 
 
@@ -151,8 +151,8 @@ class GeminiBatchService:
         model, batches = _MODEL.fullmatch(path), _BATCHES.fullmatch(path)
         if not (model or batches):
             return await self._files.handle(request)
-        if self._store.refused(f"{request.method} {path}"):
-            return overloaded()
+        if self._store.should_refuse(f"{request.method} {path}"):
+            return make_overload_error()
         if batches:
             return await self._batches(request, batches[1], batches[2])
         if request.method != "POST":
@@ -192,12 +192,12 @@ class GeminiBatchService:
         elif named := given.file_name:
             source = self._store.files.get(named)
             if source is None or not source.id.startswith("files/"):
-                return missing(named)
+                return make_missing_error(named)
         if source is None:
             return wire_gemini.error(400, "batch.inputConfig names neither a file nor requests.")
         inputs = source.id if isinstance(source, File) else None
         facts = {"model": model, "label": asked.display_name, "file": inputs}
-        batch = self._store.begin(f"batches/{new()}", GeminiBatchFormat(model), source, facts)
+        batch = self._store.begin(f"batches/{make_id()}", GeminiBatchFormat(model), source, facts)
         answer = as_json(_operation(batch))
         # From here on the batch exists, even if its client never learns of it.
         await self._store.lose(request, asked.display_name or inputs or batch.id)
@@ -236,7 +236,7 @@ def _operation(batch: SimulatedBatch) -> dict[str, Any]:
         metadata["output"] = _output(batch)
         value["response"] = {"@type": _TYPE.replace("Batch", "BatchOutput"), **metadata["output"]}
     else:
-        value["error"] = _why(batch)
+        value["error"] = _describe_error(batch)
     return value
 
 
@@ -250,7 +250,7 @@ def _output(batch: SimulatedBatch) -> dict[str, Any]:
     return {"inlinedResponses": {"inlinedResponses": lines}}
 
 
-def _why(batch: SimulatedBatch) -> dict[str, Any]:
+def _describe_error(batch: SimulatedBatch) -> dict[str, Any]:
     if batch.state == "cancelled":
         return {"code": 1, "message": "The batch was cancelled."}
     if batch.state == "expired":

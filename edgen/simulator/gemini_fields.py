@@ -99,7 +99,7 @@ def read_fields(value: Any, fields: Fields, place: str = "") -> Any:
         if (key := to_camel(name)) in fields.refused and inner is not None:
             raise BadCall(f"The field '{key}' cannot be simulated; leave it out.")
         if key not in fields.read and key not in fields.taken and key not in fields.refused:
-            raise _unknown(name, place)
+            raise _make_unknown_field_error(name, place)
         below = fields.read.get(key)
         if inner is not None:
             within = f"{place}.{_to_snake(key)}" if place else _to_snake(key)
@@ -116,7 +116,7 @@ def _to_snake(name: str) -> str:
     return _CAPITAL.sub(lambda found: f"_{found[1].lower()}", name)
 
 
-def _unknown(name: str, place: str) -> BadCall:
+def _make_unknown_field_error(name: str, place: str) -> BadCall:
     """Return the error in the service's own words."""
     where = f" at '{place}'" if place else ""
     return BadCall(f'Invalid JSON payload received. Unknown name "{name[:100]}"{where}: Cannot find field.')

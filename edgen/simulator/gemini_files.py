@@ -19,7 +19,7 @@ from aiohttp import web
 from edgen.simulator import wire_gemini
 from edgen.simulator.batches import File, Store
 from edgen.simulator.faults import Fault
-from edgen.simulator.wire import JSON, Refusal, UploadTooLargeError, WireCall, new, page, save
+from edgen.simulator.wire import JSON, Refusal, UploadTooLargeError, WireCall, make_id, page, save
 
 MOST_BYTES = 2 * 1024**3
 VERSION = r"/(?:v1|v1beta|v1alpha)"
@@ -61,8 +61,8 @@ class Files:
         start, send, file = (pattern.fullmatch(path) for pattern in (_START, _SEND, _FILES))
         if not (start or send or file):
             return None
-        if self._store.refused(f"{request.method} {path}"):
-            return overloaded()
+        if self._store.should_refuse(f"{request.method} {path}"):
+            return make_overload_error()
         if file:
             return await self._file(request, file[1], file[2])
         if request.method not in ("POST", "PUT"):
@@ -90,7 +90,7 @@ class Files:
             return wire_gemini.error(
                 400, f"The file is larger than {MOST_BYTES} bytes, the most there may be."
             )
-        number = new()
+        number = make_id()
         self._uploads[number] = _Upload(self._store.place(), asked, total)
         where = f"http://{request.host}/upload-session/{number}"
         return as_json({}, {"X-Goog-Upload-URL": where, "X-Goog-Upload-Status": "active"})
@@ -131,7 +131,7 @@ class Files:
             return _with_headers(wire_gemini.error(400, what), {"X-Goog-Upload-Status": "active"})
         del self._uploads[number]
         upload.path.touch()
-        name = upload.file.name or f"files/{new()[:12]}"
+        name = upload.file.name or f"files/{make_id()[:12]}"
         made = self._store.add(name, upload.path, upload.file.display_name, "uploaded", upload.file.mime_type)
         await asyncio.sleep(self._store.slow(made))
         return as_json({"file": _describe_file(made, request.host)}, {"X-Goog-Upload-Status": "final"})
@@ -148,7 +148,7 @@ class Files:
             return answer_page(request, files[::-1], "files", lambda file: _describe_file(file, host))
         file = self._store.files.get(f"files/{id_}")
         if file is None:
-            return missing(id_ or "")
+            return make_missing_error(id_ or "")
         match request.method, action:
             case "GET", None:
                 return as_json(_describe_file(file, request.host))
@@ -162,13 +162,13 @@ class Files:
         return wire_gemini.error(405, f"{request.path} does not take {request.method}.")
 
 
-def missing(name: str) -> Refusal:
+def make_missing_error(name: str) -> Refusal:
     """Return the error for a missing file, which Google does not distinguish from another user's."""
     id_ = name.removeprefix("files/")
     return wire_gemini.error(403, f"You do not have permission to access the File {id_} or it may not exist.")
 
 
-def overloaded() -> Refusal:
+def make_overload_error() -> Refusal:
     """Return the error of the batch fault `batch_503`."""
     return wire_gemini.fault(Fault("503", 1), WireCall((), ""))
 

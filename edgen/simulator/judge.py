@@ -114,7 +114,7 @@ def _read_guarded(found: re.Match[str], text: str, messages: Sequence[Message]) 
 
 def _asks_for_choice(outside: str, messages: Sequence[Message]) -> bool:
     """Return whether the text around the two asks which is better."""
-    return any(_ASKED.search(part) for part in (outside, *_others(messages)))
+    return any(_ASKED.search(part) for part in (outside, *_list_other_messages(messages)))
 
 
 def _find_order(shown: Sequence[str]) -> int | None:
@@ -123,7 +123,7 @@ def _find_order(shown: Sequence[str]) -> int | None:
     return told[0] if len(told) == 1 else None
 
 
-def _others(messages: Sequence[Message]) -> list[str]:
+def _list_other_messages(messages: Sequence[Message]) -> list[str]:
     return [message.content for message in messages[:-1] if message.role != "assistant"]
 
 

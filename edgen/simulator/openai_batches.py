@@ -28,7 +28,7 @@ from edgen.simulator.wire import (
     UploadTooLargeError,
     WireCall,
     decode,
-    new,
+    make_id,
     page,
     save,
 )
@@ -111,27 +111,29 @@ class OpenAIBatchFormat:
     def fault(self, struck: Fault, call: WireCall) -> Refusal:
         return wire_openai.fault(struck, call)
 
-    def answered(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
+    def encode_answer(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
         return _result(name, 200, self._wire.answer(call, replies, number))
 
-    def failed(self, name: str, refusal: Refusal) -> bytes:
+    def encode_refusal(self, name: str, refusal: Refusal) -> bytes:
         return _result(name, refusal.status, refusal.body)
 
     def result(self) -> str:
-        return f"file-{new()}"
+        return f"file-{make_id()}"
 
-    def unanswered(self, name: str, state: State) -> bytes:
+    def encode_unanswered(self, name: str, state: State) -> bytes:
         code, message = _WHY[state]
         error = {"code": code, "message": message}
         return (
-            _encode({"id": f"batch_req_{new()}", "custom_id": name, "response": None, "error": error}) + b"\n"
+            _encode({"id": f"batch_req_{make_id()}", "custom_id": name, "response": None, "error": error})
+            + b"\n"
         )
 
 
 def _result(name: str, status: int, body: bytes) -> bytes:
-    response = {"status_code": status, "request_id": f"req_{new()}", "body": msgspec.Raw(body)}
+    response = {"status_code": status, "request_id": f"req_{make_id()}", "body": msgspec.Raw(body)}
     return (
-        _encode({"id": f"batch_req_{new()}", "custom_id": name, "response": response, "error": None}) + b"\n"
+        _encode({"id": f"batch_req_{make_id()}", "custom_id": name, "response": response, "error": None})
+        + b"\n"
     )
 
 
@@ -182,7 +184,7 @@ class OpenAIBatchService:
         if found is None:
             return None
         kind, id_, action = found.groups()
-        if self._store.refused(f"{request.method} {request.path}"):
+        if self._store.should_refuse(f"{request.method} {request.path}"):
             return wire_openai.fault(Fault("503", 1), WireCall((), ""))
         route = (request.method, kind, id_ is not None, action)
         if kind == "files":
@@ -198,7 +200,7 @@ class OpenAIBatchService:
             case ("GET", _, False, None):
                 return self._list_files(request)
         if not id_:
-            return _not_taken(request)
+            return _refuse_method(request)
         if not id_.startswith("file-") or id_ not in self._store.files:
             return _error(_NO_FILE, f"No such File object: {id_}", param="id")
         match route:
@@ -209,7 +211,7 @@ class OpenAIBatchService:
             case ("DELETE", _, True, None):
                 self._store.remove(id_)
                 return _json({"id": id_, "object": "file", "deleted": True})
-        return _not_taken(request)
+        return _refuse_method(request)
 
     async def _upload(self, request: web.BaseRequest) -> web.StreamResponse | Refusal:
         if not request.content_type.startswith("multipart/"):
@@ -225,10 +227,10 @@ class OpenAIBatchService:
                 elif part.name == "file" and not name:
                     name = part.filename or "file"
                     await save(_chunks(part), path, MOST_BYTES)
-            if wrong := _bad_upload(name, purpose):
+            if wrong := _find_upload_error(name, purpose):
                 return wrong
             kept = True
-            made = self._store.add(f"file-{new()}", path, name, purpose)
+            made = self._store.add(f"file-{make_id()}", path, name, purpose)
             await asyncio.sleep(self._store.slow(made))
             return _json(_file(made))
         except UploadTooLargeError:
@@ -257,7 +259,7 @@ class OpenAIBatchService:
                 batches = self._store.of(OpenAIBatchFormat)
                 return _page(request, batches, lambda batch: batch.id, _batch, 100)
         if not id_:
-            return _not_taken(request)
+            return _refuse_method(request)
         batch = self._store.batches.get(id_)
         if batch is None or not isinstance(batch.format, OpenAIBatchFormat):
             return _error(404, f"No batch found with id '{id_}'.")
@@ -269,7 +271,7 @@ class OpenAIBatchService:
                     return _error(409, f"Cannot cancel a batch with status '{batch.state}'.")
                 self._store.cancel(batch)
                 return _json(_batch(batch))
-        return _not_taken(request)
+        return _refuse_method(request)
 
     async def _create(self, request: web.BaseRequest) -> web.StreamResponse | Refusal:
         try:
@@ -291,7 +293,7 @@ class OpenAIBatchService:
                 400, f"{file.id} has the purpose '{file.purpose}', not 'batch'.", param="input_file_id"
             )
         facts = {"input_file_id": file.id, "metadata": asked.metadata}
-        batch = self._store.begin(f"batch_{new()}", OpenAIBatchFormat(asked.endpoint), file, facts)
+        batch = self._store.begin(f"batch_{make_id()}", OpenAIBatchFormat(asked.endpoint), file, facts)
         answer = _json(_batch(batch))
         # From here on the batch exists, even if its client never learns of it.
         token = _encode(asked.metadata).decode() if asked.metadata else file.id
@@ -304,7 +306,7 @@ async def _chunks(part: BodyPartReader) -> AsyncIterator[bytes]:
         yield chunk
 
 
-def _bad_upload(name: str, purpose: str) -> Refusal | None:
+def _find_upload_error(name: str, purpose: str) -> Refusal | None:
     if not name or not purpose:
         missing = "purpose" if name else "file"
         return _error(400, f"Missing required parameter: '{missing}'.", param=missing)
@@ -381,7 +383,7 @@ def _json(value: Any) -> web.Response:
     return web.Response(body=_encode(value), headers=JSON)
 
 
-def _not_taken(request: web.BaseRequest) -> Refusal:
+def _refuse_method(request: web.BaseRequest) -> Refusal:
     return _error(405, f"{request.path} does not take {request.method}.")
 
 

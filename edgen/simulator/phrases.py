@@ -53,7 +53,7 @@ class PhraseSpeaker:
 
     def say(self, rule: str) -> str:
         """Return one way to say `rule`, with a capital."""
-        return _capital(self._fill(self._fresh(BOOK[rule])))
+        return _capital(self._fill(self._choose_fresh_way(BOOK[rule])))
 
     def close(self, side: str, kind: str, mood: str) -> str:
         """Return the last words of a side, `s` or `t`, for this kind of reaction."""
@@ -70,14 +70,16 @@ class PhraseSpeaker:
             value = self.slots.get(rule)
             if value is None:
                 ways = self._aspects if rule == "aspect" else BOOK[rule]
-                value = self._fill(self._fresh(ways) if rule in _ONCE else self._any(ways))
+                value = self._fill(
+                    self._choose_fresh_way(ways) if rule in _ONCE else self._choose_any_way(ways)
+                )
             out += (value if name == rule else _capital(value), way[i + 1])
         return "".join(out)
 
-    def _any(self, ways: tuple[Way, ...]) -> Way:
+    def _choose_any_way(self, ways: tuple[Way, ...]) -> Way:
         return ways[int(self._random() * len(ways))]
 
-    def _fresh(self, ways: tuple[Way, ...]) -> Way:
+    def _choose_fresh_way(self, ways: tuple[Way, ...]) -> Way:
         """Return an unused way; once all are used, all are fresh again."""
         start, said = int(self._random() * len(ways)), self._said
         way = ways[start]
@@ -104,7 +106,7 @@ _GRUDGING = ("s.first.doubt", "s.confused", "s.wish", "s.prefer", "s.ask.", "s.r
 
 
 @lru_cache(maxsize=4)
-def _said_by(*rules: str) -> tuple[frozenset[str], dict[str, list[str]]]:
+def _index_ways(*rules: str) -> tuple[frozenset[str], dict[str, list[str]]]:
     """Return the words by which ways are found, and what the rules that begin like these say by such a word.
 
     It is one between the first and the last word of a way, so that it stands between blanks in a text that
@@ -142,7 +144,7 @@ def is_summary(text: str) -> bool:
 
 
 def _holds_any(text: str, *rules: str) -> bool:
-    words, said = _said_by(*rules)
+    words, said = _index_ways(*rules)
     return any(way in text for word in words.intersection(["", *text.split(" ")]) for way in said[word])
 
 
@@ -151,7 +153,7 @@ def join(*sentences: str) -> str:
     return " ".join([sentence for sentence in sentences if sentence])
 
 
-def inside(topic: str | None) -> str:
+def fit_inside_sentence(topic: str | None) -> str:
     """Return a topic for the middle of a sentence, such as "the Eiffel Tower"."""
     topic = topic or "today's topic"
     if topic in _WITHOUT_ARTICLE:

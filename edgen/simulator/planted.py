@@ -46,15 +46,15 @@ def _goodbyes() -> tuple[str, ...]:
 def quality(seed: int, shown: str) -> float:
     """Return a judge's rating of a transcript or single response: the sum of the worths that it sees in the
     teacher's turns."""
-    return sum(_seen(seed, text) for text in _taught(shown))
+    return sum(_judge_worth(seed, text) for text in _split_teacher_turns(shown))
 
 
-def _seen(seed: int, text: str) -> float:
+def _judge_worth(seed: int, text: str) -> float:
     error = _share(seed, "error", text) + _share(seed, "further error", text) - 1
     return worth(seed, text) + JUDGE_ERROR * error
 
 
-def _taught(shown: str) -> list[str]:
+def _split_teacher_turns(shown: str) -> list[str]:
     """Return the teacher's turns of a transcript in lines like `Teacher: …`; a text without such lines is one
     teacher's turn."""
     labels = [_LABEL.match(line) for line in shown.split("\n")]
@@ -78,7 +78,7 @@ def probability(seed: int, taught: Iterable[str], rng: Random) -> str:
     return f"{min(0.99, max(0.01, 0.5 + added + CHANCE * (rng.random() + rng.random() - 1))):.2f}"
 
 
-def taught_turns(turns: Sequence[str], place: AgentPrompt | None) -> list[str]:
+def pick_teacher_turns(turns: Sequence[str], place: AgentPrompt | None) -> list[str]:
     """Return the teacher's turns among those of a closing question. `place` is the messages as a side's
     prompt, with the question as the last heard turn; without it, the teacher has every other turn, beginning
     with the first."""

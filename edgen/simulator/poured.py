@@ -42,7 +42,7 @@ def pour(text: str, schema: bytes) -> str:
         (name, part), *_ = properties.items()
         filled = {name: _value(text, part)}
     else:
-        filled = _several(text, properties, held)
+        filled = _fill_properties(text, properties, held)
     if any(value is None for value in filled.values()):
         return text
     return msgspec.json.encode(filled).decode()
@@ -60,11 +60,11 @@ def _conversation(text: str, properties: Mapping[str, Part]) -> dict[str, Any]:
     turns = [{"role": turn.role, "text": turn.text} for turn in made.turns]
     if made.ended_by is not None:
         turns[-1]["text"] += f" {END_MARKER}"
-    found: dict[str, Any] = {"conversation": _placed(turns, bounded) if bounded else turns}
+    found: dict[str, Any] = {"conversation": _place_turns(turns, bounded) if bounded else turns}
     if "probability" in properties:
         said = 0.5 if made.probability is None else made.probability
         steps = properties["probability"].get("enum")
-        found["probability"] = said if steps is None else _nearest(said, steps)
+        found["probability"] = said if steps is None else _find_nearest(said, steps)
     return found
 
 
@@ -89,7 +89,7 @@ def _roles_of(place: Part) -> Sequence[str]:
     return [name for name in named if isinstance(name, str)]
 
 
-def _placed(turns: Sequence[Mapping[str, str]], places: Sequence[Part]) -> list[dict[str, str]] | None:
+def _place_turns(turns: Sequence[Mapping[str, str]], places: Sequence[Part]) -> list[dict[str, str]] | None:
     """Return a turn for each place, in order: the next one of its role of which sentences fit, or else one
     that was passed over; None if there is none."""
     placed, left = [], [*turns]
@@ -122,7 +122,9 @@ def _fitting(text: str, part: Part) -> str | None:
     return None
 
 
-def _several(text: str, properties: Mapping[str, Part], held: Mapping[str, Any] | None) -> dict[str, Any]:
+def _fill_properties(
+    text: str, properties: Mapping[str, Part], held: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """Return the properties that an object or lines name; else the first that takes all of the text. The
     others are as good as empty."""
     said = held or dict(re.findall(r"(?m)^\W*(\w+)\s*:\s*(.+)$", text))
@@ -134,12 +136,12 @@ def _several(text: str, properties: Mapping[str, Part], held: Mapping[str, Any] 
     for name, part in properties.items():
         value = named.get(name)
         found[name] = (
-            _empty(part) if value is None else _value(value, part) if isinstance(value, str) else value
+            _make_empty(part) if value is None else _value(value, part) if isinstance(value, str) else value
         )
     return found
 
 
-def _empty(part: Part) -> Any:
+def _make_empty(part: Part) -> Any:
     """Return the least that a part can be, None if it cannot be empty."""
     if part.get("type") == "array":
         return [] if not part.get("minItems") else None
@@ -172,7 +174,7 @@ def _choice(text: str, values: Sequence[Any]) -> Any:
     if all(isinstance(value, str) for value in values):
         return next((value for value in values if value.casefold() == text.casefold()), None)
     number = next((float(found) for found in _NUMBER.findall(text)), None)
-    return None if number is None else _nearest(number, values)
+    return None if number is None else _find_nearest(number, values)
 
 
 def _list(text: str, part: Part) -> list[Any] | None:
@@ -183,7 +185,7 @@ def _list(text: str, part: Part) -> list[Any] | None:
     return None
 
 
-def _nearest(number: float, values: Sequence[Any]) -> float | None:
+def _find_nearest(number: float, values: Sequence[Any]) -> float | None:
     """Return the number among the values that is nearest; None if there is none."""
     numbers = [value for value in values if isinstance(value, int | float)]
     return min(numbers, key=lambda value: abs(value - number), default=None)

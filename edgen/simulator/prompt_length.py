@@ -37,7 +37,7 @@ _ANY_TURNS = compile_later(
 )
 
 
-def any_turns(text: str) -> tuple[int, int]:
+def read_any_turns(text: str) -> tuple[int, int]:
     """Return how many turns a prompt in any words asks for, at least and at most."""
     if (known := turns(text)) != DEFAULT_TURNS:
         return known

@@ -138,7 +138,7 @@ def find_roles(text: str, expected: Sequence[tuple[str, ...]] = ()) -> tuple[str
     `expected`: the possible roles, if known, each with synonyms; other roles are then found only in a shown
     layout.
     """
-    shown = tuple(shown_names(text))
+    shown = tuple(find_shown_names(text))
     if expected:
         words = _words_of(tuple(expected))
         if (
@@ -152,13 +152,23 @@ def find_roles(text: str, expected: Sequence[tuple[str, ...]] = ()) -> tuple[str
             return tuple(name for name in found if name)
     if len(shown) > 1 or expected:
         return shown if len(shown) > 1 else ()
-    for find in (_between, _listed, _known, _spoken, _nouns, _capitals, _people, _proper, _speaking):
+    for find in (
+        _find_between,
+        _find_listed,
+        _find_known,
+        _find_line_names,
+        _nouns,
+        _capitals,
+        _people,
+        _proper,
+        _speaking,
+    ):
         if len(names := tuple(dict.fromkeys(find(text)))) > 1:
             return names[:6]
     return ()
 
 
-def missing_roles(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def find_missing_roles(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the expected roles that a prompt does not name."""
     lists = _words_of(tuple(expected))
     return tuple(
@@ -173,12 +183,12 @@ def may_guess(text: str, expected: Sequence[tuple[str, ...]]) -> bool:
         return True
     lists = _words_of(tuple(expected))
     didactic = all(any(name in words for words in lists) for name in ("teacher", "student"))
-    return didactic and len(missing_roles(text, expected)) == len(expected)
+    return didactic and len(find_missing_roles(text, expected)) == len(expected)
 
 
 def say_why_not(text: str, expected: Sequence[tuple[str, ...]]) -> str:
     """Return a sentence that says why the speakers are unknown."""
-    missing = missing_roles(text, expected)
+    missing = find_missing_roles(text, expected)
     if not missing:
         return "The prompt does not name two roles who talk."
     return f"The prompt does not name {' or '.join(missing)}."
@@ -192,14 +202,16 @@ def find_strangers(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str,
     """
     own = {word.lower() for words in expected for word in words}
     foreign = {word.lower() for words in _words_of(tuple(expected)) for word in words} - _english() - _CHAT
-    shown = [*shown_names(text)]
+    shown = [*find_shown_names(text)]
     spoken = {name.lower() for name in shown}
     if all(any(word.lower() in spoken for word in words) for words in expected):
         return ()
     absent = [words for words in expected if not any(_is_in(text, word) for word in words)]
     if not shown and not absent:
         return ()
-    people = {name.lower(): name for find in (_between, _listed, _known) for name in find(text)}
+    people = {
+        name.lower(): name for find in (_find_between, _find_listed, _find_known) for name in find(text)
+    }
     told = {*people, *map(str.lower, _speaking(text))}
     likely = [name for name in shown if absent or name.lower() in told | _didactic()]
     names = likely if shown else [*people.values()]
@@ -212,10 +224,10 @@ def is_name(text: str) -> bool:
 
 
 def _is_in(text: str, word: str) -> bool:
-    return re.search(_bounded(word, inflected=False), text, re.IGNORECASE) is not None
+    return re.search(_make_word_pattern(word, inflected=False), text, re.IGNORECASE) is not None
 
 
-def shown_names(text: str) -> Iterator[str]:
+def find_shown_names(text: str) -> Iterator[str]:
     """Yield the speakers of the layout that a prompt shows, each once, in their order."""
     found = [(match.start(), match[1]) for one in _LAYOUTS for match in one.finditer(text)]
     seen: set[str] = set()
@@ -249,13 +261,13 @@ def _find_expected(text: str, words: tuple[str, ...]) -> str | None:
     capital."""
     for inflected in (False, True):
         for place, word in enumerate(words):
-            if re.search(_bounded(word, inflected=inflected and place > 0), text, re.IGNORECASE):
+            if re.search(_make_word_pattern(word, inflected=inflected and place > 0), text, re.IGNORECASE):
                 return word if not place else word[:1].upper() + word[1:]
     return None
 
 
 @lru_cache(maxsize=1_024)
-def _bounded(word: str, *, inflected: bool) -> str:
+def _make_word_pattern(word: str, *, inflected: bool) -> str:
     """Return a pattern for a word: `support_agent` also as two words; other languages' words with their
     endings."""
     written = re.escape(word).replace("_", "[ _-]")
@@ -273,7 +285,7 @@ def _bounded(word: str, *, inflected: bool) -> str:
 # ---- names in sentences
 
 
-def _between(text: str) -> Iterator[str]:
+def _find_between(text: str) -> Iterator[str]:
     for match in _BETWEEN.finditer(text):
         sides = _AND.split(match[1], maxsplit=1)
         names = [name for side in sides if (name := _head(side))]
@@ -299,7 +311,7 @@ def _head(phrase: str) -> str | None:
     return name[:1].upper() + name[1:]
 
 
-def _listed(text: str) -> Iterator[str]:
+def _find_listed(text: str) -> Iterator[str]:
     for match in _LISTED.finditer(text):
         listed = re.sub(r"\([^()\n]*\)", "", match[1])
         lines = [line for line in listed.split("\n") if line.strip()]
@@ -320,7 +332,7 @@ def _didactic() -> frozenset[str]:
     return _english().union(word for by_role in LANGUAGES.values() for words in by_role for word in words)
 
 
-def _known(text: str) -> Iterator[str]:
+def _find_known(text: str) -> Iterator[str]:
     """Yield a teacher and a student by the readers' words, in English or in one other language."""
     lower = text.lower()
     aliases = {**{name.lower(): name for name in TEACHER_STUDENT.names}, **TEACHER_STUDENT.aliases}
@@ -329,18 +341,18 @@ def _known(text: str) -> Iterator[str]:
         for role in TEACHER_STUDENT.names
     )
     for by_role in (own, *LANGUAGES.values()):
-        places = [_first(lower, words) for words in by_role]
+        places = [_find_first_word(lower, words) for words in by_role]
         if all(places):
             yield from (word for _, word in sorted(place for place in places if place))
             return
 
 
-def _first(text: str, words: Sequence[str]) -> tuple[int, str] | None:
+def _find_first_word(text: str, words: Sequence[str]) -> tuple[int, str] | None:
     """Return the position of the first of some words, and the word with a capital."""
     found = [
         (match.start(), -len(word), word)
         for word in words
-        if (match := re.search(_bounded(word, inflected=not word.isascii()), text))
+        if (match := re.search(_make_word_pattern(word, inflected=not word.isascii()), text))
     ]
     if not found:
         return None
@@ -348,7 +360,7 @@ def _first(text: str, words: Sequence[str]) -> tuple[int, str] | None:
     return start, word[:1].upper() + word[1:]
 
 
-def _spoken(text: str) -> Iterator[str]:
+def _find_line_names(text: str) -> Iterator[str]:
     """Yield repeated names at the beginning of lines."""
     for name in dict.fromkeys(match[1] for match in _SPOKEN.finditer(text)):
         if (

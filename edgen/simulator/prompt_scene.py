@@ -47,7 +47,7 @@ class SceneFinder:
     def load(self) -> None:
         """Load the spaces. Raises SpaceError for one of `files` that is invalid."""
         given = [SpaceBook(load_space(file)) for file in self._files]
-        books = [*given, *_shipped()]
+        books = [*given, *_load_shipped_books()]
         self._books = [(book, [*_values(book)]) for book in books if book.speaks]
 
     def _search(self, text: str) -> Scene | None:
@@ -57,8 +57,8 @@ class SceneFinder:
         lower = text.lower()
         best, most = None, 0
         for book, values in self._books:
-            named = _named(values, lower)
-            if (role := _role_of(book, text) or _only_role(book, named)) is not None:
+            named = _find_named_values(values, lower)
+            if (role := _role_of(book, text) or _find_only_role(book, named)) is not None:
                 sees = book.sees[role]
                 named = {name: value for name, value in named.items() if name in sees}
             size = sum(map(len, named.values()))
@@ -69,7 +69,7 @@ class SceneFinder:
         return best
 
 
-def _shipped() -> Iterator[SpaceBook]:
+def _load_shipped_books() -> Iterator[SpaceBook]:
     for file in sorted(find_shipped_files("preference_space").values()):
         try:
             yield SpaceBook(load_space(file))
@@ -83,7 +83,7 @@ def _values(book: SpaceBook) -> Iterator[Value]:
             yield Value(value.lower(), dimension.name, value)
 
 
-def _named(values: Sequence[Value], lower: str) -> dict[str, str]:
+def _find_named_values(values: Sequence[Value], lower: str) -> dict[str, str]:
     """Return the longest value of each dimension that stands in the text as words of its own."""
     found: dict[str, str] = {}
     for words, dimension, value in values:
@@ -117,7 +117,7 @@ def _role_of(book: SpaceBook, text: str) -> str | None:
     return min(places, key=lambda name: places[name], default=None)
 
 
-def _only_role(book: SpaceBook, named: dict[str, str]) -> str | None:
+def _find_only_role(book: SpaceBook, named: dict[str, str]) -> str | None:
     """Return the role that sees all that is named, and least besides; None if all speak."""
     seeing = [name for name, sees in book.sees.items() if named.keys() <= {*sees}]
     return min(seeing, key=lambda name: len(book.sees[name]), default=None)

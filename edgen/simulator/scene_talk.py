@@ -8,10 +8,10 @@ from random import Random
 from typing import Any
 
 from edgen.core.values import END_MARKER, Message
-from edgen.simulator.agent_prompt import said_so_far
+from edgen.simulator.agent_prompt import read_turns_so_far
 from edgen.simulator.conversation_prompt import MARKER, ConversationPrompt
 from edgen.simulator.dialogue import SpokenDialogue
-from edgen.simulator.prompt_length import any_turns
+from edgen.simulator.prompt_length import read_any_turns
 from edgen.simulator.talk import Talk
 from edgen.simulator.turns import TELLS_JUDGE
 from edgen.space.scene import Scene
@@ -23,7 +23,7 @@ def speak_next(scene: Scene, messages: Sequence[Message], fault: str | None, rng
     """Return the next turn of the scene's role. `messages`: its brief, and the turns so far."""
     assert scene.role is not None
     first = messages[0].content
-    said = said_so_far(messages)
+    said = read_turns_so_far(messages)
     own, heard = ([text for mine, text in said if mine is side] for side in (True, False))
     if fault == "loop" and own:
         return own[int(rng.random() * len(own))]
@@ -34,7 +34,7 @@ def speak_next(scene: Scene, messages: Sequence[Message], fault: str | None, rng
         count >= turns[0] and talk.is_through(own, heard, opened=not said or said[0][0])
     )
     last = last and (count >= turns[1] or not _is_asked(heard))
-    text = talk.next(own, heard, last=last, opened=not said or said[0][0])
+    text = talk.choose_turn(own, heard, last=last, opened=not said or said[0][0])
     if fault == "leaked_secret" and (secret := talk.secret()):
         text = f"{text} {secret}."
     if fault == "tells_judge":
@@ -49,7 +49,7 @@ def speak_next(scene: Scene, messages: Sequence[Message], fault: str | None, rng
     return text
 
 
-_turns_of = lru_cache(maxsize=2_048)(any_turns)
+_turns_of = lru_cache(maxsize=2_048)(read_any_turns)
 
 
 def _closes(count: int, turns: tuple[int, int], rng: Random) -> bool:
@@ -65,7 +65,7 @@ def _is_asked(heard: Sequence[str]) -> bool:
 def talk_over(scene: Scene, task: ConversationPrompt, rng: Random) -> SpokenDialogue:
     """Return a whole conversation of the scene's roles; every choice is drawn from `rng`."""
     names = [*scene.book.sees]
-    written = _written(names, task.roles or ("Teacher", "Student"))
+    written = _match_names(names, task.roles or ("Teacher", "Student"))
     low, high = task.turns
     length = low + int(rng.random() * (high - low + 1))
     if steps := [len(one.says) + 1 for one in scene.book.phrases.roles.values() if one.says]:
@@ -77,7 +77,7 @@ def talk_over(scene: Scene, task: ConversationPrompt, rng: Random) -> SpokenDial
     for i in range(high):
         name = names[i % len(names)]
         last = i == high - 1 or (i >= length - 1 and not _is_asked(heard[name]))
-        text = talks[name].next(own[name], heard[name], last=last, opened=name == names[0])
+        text = talks[name].choose_turn(own[name], heard[name], last=last, opened=name == names[0])
         own[name].append(text)
         for other in names:
             if other != name:
@@ -92,7 +92,7 @@ def talk_over(scene: Scene, task: ConversationPrompt, rng: Random) -> SpokenDial
     return SpokenDialogue(entries, probability)
 
 
-def _written(names: Sequence[str], shown: Sequence[str]) -> dict[str, str]:
+def _match_names(names: Sequence[str], shown: Sequence[str]) -> dict[str, str]:
     """Return the prompt's word for each role: the same name, or else the one in its place."""
     by_name = {name.lower(): name for name in shown}
     if all(name.lower() in by_name for name in names):

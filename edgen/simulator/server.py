@@ -95,7 +95,7 @@ async def serving(options: Options) -> AsyncIterator[str]:
         try:
             await site.start()
         except (OSError, OverflowError) as problem:
-            raise _no_address(options, problem) from None
+            raise _make_address_error(options, problem) from None
         port = runner.addresses[0][1]
         host = f"[{options.host}]" if ":" in options.host else options.host
         yield f"http://{host}:{port}"
@@ -114,7 +114,7 @@ async def serve(options: Options, announce: Callable[[str], None]) -> None:
             await stop.wait()
 
 
-def _no_address(options: Options, problem: OSError | OverflowError) -> InputError:
+def _make_address_error(options: Options, problem: OSError | OverflowError) -> InputError:
     if getattr(problem, "errno", None) == errno.EADDRINUSE:
         return InputError(
             f"Port {options.port} on {options.host} is in use. Choose another one with --port, or --port 0 for any."
@@ -183,7 +183,7 @@ class _Handler:
         if route.action == "models":
             return web.Response(body=wire.models([MODEL]), headers=JSON)
         if route.action == "model":
-            return web.Response(body=wire.one_model(route.model), headers=JSON)
+            return web.Response(body=wire.encode_model(route.model), headers=JSON)
         body = await request.read()
         try:
             if route.action == "count":
@@ -220,7 +220,7 @@ class _Handler:
         if (delay := due - loop.time()) > 0:
             await asyncio.sleep(delay)
         if struck is not None:
-            return _broken(request, struck, call, wire)
+            return _answer_fault(request, struck, call, wire)
         name = key.hex()[:24]
         if not call.stream:
             return web.Response(body=wire.answer(call, replies, name), headers=JSON)
@@ -283,7 +283,9 @@ def _route(path: str, vendor: WireFormat) -> _Route | None:
     return _Route("model", vendor if version in ("v1", None) else _GEMINI, model)
 
 
-def _broken(request: web.BaseRequest, struck: fault.Fault, call: WireCall, wire: WireFormat) -> web.Response:
+def _answer_fault(
+    request: web.BaseRequest, struck: fault.Fault, call: WireCall, wire: WireFormat
+) -> web.Response:
     """Return a transport fault as seen by the client: an error, or a broken connection."""
     if struck.name != "reset":
         return _answer_refusal(wire.fault(struck, call))

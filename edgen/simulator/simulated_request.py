@@ -82,20 +82,20 @@ class SimulatedRequest:
             # Load the others only if the requesting protocol does not recognise the prompt.
             if (answer := _find_protocol(protocol).simulated(self)) is not None:
                 return answer
-            names = tuple(own_protocols())
+            names = tuple(list_own_protocols())
             self._wants_less = protocol in names
         else:
             names = tuple(registry.names("protocol"))
-            if len(names) == len(own_protocols()) and conversation_prompt.asks_for_nothing_else(
+            if len(names) == len(list_own_protocols()) and conversation_prompt.asks_for_nothing_else(
                 self.messages
             ):
                 answer = self.conversation()
                 if answer is not None:
                     return answer
-        answer = next(filter(None, (other.simulated(self) for other in _by_precedence(names))), None)
+        answer = next(filter(None, (other.simulated(self) for other in _sort_by_precedence(names))), None)
         if answer is None and not protocol and conversation_prompt.may_ask(self.messages):
             answer = self._converse(conversation_prompt.read(self.messages, certain=True))
-        return self._anything() if answer is None else answer
+        return self._answer_anything() if answer is None else answer
 
     def conversation(self) -> str | None:
         """Return a whole conversation; an explaining sentence if one is requested, but its speakers are
@@ -128,7 +128,7 @@ class SimulatedRequest:
         if self.fault == "one_speaker":
             spoken = [entry for entry in spoken if entry[0] == spoken[0][0]]
         if task.roles and scene is None:
-            spoken = conversation_prompt.in_roles(spoken, task.roles)
+            spoken = conversation_prompt.assign_roles(spoken, task.roles)
         clean = render(spoken, dialogue.probability if task.probability else None, task)
         if self.fault == "defects" or self.fault in defects.FAMILIES:
             return defects.spoil(
@@ -184,7 +184,7 @@ class SimulatedRequest:
         asked = closing.read(self.messages, self._place)
         if asked is not None:
             return self._garble() or self.as_json("probability", self._close(asked))
-        free = closing.read_freely(self.messages) if self._asker in own_protocols() else None
+        free = closing.read_freely(self.messages) if self._asker in list_own_protocols() else None
         if free is None:
             return None
         value = self._close(free.turns)
@@ -197,7 +197,7 @@ class SimulatedRequest:
 
         if self._planted is None:
             return closing.answer(turns, self._rng)
-        taught = planted.taught_turns(turns, self._place)
+        taught = planted.pick_teacher_turns(turns, self._place)
         return planted.probability(self._planted, taught, self._rng)
 
     def verdict(self) -> str | None:
@@ -240,12 +240,12 @@ class SimulatedRequest:
 
         return agent_prompt.read(self.messages)
 
-    def _anything(self) -> str:
+    def _answer_anything(self) -> str:
         from edgen.simulator import turns
 
         if self.fault == "garbage":
             return self._garbage()
-        said = turns.small_talk(self.messages, self._rng) or self.say("plain")
+        said = turns.make_small_talk(self.messages, self._rng) or self.say("plain")
         return self.as_json("answer", turns.shape(said, self.messages, self._rng))
 
     def _garble(self) -> str | None:
@@ -267,7 +267,7 @@ def _find_protocol(name: str) -> Protocol:
 
 
 @functools.cache
-def own_protocols() -> list[str]:
+def list_own_protocols() -> list[str]:
     """Return the names of edgen's own protocols."""
     return [
         plugin.name
@@ -277,9 +277,9 @@ def own_protocols() -> list[str]:
 
 
 @functools.cache
-def _by_precedence(names: tuple[str, ...]) -> list[Protocol]:
+def _sort_by_precedence(names: tuple[str, ...]) -> list[Protocol]:
     """Return the loadable protocols by precedence."""
-    usable = [_find_protocol(name) for name in names if name in own_protocols()]
+    usable = [_find_protocol(name) for name in names if name in list_own_protocols()]
     if len(usable) < len(names):
         usable = [protocol for protocol in registry.find_all("protocol") if protocol.name in names]
     return sorted(usable, key=lambda protocol: protocol.precedence)

@@ -66,7 +66,7 @@ _FORMATS = {
 def read_schema(schema: Any) -> bytes:
     """Return the schema as JSON for `fit`. Raises UnfitSchema for an invalid or unsupported one."""
     try:
-        text: bytes = msgspec.json.encode(_plain(schema, 0))
+        text: bytes = msgspec.json.encode(_drop_annotations(schema, 0))
     except (TypeError, ValueError, RecursionError):
         raise UnfitSchema("the schema cannot be read") from None
     if len(text) > MOST_BYTES:
@@ -83,7 +83,7 @@ def read_schema_text(schema: bytes) -> bytes:
 
 def fit(text: str, schema: bytes, rng: Random) -> str:
     """Return `text` if it is JSON that fits the schema, else JSON that does. Raises UnfitSchema."""
-    whole, validator = _compiled(schema)
+    whole, validator = _compile_schema(schema)
     try:
         if validator.is_valid(json.loads(text)):
             return text
@@ -98,11 +98,11 @@ def fit(text: str, schema: bytes, rng: Random) -> str:
 
 def accepts(schema: bytes, value: Any) -> bool:
     """Return whether a value fits a schema. Raises UnfitSchema."""
-    return bool(_compiled(schema)[1].is_valid(value))
+    return bool(_compile_schema(schema)[1].is_valid(value))
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(schema: bytes) -> tuple[Any, Any]:
+def _compile_schema(schema: bytes) -> tuple[Any, Any]:
     whole = json.loads(schema)
     try:
         return whole, jsonschema_rs.validator_for(whole)
@@ -110,7 +110,7 @@ def _compiled(schema: bytes) -> tuple[Any, Any]:
         raise UnfitSchema(f"the schema is invalid: {str(problem).splitlines()[0]}") from None
 
 
-def _plain(schema: Any, depth: int) -> Any:
+def _drop_annotations(schema: Any, depth: int) -> Any:
     """Return a schema without annotations. Raises UnfitSchema for unknown keywords."""
     if isinstance(schema, bool):
         return schema
@@ -127,11 +127,11 @@ def _plain(schema: Any, depth: int) -> Any:
         if key == "$ref" and not str(value).startswith("#"):
             raise UnfitSchema("a $ref leads out of the schema")
         if key in _PARTS:
-            plain[key] = _plain(value, depth + 1)
+            plain[key] = _drop_annotations(value, depth + 1)
         elif key in _LISTS and isinstance(value, list):
-            plain[key] = [_plain(part, depth + 1) for part in value]
+            plain[key] = [_drop_annotations(part, depth + 1) for part in value]
         elif key in _MAPS and isinstance(value, Mapping):
-            plain[key] = {name: _plain(part, depth + 1) for name, part in value.items()}
+            plain[key] = {name: _drop_annotations(part, depth + 1) for name, part in value.items()}
         else:
             plain[key] = value
     return plain
@@ -150,10 +150,10 @@ class _Maker:
         self._made += 1
         if self._made > _MOST_VALUES or depth > _DEEPEST or schema is False:
             raise UnfitSchema("every value that fits the schema is too large, or there is none")
-        schema = self._resolved({} if schema is True else schema)
+        schema = self._resolve_schema({} if schema is True else schema)
         for choice in ("anyOf", "oneOf"):
             if choice in schema:
-                return self._one_of(schema, choice, depth)
+                return self._make_one_of(schema, choice, depth)
         if "const" in schema:
             return schema["const"]
         if "enum" in schema:
@@ -162,15 +162,15 @@ class _Maker:
             return self._rng.choice(schema["enum"])
         return self._KINDS[self._type(schema)](self, schema, depth)
 
-    def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _resolve_schema(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a schema merged with its $ref and its allOf."""
         for _ in range(_DEEPEST):
             if "$ref" in schema:
                 rest = {key: value for key, value in schema.items() if key != "$ref"}
-                schema = _both(self._target(schema["$ref"]), rest)
+                schema = _merge_schemas(self._target(schema["$ref"]), rest)
             elif "allOf" in schema:
                 rest = {key: value for key, value in schema.items() if key != "allOf"}
-                schema = functools.reduce(_both, schema["allOf"], rest)
+                schema = functools.reduce(_merge_schemas, schema["allOf"], rest)
             else:
                 return schema
         raise UnfitSchema("a $ref of the schema leads round in a circle")
@@ -182,7 +182,7 @@ class _Maker:
             found = found.get(key) if isinstance(found, Mapping) else None
         return found
 
-    def _one_of(self, schema: Mapping[str, Any], choice: str, depth: int) -> Any:
+    def _make_one_of(self, schema: Mapping[str, Any], choice: str, depth: int) -> Any:
         """Return a value for one of several schemas: any, or at depth the first that terminates."""
         rest = {key: value for key, value in schema.items() if key != choice}
         parts = list(schema[choice])
@@ -192,7 +192,7 @@ class _Maker:
             parts.sort(key=lambda part: part is not True and "$ref" in part)
         for part in parts:
             try:
-                return self.make(_both(rest, part), depth + 1)
+                return self.make(_merge_schemas(rest, part), depth + 1)
             except UnfitSchema:
                 continue
         raise UnfitSchema(f"none of the schemas of an {choice} can be met")
@@ -304,7 +304,7 @@ _TIGHTER: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _both(one: Any, other: Any) -> dict[str, Any]:
+def _merge_schemas(one: Any, other: Any) -> dict[str, Any]:
     """Return a schema for values that fit both; if that cannot be expressed, values that do not fit are
     discarded."""
     if one is False or other is False:
@@ -317,11 +317,11 @@ def _both(one: Any, other: Any) -> dict[str, Any]:
             merged[key] = _TIGHTER[key](merged[key], value)
         elif key in _MAPS:
             merged[key] = merged[key] | {
-                name: _both(merged[key][name], part) if name in merged[key] else part
+                name: _merge_schemas(merged[key][name], part) if name in merged[key] else part
                 for name, part in value.items()
             }
         elif key in _PARTS:
-            merged[key] = _both(merged[key], value)
+            merged[key] = _merge_schemas(merged[key], value)
         elif key == "type" and isinstance(merged[key], list):
             merged[key] = value if isinstance(value, str) else [kind for kind in merged[key] if kind in value]
         elif key not in ("type", "format"):

@@ -34,7 +34,7 @@ class Talk:
     def __init__(self, scene: Scene, role: str, rng: Random) -> None:
         self.scene, self.role = scene, role
         self._scenario = scene.scenario
-        self._sees = frozenset(scene.scenario.values if scene.role is None else scene.visible(role))
+        self._sees = frozenset(scene.scenario.values if scene.role is None else scene.list_visible(role))
         self._depth = 0
         self._draw = rng.random
         self._voice = PhraseSpeaker(rng, {})
@@ -46,11 +46,11 @@ class Talk:
         self._places: dict[str, int] = {}  # of the lists of an entry that the present way has, by dimension
         self._again = 0  # sentences filled in that the role has said before
 
-    def next(self, own: list[str], heard: list[str], *, last: bool, opened: bool) -> str:
+    def choose_turn(self, own: list[str], heard: list[str], *, last: bool, opened: bool) -> str:
         """Return the role's next turn, given its own and the others' so far. `opened`: it opens the talk."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
         if last:
-            said = self._one(self.phrases.closes) or self.generic("v.close")
+            said = self._choose_way(self.phrases.closes) or self.generic("v.close")
             return f"{answer} {said}" if (answer := self._answer(last=True)) else said
         return self._answer() or self._step(opened=opened) or self._values()
 
@@ -59,7 +59,7 @@ class Talk:
         self._own, self._heard, self._said = own, heard, "\n".join(own)
         if steps := self.phrases.says:
             return len(own) >= len(steps) + (opened and bool(self.phrases.opens))
-        return not any(True for _ in self._unsaid()) and not self._unknown()
+        return not any(True for _ in self._unsaid()) and not self._list_unknown()
 
     @property
     def persona_labels(self) -> frozenset[str]:
@@ -72,10 +72,10 @@ class Talk:
         self._own, self._heard, self._said = own, heard, "\n".join(own)
         return self._answer() or self._value_asked_for()
 
-    def one(self, ways: Sequence[str], own: list[str], heard: list[str]) -> str | None:
+    def choose_way(self, ways: Sequence[str], own: list[str], heard: list[str]) -> str | None:
         """Return one of the ways that the role can say, one that it has not said if there is any."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
-        return self._one(ways)
+        return self._choose_way(ways)
 
     def generic(self, rule: str, **slots: str) -> str:
         """Return a way to say a rule of the phrase book."""
@@ -88,7 +88,7 @@ class Talk:
 
     def secret(self) -> str | None:
         """Return a value that the role may not know."""
-        sees = self.scene.visible(self.role)
+        sees = self.scene.list_visible(self.role)
         hidden = [value for name, value in self._scenario.values.items() if name not in sees]
         return hidden[int(self._draw() * len(hidden))] if hidden else None
 
@@ -109,7 +109,9 @@ class Talk:
                     if before not in heard if slot is None else not self._holds(heard, words):
                         continue
                     ways = [way for way in one.says if not way.endswith("?")] if last else one.says
-                    if (said := self._fresh(ways, anew=True)) and not (last and said.endswith("?")):
+                    if (said := self._choose_fresh_way(ways, anew=True)) and not (
+                        last and said.endswith("?")
+                    ):
                         return said
         finally:
             self._knows_all = False
@@ -139,13 +141,13 @@ class Talk:
         phrases, number = self.phrases, len(self._own)
         if opened and phrases.opens:
             if number == 0:
-                return self._one(phrases.opens)
+                return self._choose_way(phrases.opens)
             number -= 1
-        if number < len(phrases.says) and (said := self._fresh(phrases.says[number])):
+        if number < len(phrases.says) and (said := self._choose_fresh_way(phrases.says[number])):
             return said
-        return next(filter(None, map(self._fresh, phrases.says)), None)  # what was not said yet
+        return next(filter(None, map(self._choose_fresh_way, phrases.says)), None)  # what was not said yet
 
-    def _fresh(self, ways: Sequence[str], *, anew: bool = False) -> str | None:
+    def _choose_fresh_way(self, ways: Sequence[str], *, anew: bool = False) -> str | None:
         """Return one of the ways by which the role does not repeat itself, None if there is none. `anew`: no
         sentence in it either."""
         new, again, _ = self._choose(ways)
@@ -154,7 +156,7 @@ class Talk:
     def _repeats(self, text: str) -> bool:
         return text in self._said or (self._depth == 0 and loops(text, self._own))
 
-    def _one(self, ways: Sequence[str]) -> str | None:
+    def _choose_way(self, ways: Sequence[str]) -> str | None:
         return next(filter(None, self._choose(ways)), None)
 
     def _choose(self, ways: Sequence[str]) -> tuple[str | None, str | None, str | None]:
@@ -266,7 +268,7 @@ class Talk:
             return None
         self._depth += 1
         try:
-            return self._one(ways)
+            return self._choose_way(ways)
         finally:
             self._depth -= 1
 
@@ -317,12 +319,12 @@ class Talk:
     # ---- by its values alone
 
     def _values(self) -> str:
-        labels, known = self.scene.book.labels, self._known()
+        labels, known = self.scene.book.labels, self._list_known_dimensions()
         if answer := self._value_asked_for():
             return answer
         if not self._own and not self._heard and known:
             return self.generic("v.open", value=str(self._value(known[0])))
-        unknown, unsaid = self._unknown(), next(self._unsaid(), None)
+        unknown, unsaid = self._list_unknown(), next(self._unsaid(), None)
         if unknown and (unsaid is None or self._draw() < 0.45):
             return self.generic("v.ask", label=labels[unknown[int(self._draw() * len(unknown))]])
         if unsaid is None:
@@ -343,19 +345,19 @@ class Talk:
         """Return the value of the dimension whose label the last question names."""
         labels, heard = self.scene.book.labels, self._heard[-1].lower() if self._heard else ""
         asked = " ".join(_ASKING.findall(heard))
-        for name in self._known() if asked else ():
+        for name in self._list_known_dimensions() if asked else ():
             if labels[name].lower() in asked and self._scenario.values[name] not in self._said:
                 return self.generic("v.answer", label=labels[name], value=str(self._value(name)))
         return None
 
-    def _known(self) -> list[str]:
+    def _list_known_dimensions(self) -> list[str]:
         """Return the dimensions that the role may say."""
         persona, values = self.scene.book.persona, self._scenario.values
-        return [name for name in self.scene.visible(self.role) if name not in persona and name in values]
+        return [name for name in self.scene.list_visible(self.role) if name not in persona and name in values]
 
-    def _unknown(self) -> list[str]:
+    def _list_unknown(self) -> list[str]:
         """Return the dimensions that others see and the role has not asked for."""
-        book, mine = self.scene.book, {*self.scene.visible(self.role)}
+        book, mine = self.scene.book, {*self.scene.list_visible(self.role)}
         theirs = dict.fromkeys(
             name for role, sees in book.sees.items() if role != self.role for name in sees if name not in mine
         )
@@ -373,7 +375,7 @@ class Talk:
     def _unsaid(self) -> Iterator[tuple[str, str, str]]:
         """Yield unsaid things that the role knows: the rule to say each by, the text, the dimension."""
         whole = "\n".join([*self._own, *self._heard]).lower()
-        for name in self._known():
+        for name in self._list_known_dimensions():
             if self._scenario.values[name].lower() not in whole and (value := self._value(name)):
                 yield "v.say", value, name
             for said in self._scenario.fields.get(name, {}).values():
@@ -393,7 +395,7 @@ class Talk:
         scenario = self._scenario
         seen = " ".join(
             f"{scenario.values[name]} {scenario.fields.get(name, '')}"
-            for name in self.scene.visible(self.role)
+            for name in self.scene.list_visible(self.role)
             if name in scenario.values
         )
         yield from (fact for key, fact in facts.items() if key in seen)

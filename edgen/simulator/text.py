@@ -61,7 +61,7 @@ def respond(
     worths, None without them. `confusion`: how often a labeller confuses a label with which other.
     """
     key = request_key(messages, seed, salt)
-    messages = _seen(messages)
+    messages = _replace_pictures(messages)
     rng = Random(int.from_bytes(key[:8], "big"))  # noqa: S311 - reproducible, not secret
     fault = content_fault(faults, key)
     request = SimulatedRequest(
@@ -90,7 +90,7 @@ def respond(
     return Reply(text=text, finish_reason=finish, refusal=refusal, usage=usage, model=model, simulated=True)
 
 
-def _seen(messages: Sequence[Message]) -> Sequence[Message]:
+def _replace_pictures(messages: Sequence[Message]) -> Sequence[Message]:
     """Return the messages with words for pictures, which the simulator does not look at."""
     if not any(pictures_in(message.content) for message in messages):
         return messages

@@ -20,8 +20,17 @@ from edgen.core.values import END_MARKER, Message, Role
 from edgen.reading import phrase_kinds as ways
 from edgen.simulator.agent_prompt import AgentPrompt, methods, mood
 from edgen.simulator.conversation_prompt import MARKER
-from edgen.simulator.phrases import BOOK, PhraseSpeaker, Way, inside, is_grudging, is_summary, join, nod_to
-from edgen.simulator.prompt_length import any_turns
+from edgen.simulator.phrases import (
+    BOOK,
+    PhraseSpeaker,
+    Way,
+    fit_inside_sentence,
+    is_grudging,
+    is_summary,
+    join,
+    nod_to,
+)
+from edgen.simulator.prompt_length import read_any_turns
 from edgen.simulator.tone import tone
 
 # Possible preferences of the other side, in the words of the Education Dialogue vocabulary (arXiv 2405.14655,
@@ -55,14 +64,14 @@ class _Fresh(PhraseSpeaker):
 
     def say_one(self, ways: tuple[Way, ...]) -> str:
         """Return one of the ways, with a capital."""
-        text = self._fill(self._fresh(ways))
+        text = self._fill(self._choose_fresh_way(ways))
         return text[:1].upper() + text[1:]
 
     def name_of(self, family: str) -> str:
         """Return a plain name of a family of methods."""
-        return self._fill(self._any(BOOK[f"name.{family}"]))
+        return self._fill(self._choose_any_way(BOOK[f"name.{family}"]))
 
-    def _fresh(self, ways: tuple[Way, ...]) -> Way:
+    def _choose_fresh_way(self, ways: tuple[Way, ...]) -> Way:
         heard, said = self._heard, self._said
         misleading = _misleading()
         start = int(self._random() * len(ways))
@@ -71,7 +80,7 @@ class _Fresh(PhraseSpeaker):
             if id(way) not in said and id(way) not in misleading and (not heard or _probe(way) not in heard):
                 break
         else:
-            return super()._fresh(ways)
+            return super()._choose_fresh_way(ways)
         said.add(id(way))
         return way
 
@@ -115,7 +124,7 @@ class _Speaker:
         self.own = place.own
         self.other = place.other
         self.mood = mood(place)
-        self.topic = inside(place.side.topic)
+        self.topic = fit_inside_sentence(place.side.topic)
         names = ways.methods(place.side.preference) if place.side.preference else ()
         self.likes = names or (ways.OTHER,)
         self.way = self.likes[int(self.draw() * len(self.likes))]
@@ -192,7 +201,7 @@ _OWN_WORDS = ("question", "answer", "example", "reason", "beginning", "detail")
 _MOST_SEEN = 4_000  # characters of the dialogue that are used
 
 
-def small_talk(messages: Sequence[Message], rng: Random) -> str | None:
+def make_small_talk(messages: Sequence[Message], rng: Random) -> str | None:
     """Return a turn for messages of no known prompt, about some of their words; None if a single message has
     too few."""
     seen = "\n".join([message.content for message in messages if message.role != "assistant"])[:_MOST_SEEN]
@@ -214,7 +223,7 @@ def shape(text: str, messages: Sequence[Message], rng: Random) -> str:
     they show an object."""
     brief = "\n".join([message.content for message in messages[:2] if message.role != "assistant"])
     count = sum(message.role != "system" for message in messages)
-    low, high = any_turns(brief)
+    low, high = read_any_turns(brief)
     if MARKER in brief.lower() and count >= low and rng.random() < 1 / max(1, high - count + 1):
         text = f"{text} {END_MARKER}"
     shown = _OBJECT.search(brief)
@@ -330,7 +339,7 @@ def _student(speaker: _Speaker, last: bool) -> str:
         return say(f"s.close.asked.{speaker.lately()}") if asked else speaker.closing("s", kind)
     if not speaker.other:
         return say("s.open")
-    taught = _taught(speaker)
+    taught = _find_taught_families(speaker)
     # The fit of an unknown method cannot be decided.
     fits = any(name in speaker.likes for name in taught) or (speaker.way == ways.OTHER and chance(0.4))
     if speaker.number + 2 >= speaker.side.turns[0] and chance(0.3):
@@ -354,7 +363,7 @@ def _student(speaker: _Speaker, last: bool) -> str:
     )
 
 
-def _taught(speaker: _Speaker) -> tuple[str, ...]:
+def _find_taught_families(speaker: _Speaker) -> tuple[str, ...]:
     """Return the families in the last turn of the other side that names any."""
     for text in reversed(speaker.other):
         if names := speaker.hears(text):

@@ -92,7 +92,7 @@ class WireFormat(Protocol):
     def models(self, names: Sequence[str]) -> bytes:
         """Return a list of models."""
 
-    def one_model(self, name: str) -> bytes:
+    def encode_model(self, name: str) -> bytes:
         """Return one model."""
 
 
@@ -140,7 +140,7 @@ def pieces(text: str) -> Iterator[str]:
         yield text[start : start + _PIECE]
 
 
-def scored_pieces(text: str, tokens: Sequence[T]) -> Iterator[tuple[str, Sequence[T]]]:
+def pair_pieces_with_tokens(text: str, tokens: Sequence[T]) -> Iterator[tuple[str, Sequence[T]]]:
     """Yield the pieces of a text, each with its tokens."""
     count = _PIECE // CHARS_PER_TOKEN
     for i, piece in enumerate(pieces(text)):
@@ -186,7 +186,7 @@ class UploadTooLargeError(Exception):
     """The upload exceeds the vendor's limit."""
 
 
-def new() -> str:
+def make_id() -> str:
     """Return 24 unique hex digits."""
     return uuid4().hex[:24]
 

@@ -146,11 +146,11 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # 
         max_tokens=value.max_tokens,
         stop=tuple(value.stop_sequences),
         stream=value.stream,
-        **_wanted(value),
+        **_choose_schema(value),
     )
 
 
-def _wanted(value: _Body) -> dict[str, Any]:
+def _choose_schema(value: _Body) -> dict[str, Any]:
     """Return the schema for the answer: a required tool takes precedence over a format."""
     if value.tool_choice is not None and value.tool_choice.type in ("any", "tool"):
         return tool_of({tool.name: tool.input_schema for tool in value.tools}, value.tool_choice.name)
@@ -289,6 +289,6 @@ def models(names: Sequence[str]) -> bytes:
     return _encode(value | {"first_id": names[0], "last_id": names[-1]})
 
 
-def one_model(name: str) -> bytes:
+def encode_model(name: str) -> bytes:
     """Return one model."""
     return _encode(_model(name))

@@ -22,8 +22,8 @@ from edgen.simulator.wire import (
     check_call,
     check_top_logprobs,
     decode,
+    pair_pieces_with_tokens,
     schema_of,
-    scored_pieces,
     tokens_of,
     tool_of,
     words_of_picture,
@@ -142,7 +142,7 @@ def read(body: bytes, model: str, *, stream: bool) -> WireCall:
         json_mode=generation.response_mime_type == "application/json",
         stream=stream,
         top_logprobs=(generation.logprobs or 0) if generation.response_logprobs else None,
-        **_wanted(value, generation),
+        **_choose_schema(value, generation),
     )
 
 
@@ -168,7 +168,7 @@ def _refuse(generation: _Generation) -> None:
         raise BadCall(f"The MIME type '{generation.response_mime_type}' cannot be simulated.")
 
 
-def _wanted(value: _Body, generation: _Generation) -> dict[str, Any]:
+def _choose_schema(value: _Body, generation: _Generation) -> dict[str, Any]:
     """Return the schema for the answer: a required function takes precedence over a format."""
     calling = value.tool_config.function_calling_config
     if calling.mode == "ANY":
@@ -239,10 +239,10 @@ def count(body: bytes) -> bytes:
 def _text(content: _Content) -> str:
     if any(part.file_data is not None for part in content.parts):
         raise BadCall("Only texts and pictures can be read; the contents hold a part of another type.")
-    return "\n".join([part.text or _said_otherwise(part) for part in content.parts])
+    return "\n".join([part.text or _describe_part(part) for part in content.parts])
 
 
-def _said_otherwise(part: _Part) -> str:
+def _describe_part(part: _Part) -> str:
     """Return the words for a picture, or the arguments or result of a function call; else nothing."""
     if part.inline_data is not None:
         held = camel(part.inline_data) if isinstance(part.inline_data, dict) else {}
@@ -347,7 +347,7 @@ def _pieces(call: WireCall, reply: Reply) -> Iterator[tuple[dict[str, Any], Sequ
     if "text" not in whole:
         yield whole, ()
         return
-    for text, told in scored_pieces(whole["text"], tokens_of(reply)):
+    for text, told in pair_pieces_with_tokens(whole["text"], tokens_of(reply)):
         yield {"text": text}, told
 
 
@@ -395,6 +395,6 @@ def models(names: Sequence[str]) -> bytes:
     return _encode({"models": [_model(name) for name in names]})
 
 
-def one_model(name: str) -> bytes:
+def encode_model(name: str) -> bytes:
     """Return one model."""
     return _encode(_model(name))

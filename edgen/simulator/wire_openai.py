@@ -24,8 +24,8 @@ from edgen.simulator.wire import (
     check_fields,
     check_top_logprobs,
     decode,
+    pair_pieces_with_tokens,
     schema_of,
-    scored_pieces,
     tokens_of,
     tool_of,
     words_of_picture,
@@ -163,12 +163,12 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # 
         json_mode=value.response_format is not None and value.response_format.type != "text",
         stream=bool(value.stream),
         include_usage=value.stream_options is not None and bool(value.stream_options.include_usage),
-        top_logprobs=_top_logprobs(value),
-        **_wanted(value),
+        top_logprobs=_read_top_logprobs(value),
+        **_choose_schema(value),
     )
 
 
-def _top_logprobs(value: _Body) -> int | None:
+def _read_top_logprobs(value: _Body) -> int | None:
     """Return how many likely tokens are requested at each position; None: no log probabilities. Raises
     BadCall."""
     check_top_logprobs(value.top_logprobs)
@@ -177,7 +177,7 @@ def _top_logprobs(value: _Body) -> int | None:
     return (value.top_logprobs or 0) if value.logprobs else None
 
 
-def _wanted(value: _Body) -> dict[str, Any]:
+def _choose_schema(value: _Body) -> dict[str, Any]:
     """Return the schema for the answer: a required tool takes precedence over a format."""
     tools = {tool.function.name: tool.function.parameters for tool in value.tools or ()}
     if isinstance(value.tool_choice, _Tool):
@@ -242,7 +242,7 @@ def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
     value["choices"] = [
         {
             "index": i,
-            "message": {"role": "assistant", **_said(call, reply, name)},
+            "message": {"role": "assistant", **_make_content(call, reply, name)},
             "logprobs": _logprobs(call, reply, logprobs_of(reply)),
             "finish_reason": _finish(reply, call),
         }
@@ -252,7 +252,7 @@ def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
     return _encode(value)
 
 
-def _said(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
+def _make_content(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
     if _withheld(reply):
         return {"content": None, "refusal": reply.refusal}
     if call.tool:
@@ -304,7 +304,7 @@ def events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[byte
             yield chunk(i, {"tool_calls": [_tool_call(call, reply, name)]})
         else:
             field, text = ("refusal", reply.refusal or "") if _withheld(reply) else ("content", reply.text)
-            for piece, tokens in scored_pieces(text, logprobs_of(reply)):
+            for piece, tokens in pair_pieces_with_tokens(text, logprobs_of(reply)):
                 yield chunk(i, {field: piece}, logprobs=_logprobs(call, reply, tokens))
         yield chunk(i, {}, _finish(reply, call))
     if call.include_usage:
@@ -346,6 +346,6 @@ def models(names: Sequence[str]) -> bytes:
     return _encode({"object": "list", "data": [model(name) for name in names]})
 
 
-def one_model(name: str) -> bytes:
+def encode_model(name: str) -> bytes:
     """Return one model object."""
     return _encode(model(name))

@@ -23,16 +23,16 @@ from edgen.simulator.wire import (
     check_fields,
     check_top_logprobs,
     decode,
+    pair_pieces_with_tokens,
     pieces,
     schema_of,
-    scored_pieces,
     tool_of,
 )
 
 error = wire_openai.error
 fault = wire_openai.fault
 models = wire_openai.models
-one_model = wire_openai.one_model
+encode_model = wire_openai.encode_model
 
 
 class _Part(msgspec.Struct):
@@ -165,13 +165,13 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # 
         max_tokens=value.max_output_tokens,
         json_mode=form is not None and form.type != "text",
         stream=bool(value.stream),
-        top_logprobs=_top_logprobs(value),
-        repeated=_repeated(body),
-        **_wanted(value, form),
+        top_logprobs=_read_top_logprobs(value),
+        repeated=_repeat_settings(body),
+        **_choose_schema(value, form),
     )
 
 
-def _top_logprobs(value: _Body) -> int | None:
+def _read_top_logprobs(value: _Body) -> int | None:
     """Return how many likely tokens are requested at each position; None: no log probabilities. Raises
     BadCall."""
     check_top_logprobs(value.top_logprobs)
@@ -179,7 +179,7 @@ def _top_logprobs(value: _Body) -> int | None:
     return (value.top_logprobs or 0) if included else None
 
 
-def _wanted(value: _Body, form: _Format | None) -> dict[str, Any]:
+def _choose_schema(value: _Body, form: _Format | None) -> dict[str, Any]:
     """Return the schema for the answer: a required tool takes precedence over a format."""
     if value.tool_choice == "required" or isinstance(value.tool_choice, _Chosen):
         tools = {tool.name: tool.parameters for tool in value.tools or ()}
@@ -189,7 +189,7 @@ def _wanted(value: _Body, form: _Format | None) -> dict[str, Any]:
     return {"schema": schema_of(form.schema)}
 
 
-def _repeated(body: bytes) -> dict[str, Any]:
+def _repeat_settings(body: bytes) -> dict[str, Any]:
     said = {name: value for name, value in decode(_REPEATED, body).items() if value is not None}
     return {
         name: usual | said.get(name, {}) if isinstance(usual, dict) else said.get(name, usual)
@@ -201,10 +201,10 @@ def _messages(value: _Body) -> tuple[Message, ...]:
     said = [Message("system", value.instructions)] if value.instructions else []
     if isinstance(value.input, str):
         return (*said, Message("user", value.input))
-    return (*said, *[message for item in value.input for message in _said(item)])
+    return (*said, *[message for item in value.input for message in _read_item(item)])
 
 
-def _said(item: _Item) -> list[Message]:
+def _read_item(item: _Item) -> list[Message]:
     """Return an input item as a message. Thoughts of earlier answers are empty. Raises BadCall."""
     match item.type:
         case "message":
@@ -325,7 +325,7 @@ def _events(whole: dict[str, Any]) -> Iterator[_Event]:
     yield f"response.{whole['status']}", {"response": whole}
 
 
-def _thought(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:  # noqa: ARG001
+def _list_thought_events(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:  # noqa: ARG001
     yield from ()
 
 
@@ -343,7 +343,7 @@ def _message(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:
     kind = f"response.{part['type']}"
     begun = {**part, field: ""} | ({"logprobs": []} if field == "text" else {})
     yield "response.content_part.added", {**place, "part": begun}
-    for piece, said in scored_pieces(part[field], part.get("logprobs", ())):
+    for piece, said in pair_pieces_with_tokens(part[field], part.get("logprobs", ())):
         scored = {"logprobs": said} if field == "text" else {}
         yield f"{kind}.delta", {**place, "delta": piece, **scored}
     scored = {"logprobs": part["logprobs"]} if field == "text" else {}
@@ -352,7 +352,7 @@ def _message(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:
 
 
 _PIECES: dict[str, Callable[[dict[str, Any], dict[str, Any]], Iterator[_Event]]] = {
-    "reasoning": _thought,
+    "reasoning": _list_thought_events,
     "function_call": _arguments,
     "message": _message,
 }

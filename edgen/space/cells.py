@@ -51,7 +51,7 @@ class AllowedCells:
     def __init__(self, space: Space, unfit: Sequence[Entry] = ()) -> None:
         self.dimensions = space.dimensions
         self.places = {dimension.name: place for place, dimension in enumerate(self.dimensions)}
-        self._named = _named_values(space, unfit)
+        self._named = _find_named_values(space, unfit)
         self.classes = [self._class_list(dimension) for dimension in self.dimensions]
         self._samples = [
             [dimension.entries[places[0]] for places in classes]
@@ -204,7 +204,7 @@ class AllowedCells:
         work = 0
         while waiting:
             linked = {scope for scope, _ in scopes}
-            around = {place: _around(place, linked, pending) for place in waiting}
+            around = {place: _find_linked_places(place, linked, pending) for place in waiting}
             place = min(waiting, key=lambda one: (math.prod(sizes[p] for p in around[one]), one))
             own = [rule for scope, rule in scopes if place in scope]
             work += math.prod(sizes[p] for p in around[place]) * max(1, len(own))
@@ -248,13 +248,13 @@ class AllowedCells:
             self._descend(below, inner, positions)
 
 
-def _around(place: int, scopes: Iterable[frozenset[int]], pending: Sequence[_Node]) -> set[int]:
+def _find_linked_places(place: int, scopes: Iterable[frozenset[int]], pending: Sequence[_Node]) -> set[int]:
     """Return the dimensions on which a choice in this one depends, including itself."""
     separators = [node.separator for node in pending if place in node.separator]
     return {place}.union(*[scope for scope in scopes if place in scope], *separators)
 
 
-def _named_values(space: Space, unfit: Sequence[Entry]) -> dict[str, list[frozenset[str]]]:
+def _find_named_values(space: Space, unfit: Sequence[Entry]) -> dict[str, list[frozenset[str]]]:
     """Return the sets of values that conditions and exclusions name, by dimension."""
     named: dict[str, dict[frozenset[str], None]] = {}
     entries = [*unfit, *[entry for dimension in space.dimensions for entry in dimension.entries]]

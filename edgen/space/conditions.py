@@ -19,15 +19,15 @@ _MOST = 100  # problems of one kind
 def condition_problems(space: Space, paths: Mapping[str, str]) -> list[Problem]:
     """Return every problem of the conditions of a space with valid entries. `paths`: the places of each
     dimension's entries."""
-    problems = [*islice(_unknown(space, paths), _MOST)]
+    problems = [*islice(_find_unknown(space, paths), _MOST)]
     if not problems:
         problems = [*_circles(space, paths)]
     if not problems:
-        problems = [*_left_without(space, paths)]
+        problems = [*_find_dead_ends(space, paths)]
     return problems or [*islice(_never(space, paths), _MOST)]
 
 
-def in_dependency_order(space: Space) -> list[int]:
+def order_by_dependency(space: Space) -> list[int]:
     """Return the dimensions by place, each after those that its conditions name. There must be no circle."""
     places = {dimension.name: place for place, dimension in enumerate(space.dimensions)}
     found: dict[int, None] = {}
@@ -47,11 +47,11 @@ def parents(dimension: Dimension) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for entry in dimension.entries for name in entry.when))
 
 
-def _unknown(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
+def _find_unknown(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
     """Yield conditions on unknown dimensions and values."""
     values = {dimension.name: frozenset(dimension.values) for dimension in space.dimensions}
     for path, combination, own in _combinations(space, paths):
-        yield from _unknown_in(combination, values, own, path)
+        yield from _find_unknown_in(combination, values, own, path)
 
 
 def _combinations(space: Space, paths: Mapping[str, str]) -> Iterator[tuple[str, Combination, str | None]]:
@@ -64,7 +64,7 @@ def _combinations(space: Space, paths: Mapping[str, str]) -> Iterator[tuple[str,
         yield f"$.exclude[{i}]", combination, None
 
 
-def _unknown_in(
+def _find_unknown_in(
     combination: Combination, values: Mapping[str, frozenset[str]], own: str | None, path: str
 ) -> Iterator[Problem]:
     for name, wanted in combination.items():
@@ -93,7 +93,7 @@ def _circles(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
         yield Problem(f"{paths[circle[0]]}[{place}].when", message)
 
 
-def _left_without(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
+def _find_dead_ends(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
     """Yield dimensions that have no possible value for some values of the others."""
     for dimension in space.dimensions:
         names = parents(dimension)

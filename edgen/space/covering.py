@@ -17,7 +17,7 @@ from itertools import combinations, product
 
 from edgen.core.errors import SpaceError
 from edgen.space.cells import AllowedCells
-from edgen.space.covering_constructions import affine_maps, known_rows
+from edgen.space.covering_constructions import affine_maps, construct_rows
 
 MAX_TUPLES = 1_000_000  # tuples to be covered
 _EFFORT = 4_000  # approximate total of candidates
@@ -53,7 +53,7 @@ def covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
     restarts = min(_RESTARTS, max(1, _EFFORT // (candidates * least)))
     rng = random.Random(key)  # noqa: S311 - reproducible, not secret
     start = _all_uncovered(cells, sizes, strength)
-    known = [] if cells.linked else known_rows(sizes, strength)
+    known = [] if cells.linked else construct_rows(sizes, strength)
     found = [_Builder(start.copy(), cells, rng, candidates).array(known)] if known else []
     if not found or len(found[0]) > 1.15 * least:
         if (
@@ -64,7 +64,7 @@ def covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
             and (maps := affine_maps(sizes[0]))
         ):
             for many, times in _DEVELOPED:
-                found += [_Builder(start.copy(), cells, rng, many).developed(maps) for _ in range(times)]
+                found += [_Builder(start.copy(), cells, rng, many).develop_array(maps) for _ in range(times)]
         found += [_Builder(start.copy(), cells, rng, candidates).array(()) for _ in range(restarts)]
     return min(found, key=len)
 
@@ -142,15 +142,15 @@ class _Builder:
         """Return the array that begins with the rows of a known construction, in which None is any place."""
         rows = []
         for partial in sorted(known, key=lambda row: sum(place is None for place in row)):
-            grown, _ = self._grown({one: place for one, place in enumerate(partial) if place is not None})
+            grown, _ = self._grow_cell({one: place for one, place in enumerate(partial) if place is not None})
             if self._uncovered.cover(grown):
                 rows.append(grown)
-        while (row := self._next()) is not None:
+        while (row := self._choose_next_row()) is not None:
             self._uncovered.cover(row)
             rows.append(row)
         return rows
 
-    def developed(self, maps: Sequence[Sequence[int]]) -> list[Row]:
+    def develop_array(self, maps: Sequence[Sequence[int]]) -> list[Row]:
         """Return an array that contains with every cell its images under the maps, place by place: a cell
         then covers the images of its own tuples (Chateauneuf and Kreher, Journal of Combinatorial Designs 10,
         2002)."""
@@ -160,10 +160,10 @@ class _Builder:
             for row in dict.fromkeys(tuple([image[place] for place in new]) for image in maps):
                 self._uncovered.cover(row)
                 rows.append(row)
-            new = self._next()
+            new = self._choose_next_row()
         return rows
 
-    def _next(self) -> Row | None:
+    def _choose_next_row(self) -> Row | None:
         """Return the best of several cells with one of the most uncovered parts; None if nothing is
         uncovered."""
         most = max(self._uncovered.left.values())
@@ -174,10 +174,10 @@ class _Builder:
         rows = []
         for _ in range(self._candidates):
             start = parts[int(self._rng.random() * len(parts))]
-            rows.append(self._grown(dict(zip(start[:known], start[known:], strict=True))))
+            rows.append(self._grow_cell(dict(zip(start[:known], start[known:], strict=True))))
         return max(rows, key=lambda grown: grown[1])[0]
 
-    def _grown(self, chosen: dict[int, int]) -> tuple[Row, int]:
+    def _grow_cell(self, chosen: dict[int, int]) -> tuple[Row, int]:
         """Return a cell with these places, and how many tuples it covers beyond them: each dimension in
         random order takes the place that covers the most with the previous ones."""
         sizes, lanes = self._uncovered.sizes, self._uncovered.lanes

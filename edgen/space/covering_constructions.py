@@ -20,7 +20,7 @@ _MOST_ROWS = 20_000
 _REDUCED = {4: (1, 1), 8: (1, 1, 0), 9: (2, 0), 16: (1, 1, 0, 0), 25: (3, 0)}
 
 
-def known_rows(sizes: Sequence[int], strength: int) -> list[Partial]:
+def construct_rows(sizes: Sequence[int], strength: int) -> list[Partial]:
     """Return rows that cover every combination of any `strength` dimensions; empty if no construction is
     small enough."""
     largest, columns = max(sizes), len(sizes)
@@ -28,7 +28,7 @@ def known_rows(sizes: Sequence[int], strength: int) -> list[Partial]:
     if largest == 2:
         rows = _binary(columns) if strength == 2 else _paley(columns)
     if not rows:
-        rows = _over_field(largest, columns, strength)
+        rows = _build_over_field(largest, columns, strength)
     return [
         tuple(place if place < size else None for place, size in zip(row, sizes, strict=False))
         for row in rows
@@ -43,7 +43,7 @@ def affine_maps(q: int) -> list[list[int]]:
     return [[add[times[a][x]][b] for x in range(q)] for a in range(1, q) for b in range(q)]
 
 
-def _over_field(largest: int, columns: int, strength: int) -> list[tuple[int, ...]]:
+def _build_over_field(largest: int, columns: int, strength: int) -> list[tuple[int, ...]]:
     for q in _PRIME_POWERS:
         if q < largest:
             continue

@@ -10,7 +10,7 @@ import msgspec
 from edgen.core.yaml_text import as_key, as_number, as_text, flow
 from edgen.space.model import LISTS, TOPIC_FIELDS, Dimension, Entry, Space
 from edgen.space.parse import is_five_lists
-from edgen.space.pictures import kept_file, kept_text, with_names
+from edgen.space.pictures import format_kept_text, name_kept_file, with_names
 
 
 def dump_space(space: Space, *, lists: bool = True) -> str:
@@ -32,7 +32,7 @@ def dump_space(space: Space, *, lists: bool = True) -> str:
         weighted = any(entry.weight != 1 for entry in dimension.entries)
         lines += ["", f"{LISTS[dimension.name]}:"] if lists else _heading(dimension)
         indent = "  " if lists else "    " if dimension.label is None else "      "
-        lines += [f"{indent}- {_dumped(entry, weighted)}" for entry in dimension.entries]
+        lines += [f"{indent}- {_dump_entry(entry, weighted)}" for entry in dimension.entries]
     if not lists:
         lines += ["", "roles:"]
         lines += [
@@ -55,7 +55,7 @@ def space_files(space: Space, name: str = "space.yaml") -> dict[str, str]:
     """Return the texts of a space's files by name: its own, its knowledge file, and its pictures."""
     beside = {} if space.knowledge is None else {space.knowledge.file: space.knowledge.text}
     if space.pictures:
-        beside[kept_file(name)] = kept_text(space.pictures)
+        beside[name_kept_file(name)] = format_kept_text(space.pictures)
     return {name: dump_space(space), **beside}
 
 
@@ -76,7 +76,7 @@ def _heading(dimension: Dimension) -> list[str]:
     )
 
 
-def _dumped(entry: Entry, weighted: bool) -> str:
+def _dump_entry(entry: Entry, weighted: bool) -> str:
     value = as_text(entry.value)
     extra = [f"weight: {as_number(entry.weight)}"] if weighted else []
     extra += [f"when: {flow(entry.when)}"] if entry.when else []

@@ -53,13 +53,13 @@ def text_problems(text: str, path: str) -> Iterator[Problem]:
         yield Problem(path, "this text is empty or blank")
         return
     if text != text.strip():
-        yield Problem(path, f"{quoted(text)} begins or ends with a blank; remove it")
+        yield Problem(path, f"{quote(text)} begins or ends with a blank; remove it")
     if text.isprintable():
         return
     bad = dict.fromkeys(char for char in text if is_forbidden(char))
     if bad:
         codes = ", ".join(f"U+{ord(char):04X}" for char in bad)
-        yield Problem(path, f"{quoted(text)} holds {codes}; remove it, a text is one line without controls")
+        yield Problem(path, f"{quote(text)} holds {codes}; remove it, a text is one line without controls")
 
 
 def remark_problems(key: str, text: str) -> Iterator[Problem]:
@@ -74,7 +74,7 @@ def value_problem(text: str) -> str | None:
     return None if problem is None else problem.message
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Quote a text for messages."""
     return repr(text if len(text) <= 60 else text[:59] + "…")
 
@@ -109,17 +109,17 @@ _OF_ROLES = frozenset({
 
 def dimension_problem(name: str) -> str | None:
     """Return the problem of a dimension's name, None if there is none."""
-    return _shape(name) or _taken(name, _OF_JINJA, "Jinja") or _taken(name, OF_EDGEN, "edgen")
+    return _shape(name) or _explain_taken(name, _OF_JINJA, "Jinja") or _explain_taken(name, OF_EDGEN, "edgen")
 
 
 def field_problem(name: str) -> str | None:
     """Return the problem of an entry field's name, None if there is none."""
-    return _shape(name) or _taken(name, _OF_TEXTS, "texts in templates")
+    return _shape(name) or _explain_taken(name, _OF_TEXTS, "texts in templates")
 
 
 def role_problem(name: str) -> str | None:
     """Return the problem of a role's name, None if there is none."""
-    return _shape(name) or _taken(name.lower(), _OF_ROLES, "jobs and providers")
+    return _shape(name) or _explain_taken(name.lower(), _OF_ROLES, "jobs and providers")
 
 
 def _shape(name: str) -> str | None:
@@ -129,7 +129,7 @@ def _shape(name: str) -> str | None:
     return f"{shape}; values may be in any script"
 
 
-def _taken(name: str, taken: frozenset[str], whose: str) -> str | None:
+def _explain_taken(name: str, taken: frozenset[str], whose: str) -> str | None:
     return f"the name {name} means something else to {whose}; choose another" if name in taken else None
 
 
@@ -238,7 +238,7 @@ def _read_field(key: Any, value: Any, path: str, problems: list[Problem]) -> Any
         problems.append(Problem(path, wrong))
     elif value is None:
         problems.append(Problem(path, "this key has no value; give it a value or remove it"))
-    elif _too_deep(value):
+    elif _is_too_deep(value):
         problems.append(Problem(path, f"lists and mappings are nested more than {MAX_DEPTH} deep here"))
     else:
         problems += [Problem(path, problem.message) for problem in _field_texts(value)][:1]
@@ -246,10 +246,10 @@ def _read_field(key: Any, value: Any, path: str, problems: list[Problem]) -> Any
     return None
 
 
-def _too_deep(value: Any, most: int = MAX_DEPTH) -> bool:
+def _is_too_deep(value: Any, most: int = MAX_DEPTH) -> bool:
     """Return whether lists and mappings are nested deeper than this."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return inner is not None and (most == 0 or any(_too_deep(one, most - 1) for one in inner))
+    return inner is not None and (most == 0 or any(_is_too_deep(one, most - 1) for one in inner))
 
 
 def _field_texts(value: Any) -> Iterator[Problem]:
@@ -306,4 +306,4 @@ def _duplicate(value: str, earlier: Entry | None, path: str, first: str) -> Prob
         said = f"is listed already, at {first}"
     else:
         said = f"differs from {first} only in invisible characters or in the Unicode form of its letters"
-    return Problem(path, f"{quoted(value)} {said}; remove one (or give one a higher weight)")
+    return Problem(path, f"{quote(value)} {said}; remove one (or give one a higher weight)")

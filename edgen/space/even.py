@@ -20,7 +20,7 @@ from itertools import islice
 
 from edgen.core.errors import SpaceError
 from edgen.space.cells import AllowedCells
-from edgen.space.conditions import in_dependency_order, parents
+from edgen.space.conditions import order_by_dependency, parents
 from edgen.space.even_passes import Passes
 from edgen.space.model import Space
 
@@ -38,7 +38,7 @@ class EvenDraws:
 
     def __init__(self, space: Space, cells: AllowedCells, key: bytes) -> None:
         self._size = len(space.dimensions)
-        self._chains = [_Chain(space, cells, places, key) for places in _linked_places(space)]
+        self._chains = [_Chain(space, cells, places, key) for places in _group_linked_places(space)]
 
     def positions(self, index: int) -> list[int]:
         """Return the place of each dimension's entry in scenario `index`."""
@@ -48,11 +48,11 @@ class EvenDraws:
         return found
 
 
-def _linked_places(space: Space) -> list[list[int]]:
+def _group_linked_places(space: Space) -> list[list[int]]:
     """Group the dimensions, by place: those linked by conditions or exclusions, in the order of drawing."""
     if not space.conditional:
         return [[place] for place in range(len(space.dimensions))]
-    order = in_dependency_order(space)
+    order = order_by_dependency(space)
     group = {place: {place} for place in order}
     for scope in _scopes(space):
         joined = set().union(*[group[place] for place in scope])
@@ -181,7 +181,7 @@ def _fit(
     allowed = list(islice(combinations, _MOST_COMBINATIONS + 1))
     if len(allowed) > _MOST_COMBINATIONS:
         return None
-    plain = _plain_shares(allowed, weights)
+    plain = _compute_plain_shares(allowed, weights)
     table = dict(plain)
     for _ in range(_FITTING_STEPS):
         furthest = 0.0
@@ -198,7 +198,7 @@ def _fit(
     return {classes: max(share, _LEAST * plain[classes]) for classes, share in table.items()}
 
 
-def _plain_shares(allowed: Sequence[tuple[int, ...]], weights: Sequence[Sequence[float]]) -> _Table:
+def _compute_plain_shares(allowed: Sequence[tuple[int, ...]], weights: Sequence[Sequence[float]]) -> _Table:
     """Return the share of each combination if each class is drawn by weight among those possible with the
     previous ones."""
     possible: dict[tuple[int, ...], dict[int, float]] = {}

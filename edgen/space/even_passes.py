@@ -58,13 +58,13 @@ class Permutation:
                 return point
 
 
-def keyed_permutation(size: int, name: str, key: bytes) -> Permutation:
+def derive_permutation(size: int, name: str, key: bytes) -> Permutation:
     """Return the permutation of [0, size) determined by a name and a key of at most 64 bytes."""
     digest = hashlib.blake2b(name.encode(), digest_size=8 * ROUNDS, key=key).digest()
     return Permutation(size, struct.unpack(f"<{ROUNDS}Q", digest))
 
 
-def keyed_numbers(name: str, key: bytes) -> Iterator[int]:
+def derive_numbers(name: str, key: bytes) -> Iterator[int]:
     """Yield endless pseudo-random integers of 64 bits, determined by a name and a key of at most 64 bytes."""
     state = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8, key=key).digest(), "little")
     while True:
@@ -101,10 +101,10 @@ class Passes:
         """Return the entry of draw `index`, from 0, and how many earlier draws were of its group."""
         number, slot = divmod(index, self._copies.slots)
         if number != self._latest:
-            numbers = keyed_numbers(f"{self._name}/{number}", self._key)
+            numbers = derive_numbers(f"{self._name}/{number}", self._key)
             copies, earlier = self._copies.of_pass(number)
             equal = self._copies.slots == len(copies) == sum(map(bool, copies))
-            chosen = shuffle(len(copies), numbers) if equal else weighted_order(copies, numbers)
+            chosen = shuffle(len(copies), numbers) if equal else order_by_weight(copies, numbers)
             self._order = [self._entries[one] for one in chosen]
             if self._groups is not None:
                 self._before = self._count_before(self._groups, earlier)
@@ -133,7 +133,7 @@ class _Copies:
     """
 
     def __init__(self, weights: Sequence[float]) -> None:
-        exact = whole_numbers(weights)
+        exact = find_whole_numbers(weights)
         self.slots = sum(exact) if exact else max(_MOST_SLOTS, len(weights))
         shares = [weight / sum(weights) * self.slots for weight in weights]
         self._least = exact or [int(share) for share in shares]
@@ -193,7 +193,7 @@ def shuffle(size: int, numbers: Iterator[int]) -> list[int]:
     return order
 
 
-def whole_numbers(weights: Sequence[float]) -> list[int] | None:
+def find_whole_numbers(weights: Sequence[float]) -> list[int] | None:
     """Return the smallest whole numbers in the ratio of positive weights; None if they would sum to too many
     slots."""
     total = sum(weights)
@@ -210,7 +210,7 @@ def whole_numbers(weights: Sequence[float]) -> list[int] | None:
     return None
 
 
-def weighted_order(copies: Sequence[int], numbers: Iterator[int]) -> list[int]:
+def order_by_weight(copies: Sequence[int], numbers: Iterator[int]) -> list[int]:
     """Return an order of one pass: each entry as often as it has copies, each copy within its window.
 
     `numbers`: pseudo-random ones of 64 bits.

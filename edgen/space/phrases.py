@@ -109,13 +109,13 @@ def _role(value: Any) -> Any:
         found["says"] = [_ways(step) for step in steps]
     if isinstance(answers := found.get("answers"), list):
         found["answers"] = [
-            {key: _listed(key, said) for key, said in one.items()} if isinstance(one, dict) else one
+            {key: _list_ways(key, said) for key, said in one.items()} if isinstance(one, dict) else one
             for one in answers
         ]
     return found
 
 
-def _listed(key: str, value: Any) -> Any:
+def _list_ways(key: str, value: Any) -> Any:
     if key == "when" and isinstance(value, dict):
         return {name: _ways(values) for name, values in value.items()}
     return _ways(value)
@@ -123,21 +123,21 @@ def _listed(key: str, value: Any) -> Any:
 
 def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
     for name, said in found.said.items():
-        yield from _unknown(f"$.phrases.said.{name}", said, space[name].values)
-        yield from _empty(f"$.phrases.said.{name}", said.values())
-        yield from _unfilled(f"$.phrases.said.{name}", said.values(), space)
+        yield from _find_unknown_values(f"$.phrases.said.{name}", said, space[name].values)
+        yield from _find_empty_ways(f"$.phrases.said.{name}", said.values())
+        yield from _find_unfilled(f"$.phrases.said.{name}", said.values(), space)
     roles = [role.name for role in space.roles]
     for name, one in found.roles.items():
         path = f"$.phrases.roles.{name}"
         if name not in roles:
             yield Problem(path, f"there is no role {name}{suggest_name(name, roles)}")
         steps = [one.opens, *one.says, one.closes]
-        yield from _empty(f"{path}.says", one.says)
+        yield from _find_empty_ways(f"{path}.says", one.says)
         for answer in one.answers:
             steps += [answer.to, answer.says]
-            yield from _empty(f"{path}.answers", [answer.to, answer.says])
+            yield from _find_empty_ways(f"{path}.answers", [answer.to, answer.says])
             yield from _impossible(f"{path}.answers", answer.when, space)
-        yield from _unfilled(path, steps, space)
+        yield from _find_unfilled(path, steps, space)
 
 
 def find_unused_facts(found: Phrases, space: Space) -> list[str]:
@@ -151,7 +151,7 @@ def find_unused_facts(found: Phrases, space: Space) -> list[str]:
     ]
 
 
-def _unknown(path: str, named: Iterable[str], values: Iterable[str]) -> Iterator[Problem]:
+def _find_unknown_values(path: str, named: Iterable[str], values: Iterable[str]) -> Iterator[Problem]:
     """Yield the values that a dimension lacks."""
     known = [*values]
     return (
@@ -169,10 +169,10 @@ def _impossible(path: str, when: Mapping[str, Ways], space: Space) -> Iterator[P
                 path, f"`when` names {name}, and there is no such dimension{suggest_name(name, space.names)}"
             )
             continue
-        yield from _unknown(f"{path}.when.{name}", values, space[name].values)
+        yield from _find_unknown_values(f"{path}.when.{name}", values, space[name].values)
 
 
-def _unfilled(path: str, lists: Iterable[Ways], space: Space) -> Iterator[Problem]:
+def _find_unfilled(path: str, lists: Iterable[Ways], space: Space) -> Iterator[Problem]:
     return (
         Problem(path, f"nothing fills {{{slot}}} in {way!r}")
         for ways in lists
@@ -182,7 +182,7 @@ def _unfilled(path: str, lists: Iterable[Ways], space: Space) -> Iterator[Proble
     )
 
 
-def _empty(path: str, lists: Iterable[Ways]) -> Iterator[Problem]:
+def _find_empty_ways(path: str, lists: Iterable[Ways]) -> Iterator[Problem]:
     if not all(ways and all(way.strip() for way in ways) for ways in lists):
         yield Problem(path, "a list of ways, or a way in it, is empty; write at least one")
 

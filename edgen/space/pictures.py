@@ -34,12 +34,12 @@ def names_picture(value: Any) -> bool:
     return isinstance(value, str) and _FILE.fullmatch(value) is not None
 
 
-def kept_file(space: str) -> str:
+def name_kept_file(space: str) -> str:
     """Return the name of the file with a run's copy of pictures, by the name of the space's file."""
     return f"{Path(space).stem}.pictures.json"
 
 
-def kept_text(pictures: Mapping[str, PromptPicture]) -> str:
+def format_kept_text(pictures: Mapping[str, PromptPicture]) -> str:
     """Return the text of that file."""
     return msgspec.json.format(
         msgspec.json.encode({name: one.base64 for name, one in pictures.items()})
@@ -48,9 +48,9 @@ def kept_text(pictures: Mapping[str, PromptPicture]) -> str:
 
 def with_pictures(space: Space, path: Path, problems: list[Problem]) -> Space:
     """Return the space in that file with its pictures. Problems are noted at their paths."""
-    found = _load(_named(space.dimensions), path, problems)
+    found = _load(_find_pictures(space.dimensions), path, problems)
     if found:
-        marked = _renamed(space.dimensions, {name: one.mark for name, one in found.items()})
+        marked = _rename_pictures(space.dimensions, {name: one.mark for name, one in found.items()})
         space = msgspec.structs.replace(space, dimensions=marked, pictures=found)
     named = [one for section, _ in sections_of(space) for one in section.pictures(space)]
     if named:
@@ -68,10 +68,10 @@ def with_pictures(space: Space, path: Path, problems: list[Problem]) -> Space:
 
 def with_names(space: Space) -> tuple[Dimension, ...]:
     """Return the dimensions with the names of pictures in place of their marks."""
-    return _renamed(space.dimensions, {one.mark: name for name, one in space.pictures.items()})
+    return _rename_pictures(space.dimensions, {one.mark: name for name, one in space.pictures.items()})
 
 
-def _named(dimensions: Iterable[Dimension]) -> Iterator[tuple[str, str]]:
+def _find_pictures(dimensions: Iterable[Dimension]) -> Iterator[tuple[str, str]]:
     """Yield (path of the field, name of the file) for each entry that names a picture."""
     for one in dimensions:
         for number, entry in enumerate(one.entries):
@@ -85,7 +85,7 @@ def _load(names: Iterable[tuple[str, str]], space: Path, problems: list[Problem]
     for path, name in names:
         wanted.setdefault(name, path)
     found: dict[str, PromptPicture] = {}
-    kept = _read_kept(space.parent / kept_file(space.name)) if wanted else {}
+    kept = _read_kept(space.parent / name_kept_file(space.name)) if wanted else {}
     for name, path in wanted.items():
         try:
             found[name] = read_picture(kept[name] if name in kept else _read_file(name, space))
@@ -102,7 +102,7 @@ def _draw(
 ) -> dict[str, PromptPicture]:
     """Return the pictures that a section draws. A run keeps them, so that another version of the library that
     draws changes none of its requests."""
-    kept = _read_kept(space.parent / kept_file(name))
+    kept = _read_kept(space.parent / name_kept_file(name))
     found: dict[str, PromptPicture] = {}
     for path, file, svg in drawn:
         try:
@@ -147,7 +147,7 @@ def _read_kept(path: Path) -> dict[str, bytes]:
         raise SpaceError(str(path), "it does not hold pictures by name in base64.") from None
 
 
-def _renamed(dimensions: Iterable[Dimension], texts: Mapping[str, str]) -> tuple[Dimension, ...]:
+def _rename_pictures(dimensions: Iterable[Dimension], texts: Mapping[str, str]) -> tuple[Dimension, ...]:
     """Return the dimensions with other texts in the field of pictures."""
     return tuple(
         msgspec.structs.replace(one, entries=tuple(_with(entry, texts) for entry in one.entries))

@@ -29,10 +29,10 @@ from typing import Literal, Protocol
 from edgen.core.errors import SpaceError
 from edgen.core.values import Scenario
 from edgen.space.cells import AllowedCells
-from edgen.space.conditions import in_dependency_order, parents
+from edgen.space.conditions import order_by_dependency, parents
 from edgen.space.covering import covering_array
 from edgen.space.even import EvenDraws
-from edgen.space.even_passes import Permutation, keyed_permutation
+from edgen.space.even_passes import Permutation, derive_permutation
 from edgen.space.model import Dimension, Space
 from edgen.space.parse import content_sha256
 
@@ -113,7 +113,7 @@ class _Random:
         places = {dimension.name: place for place, dimension in enumerate(space.dimensions)}
         self._order = [
             _Draw(place, space.dimensions[place], places, weighted=weighted)
-            for place in in_dependency_order(space)
+            for place in order_by_dependency(space)
         ]
         self._dimensions = space.dimensions
         self._excluded = [
@@ -123,16 +123,16 @@ class _Random:
 
     def positions(self, index: int) -> list[int]:
         if not self._conditional:
-            return self._drawn(str(index))
+            return self._draw_places(str(index))
         for attempt in range(MAX_DRAWS):
-            found = self._drawn(f"{index}/{attempt}")
+            found = self._draw_places(f"{index}/{attempt}")
             if not any(self._matches(found, combination) for combination in self._excluded):
                 return found
         raise SpaceError(
             "exclude", f"{MAX_DRAWS:,} draws in a row were excluded; use `design: balanced`, or exclude less."
         )
 
-    def _drawn(self, name: str) -> list[int]:
+    def _draw_places(self, name: str) -> list[int]:
         found = [0] * len(self._order)
         draws = _draws(self._key, name, len(self._order))
         for draw, bits in zip(self._order, draws, strict=True):
@@ -192,7 +192,7 @@ class _Balanced:
         return self._cells.positions(order(rank))
 
     def _order(self, number: int) -> Permutation:
-        return keyed_permutation(self._count, str(number), self._key)
+        return derive_permutation(self._count, str(number), self._key)
 
 
 def _draws(key: bytes, name: str, size: int) -> tuple[int, ...]:

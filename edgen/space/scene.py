@@ -39,7 +39,7 @@ class SpaceBook:
     @cached_property
     def labels(self) -> dict[str, str]:
         """The label of each dimension, as it stands inside a sentence."""
-        return {one.name: _inside(one.name, one.label) for one in self.space.dimensions}
+        return {one.name: _fit_inside_sentence(one.name, one.label) for one in self.space.dimensions}
 
     @cached_property
     def persona_labels(self) -> frozenset[str]:
@@ -84,7 +84,7 @@ def _facts(entries: Collection[Any]) -> Iterator[tuple[str, str]]:
 _CLAUSE = compile_later(r"(?:how|what|who|which|why|when|where|whether)\b", re.IGNORECASE)
 
 
-def _inside(name: str, label: str | None) -> str:
+def _fit_inside_sentence(name: str, label: str | None) -> str:
     """Return a label for the middle of a sentence, after an article: a clause gives way to the dimension's
     name, and an abbreviation keeps its capitals."""
     if label is None or _CLAUSE.match(label):
@@ -122,6 +122,6 @@ class Scene:
     def _key(self) -> tuple[str, int, str | None]:
         return self.book.space.name, self.scenario.index, self.role
 
-    def visible(self, role: str) -> tuple[str, ...]:
+    def list_visible(self, role: str) -> tuple[str, ...]:
         """Return the dimensions of which this role may speak: all that it sees."""
         return self.book.sees.get(role, tuple(self.scenario.values))

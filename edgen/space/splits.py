@@ -54,7 +54,7 @@ def hash_key(key: Sequence[object]) -> int:
     return int.from_bytes(hashlib.blake2b(_encode(key), digest_size=8).digest()) >> 1
 
 
-def by_problem(by: By, space: Space) -> str | None:
+def explain_split_problem(by: By, space: Space) -> str | None:
     """Explain why a space's conversations cannot be split this way; None if they can."""
     if by == "scenario" or (by == "persona" and {*PERSONA} <= {*space.names}):
         return None

@@ -51,11 +51,11 @@ def krippendorff(items: Iterable[Sequence[L]], distance: Callable[[L, L], float]
         if len(labels) > 1:
             given.update(labels)
             pairs = len(labels) * (len(labels) - 1)
-            observed += _apart(Counter(labels), distance) / pairs * len(labels)
-    return _alpha(observed, _apart(given, distance), given.total()) if len(given) > 1 else None
+            observed += _sum_distances(Counter(labels), distance) / pairs * len(labels)
+    return _alpha(observed, _sum_distances(given, distance), given.total()) if len(given) > 1 else None
 
 
-def _apart(given: Counter[L], distance: Callable[[L, L], float]) -> float:
+def _sum_distances(given: Counter[L], distance: Callable[[L, L], float]) -> float:
     """Return the sum of the distances of all ordered pairs."""
     apart = 0.0
     for one, count in given.items():
@@ -109,11 +109,11 @@ def agreement(ratings: Ratings, scenarios: Sequence[int]) -> dict[str, Any]:
     for one, other in itertools.combinations(ratings, 2):
         x, y = ratings[one], ratings[other]
         both = [i for i, (a, b) in enumerate(zip(x, y, strict=True)) if a and b]
-        between.append({"sources": [one, other], **_between({one: x, other: y}, both, scenarios)})
+        between.append({"sources": [one, other], **_compare_sources({one: x, other: y}, both, scenarios)})
     return {"n": len(shared), "alpha": _alpha_of(ratings, shared), "between": between}
 
 
-def _between(two: Ratings, items: Sequence[int], scenarios: Sequence[int]) -> dict[str, Any]:
+def _compare_sources(two: Ratings, items: Sequence[int], scenarios: Sequence[int]) -> dict[str, Any]:
     x, y = two.values()
     found: dict[str, Any] = {
         "n": len(items),

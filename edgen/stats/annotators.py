@@ -104,18 +104,20 @@ class AgreementCounts:
         distances = np.array([[masi(a, b) for b in sets] for a in sets]).reshape(len(sets), len(sets))
         totals = drawn.columns(given)
         fleiss = _fleiss(by_all, by_all.columns(given))
-        alpha, alpha_interval = _told(
+        alpha, alpha_interval = _summarize_resamples(
             alphas(drawn.column("apart"), totals, 1.0 - np.eye(len(sets))), drawn.clusters
         )
-        alpha_masi, masi_interval = _told(alphas(drawn.column("masi"), totals, distances), drawn.clusters)
-        value, span = _told(fleiss, by_all.clusters)
+        alpha_masi, masi_interval = _summarize_resamples(
+            alphas(drawn.column("masi"), totals, distances), drawn.clusters
+        )
+        value, span = _summarize_resamples(fleiss, by_all.clusters)
         return AnnotatorAgreement(
             units=self._units,
             alpha=alpha,
             alpha_interval=alpha_interval,
             alpha_masi=alpha_masi,
             alpha_masi_interval=masi_interval,
-            between=tuple(_between(pair, drawn, sets) for pair in sorted(self._pairs)),
+            between=tuple(_compare_pair(pair, drawn, sets) for pair in sorted(self._pairs)),
             units_by_all=int(by_all.column("n")[0]),
             fleiss=value,
             fleiss_interval=span,
@@ -129,15 +131,15 @@ def _fleiss(drawn: Drawn, totals: Floats) -> Floats:
     return correct_for_chance(alike, chance)
 
 
-def _between(pair: tuple[str, str], drawn: Drawn, sets: Sequence[LabelSetOf]) -> Kappa:
+def _compare_pair(pair: tuple[str, str], drawn: Drawn, sets: Sequence[LabelSetOf]) -> Kappa:
     n = drawn.column((pair, "n"))
     first, second = (drawn.columns([(pair, name, one) for one in sets]) for name in pair)
     alike = drawn.column((pair, "alike"))
-    kappa, span = _told(kappas(alike, first, second), drawn.clusters)
+    kappa, span = _summarize_resamples(kappas(alike, first, second), drawn.clusters)
     return Kappa(pair, int(n[0]), float(alike[0] / n[0]), kappa, span)
 
 
-def _told(values: Floats, clusters: int) -> tuple[float | None, Span | None]:
+def _summarize_resamples(values: Floats, clusters: int) -> tuple[float | None, Span | None]:
     """Return the observed value and its interval."""
     if np.isnan(values[0]):
         return None, None

@@ -66,12 +66,12 @@ class ConfusionCounts:
                     annotators=pair,
                     n=n,
                     pairs=tuple((a, b, count) for (a, b), count in counts),
-                    labels={label: self._two_by_two(pair, label, n) for label in labels},
+                    labels={label: self._count_two_by_two(pair, label, n) for label in labels},
                 )
             )
         return tuple(found)
 
-    def _two_by_two(self, pair: tuple[str, str], label: str, n: int) -> TwoByTwo:
+    def _count_two_by_two(self, pair: tuple[str, str], label: str, n: int) -> TwoByTwo:
         given = self._given[pair]
         both, first, second = given[label, True, True], given[label, True, False], given[label, False, True]
         return TwoByTwo(both, first, second, n - both - first - second)

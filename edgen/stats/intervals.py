@@ -44,7 +44,7 @@ def share(values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = Non
     `scenarios` (n) names the cluster of each. With `sizes` (n) each value is the sum of that many
     observations.
     """
-    mean, variance, n, groups = clustered_mean(values, scenarios, sizes)
+    mean, variance, n, groups = compute_clustered_mean(values, scenarios, sizes)
     if n == 0:
         return None
     if groups < 2:
@@ -90,7 +90,7 @@ class ShareCount:
 def average(values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = None) -> Estimate | None:
     """Return the mean of any `values` (n), clustered by `scenarios` (n), with Student's interval; None
     without values. `sizes` as in `share`."""
-    mean, variance, n, groups = clustered_mean(values, scenarios, sizes)
+    mean, variance, n, groups = compute_clustered_mean(values, scenarios, sizes)
     if n == 0:
         return None
     if groups < 2:
@@ -110,7 +110,7 @@ def scale_estimate(estimate: Estimate | None, factor: float, shift: float = 0.0)
     return _estimate(value, span, estimate.n, estimate.scenarios)
 
 
-def clustered_mean(
+def compute_clustered_mean(
     values: ArrayLike, scenarios: ArrayLike, sizes: ArrayLike | None = None
 ) -> tuple[float, float, int, int]:
     """Return (mean, its variance, observations, scenarios) of values as in `share`; nan for too little
@@ -141,8 +141,8 @@ def difference_of_means(
     """
     if not one.any() or not other.any():
         return None
-    first, one_variance, one_n, one_groups = clustered_mean(values[one], scenarios[one])
-    second, other_variance, other_n, other_groups = clustered_mean(values[other], scenarios[other])
+    first, one_variance, one_n, one_groups = compute_clustered_mean(values[one], scenarios[one])
+    second, other_variance, other_n, other_groups = compute_clustered_mean(values[other], scenarios[other])
     value, n, groups = first - second, one_n + other_n, one_groups + other_groups
     if min(one_groups, other_groups) < FEWEST_SCENARIOS or min(one_variance, other_variance) <= _NONE:
         return _estimate(value, None, n, groups)

@@ -98,7 +98,7 @@ class LabelCounts:
         units, counts = sums[:, 0], sums[:, _OF_UNITS:].reshape(len(sums), -1, 3)
         n = int(units[0])
 
-        def told(values: Floats) -> Estimate | None:
+        def estimate_values(values: Floats) -> Estimate | None:
             return _estimate(values, n, scenarios)
 
         by_label = _scores(counts)
@@ -112,18 +112,18 @@ class LabelCounts:
             labels[label] = LabelScores(
                 gold=int(counts[0, at, _GOLD]),
                 given=int(counts[0, at, _GIVEN]),
-                bias=told(bias),
-                **{name: told(values[:, at]) for name, values in by_label.items()},
+                bias=estimate_values(bias),
+                **{name: estimate_values(values[:, at]) for name, values in by_label.items()},
             )
         return LabelFigures(
             units=n,
-            exact=told(divide(sums[:, 1], units, np.nan)),
-            by_unit=told(divide(sums[:, 2], units, np.nan)),
+            exact=estimate_values(divide(sums[:, 1], units, np.nan)),
+            by_unit=estimate_values(divide(sums[:, 2], units, np.nan)),
             labels=labels,
-            micro=Scores(**{name: told(values[:, 0]) for name, values in pooled.items()}),
+            micro=Scores(**{name: estimate_values(values[:, 0]) for name, values in pooled.items()}),
             macro=Scores(
                 **{
-                    name: told(np.nan_to_num(values[:, used]).mean(axis=1)) if used.any() else None
+                    name: estimate_values(np.nan_to_num(values[:, used]).mean(axis=1)) if used.any() else None
                     for name, values in by_label.items()
                 }
             ),

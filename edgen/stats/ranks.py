@@ -57,12 +57,12 @@ def superiority(
     clusters = np.concatenate([np.asarray(a_scenarios), np.asarray(b_scenarios)])
     scale = value * (1 - value)
     span = None
-    if scale > 0 and (half := _half_width(influence, clusters, scale)) is not None:
+    if scale > 0 and (half := _compute_half_width(influence, clusters, scale)) is not None:
         middle = math.log(value / (1 - value))
         span = (1 / (1 + math.exp(half - middle)), 1 / (1 + math.exp(-half - middle)))
     exact = x.size + y.size <= EXACT_GROUPS
-    p = _exact_groups(x, y) if exact else _normal_groups(x, y, value)
-    return _found(value, span, p, exact, clusters)
+    p = _test_groups_exactly(x, y) if exact else _normal_groups(x, y, value)
+    return _make_rank_test(value, span, p, exact, clusters)
 
 
 def spearman(x: ArrayLike, y: ArrayLike, scenarios: ArrayLike) -> RankTest | None:
@@ -82,14 +82,14 @@ def spearman(x: ArrayLike, y: ArrayLike, scenarios: ArrayLike) -> RankTest | Non
     span = None
     if abs(value) < 1 - 1e-12:
         influence = _influence(first, second, value) / n
-        if (half := _half_width(influence, clusters, 1 - value**2)) is not None:
+        if (half := _compute_half_width(influence, clusters, 1 - value**2)) is not None:
             span = (math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half))
     exact = n <= EXACT_PAIRS
-    p = _exact_pairs(first, second) if exact else _student(value, n - 2)
-    return _found(value, span, p, exact, clusters)
+    p = _test_pairs_exactly(first, second) if exact else _student(value, n - 2)
+    return _make_rank_test(value, span, p, exact, clusters)
 
 
-def _found(
+def _make_rank_test(
     value: float, span: tuple[float, float] | None, p: float, exact: bool, clusters: NDArray[np.int64]
 ) -> RankTest:
     low, high = (None, None) if span is None else map(round_number, span)
@@ -99,7 +99,7 @@ def _found(
     )  # fmt: skip
 
 
-def _half_width(influence: Floats, clusters: NDArray[np.int64], scale: float) -> float | None:
+def _compute_half_width(influence: Floats, clusters: NDArray[np.int64], scale: float) -> float | None:
     """Return half the interval of an estimate on a scale whose derivative is 1 / `scale`; None for too little
     data."""
     groups, member = np.unique(clusters, return_inverse=True)
@@ -123,16 +123,16 @@ def _mid_shares(values: Floats) -> Floats:
     return _placements(values, values)
 
 
-def _doubled_ranks(values: Floats) -> NDArray[np.int64]:
+def _double_ranks(values: Floats) -> NDArray[np.int64]:
     """Return twice the middle ranks, which are whole numbers."""
     found: NDArray[np.int64] = np.rint(_mid_shares(values) * 2 * values.size).astype(np.int64) + 1
     return found
 
 
-def _exact_groups(x: Floats, y: Floats) -> float:
+def _test_groups_exactly(x: Floats, y: Floats) -> float:
     """Return the share of all assignments to two groups of these sizes with a rank sum at least as far from
     the expected one. Equal values are assigned together, in a table of assignments by group size and sum."""
-    ranks = _doubled_ranks(np.concatenate([x, y]))
+    ranks = _double_ranks(np.concatenate([x, y]))
     m, total = x.size, int(ranks.sum())
     ways = np.zeros((m + 1, total + 1))
     ways[0, 0] = 1.0
@@ -164,9 +164,9 @@ def _orders(n: int) -> NDArray[np.int64]:
     return np.array(list(itertools.permutations(range(n))), dtype=np.int64)
 
 
-def _exact_pairs(first: Floats, second: Floats) -> float:
+def _test_pairs_exactly(first: Floats, second: Floats) -> float:
     """Return the share of all orders with at least as strong a rank correlation."""
-    one, other = _doubled_ranks(first), _doubled_ranks(second)
+    one, other = _double_ranks(first), _double_ranks(second)
     n = one.size
     sums = other[_orders(n)] @ one
     far = np.abs(sums * n - int(one.sum()) * int(other.sum()))

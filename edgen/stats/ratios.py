@@ -81,7 +81,7 @@ def ratio_values(
     return found
 
 
-def paired_differences(
+def compare_paired(
     a: Columns, b: Columns, metrics: Sequence[Ratio], rng: np.random.Generator, resamples: int, flips: int
 ) -> list[RatioDifference]:
     """Return each metric of b minus that of a, over the clusters that count in both and correspond."""
@@ -104,7 +104,7 @@ def paired_differences(
     return found
 
 
-def unpaired_differences(
+def compare_unpaired(
     a: Columns, b: Columns, metrics: Sequence[Ratio], rng: np.random.Generator, resamples: int, flips: int
 ) -> list[RatioDifference]:
     """Return each metric of b minus that of a, with the clusters of each drawn independently."""

@@ -150,7 +150,7 @@ class BudgetBook:
         `base`: the owner's spending before this day, noted with its first lease of the day.
         """
         with self._open() as connection:
-            left = self._left(connection, day)
+            left = self._compute_left(connection, day)
             if not left.covers(need):
                 return None
             wish = BudgetUse(
@@ -185,7 +185,7 @@ class BudgetBook:
     def stands(self, day: str) -> list[Stand]:
         """Return the use of each cap on a day."""
         if not self.path.exists():
-            with contextlib.closing(_empty()) as connection:
+            with contextlib.closing(_make_empty_book()) as connection:
                 return [*self._stands(connection, day)]
         with self._open() as connection:
             return [*self._stands(connection, day)]
@@ -227,7 +227,7 @@ class BudgetBook:
                 name = f"tokens_per_{key}" if period else f"tokens_{key}"
                 yield Stand(name, False, period, used.tokens, tokens)
 
-    def _left(self, connection: sqlite3.Connection, day: str) -> BudgetUse:
+    def _compute_left(self, connection: sqlite3.Connection, day: str) -> BudgetUse:
         stands = [*self._stands(connection, day)]
         tokens = min((one.left for one in stands if not one.money), default=_NO_CAP)
         return BudgetUse(tokens, min((one.left for one in stands if one.money), default=_NO_CAP))
@@ -304,18 +304,18 @@ def _checksum(*values: object) -> int:
 @functools.cache
 def _image() -> bytes:
     """Return an empty book as file content, so that no process ever sees one without tables."""
-    with contextlib.closing(_empty()) as connection:
+    with contextlib.closing(_make_empty_book()) as connection:
         return bytes(connection.serialize())
 
 
 @functools.cache
 def _schema() -> list[tuple[str, ...]]:
     """Return the tables and indexes of a book, as SQLite notes them."""
-    with contextlib.closing(_empty()) as connection:
+    with contextlib.closing(_make_empty_book()) as connection:
         return connection.execute(_SCHEMA).fetchall()
 
 
-def _empty() -> sqlite3.Connection:
+def _make_empty_book() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:")
     connection.executescript(f"{_TABLES} PRAGMA application_id = {_APPLICATION_ID};")
     return connection

@@ -74,7 +74,7 @@ class NumberFacts(msgspec.Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explain_errors(path: Path) -> Iterator[None]:
     """Report a file that cannot be written or read."""
     try:
         yield
@@ -111,19 +111,19 @@ class ConversationIndex:
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
-        with explained(self._path), contextlib.closing(sqlite3.connect(address, uri=True)) as book:
+        with explain_errors(self._path), contextlib.closing(sqlite3.connect(address, uri=True)) as book:
             yield book
 
     def find(self, query: Query, page: int, size: int) -> IndexPage:
         """Return one page of the entries that match, pages counted from 0."""
         with self._open() as book:
             searched, cut = self._search(book, query.words)
-            chosen = {name: self._chosen(book, name, values) for name, values in query.facets.items()}
+            chosen = {name: self._find_chosen(book, name, values) for name, values in query.facets.items()}
             rest = searched
             for name, ends in query.ranges.items():
                 rest &= self._within(book, name, *ends)
             matching = functools.reduce(int.__and__, chosen.values(), rest)
-            places = self._sorted(book, matching, query.order, page * size, size)
+            places = self._sort_matching(book, matching, query.order, page * size, size)
             return IndexPage(
                 total=matching.bit_count(),
                 entries=self._entries(book, places),
@@ -143,13 +143,13 @@ class ConversationIndex:
             )
             return from_places(map(itemgetter(0), rows), self.size + 1) >> 1  # rowids begin at 1
 
-        found = self._kept(("words", asked), search)
+        found = self._make_once(("words", asked), search)
         return found, found.bit_count() > MOST_MATCHES
 
-    def _chosen(self, book: sqlite3.Connection, name: str, values: tuple[str, ...]) -> int:
+    def _find_chosen(self, book: sqlite3.Connection, name: str, values: tuple[str, ...]) -> int:
         found = 0
         for value in values:
-            found |= self._kept((name, value), functools.partial(self._set_of, book, name, value))
+            found |= self._make_once((name, value), functools.partial(self._set_of, book, name, value))
         return found
 
     def _set_of(self, book: sqlite3.Connection, name: str, value: str) -> int:
@@ -172,9 +172,9 @@ class ConversationIndex:
                 end = row[1] if high is None else _bisect(values, row[1], lambda value: value <= high)
             return from_places(self._order(book, name)[begin : max(begin, end)], self.size)
 
-        return self._kept(("within", name, low, high), within)
+        return self._make_once(("within", name, low, high), within)
 
-    def _kept(self, key: object, make: Callable[[], int]) -> int:
+    def _make_once(self, key: object, make: Callable[[], int]) -> int:
         """Return a set that was made before, or make it."""
         found = self._sets.pop(key, None)
         if found is None:
@@ -188,22 +188,22 @@ class ConversationIndex:
         row = book.execute("SELECT places FROM numbers WHERE name = ?", (name,)).fetchone()
         return array("I", b"" if row is None else row[0])
 
-    def _sorted(
+    def _sort_matching(
         self, book: sqlite3.Connection, matching: int, order: str, begin: int, count: int
     ) -> list[int]:
         name = order.removeprefix("-")
         if name not in self.numbers:
-            return some_of(matching, self.size, begin, count)
+            return list_some(matching, self.size, begin, count)
         places = self._order(book, name)
         having = everything(self.size)
         if self.numbers[name].known < self.size:
-            having = self._kept(("having", name), lambda: from_places(places, self.size))
+            having = self._make_once(("having", name), lambda: from_places(places, self.size))
         known = having & matching
-        found = some_in_order(known, self.size, places, begin, count, backwards=order.startswith("-"))
+        found = list_some_in_order(known, self.size, places, begin, count, backwards=order.startswith("-"))
         if len(found) < count:  # those without the number come last
             unknown = matching & ~known
             begin = max(0, begin - known.bit_count())
-            found += some_of(unknown, self.size, begin, count - len(found))
+            found += list_some(unknown, self.size, begin, count - len(found))
         return found
 
     def _entries(self, book: sqlite3.Connection, places: list[int]) -> tuple[IndexEntry, ...]:
@@ -274,7 +274,7 @@ class ConversationIndex:
             ).fetchone()
         return None if row is None else bytes(row[0])
 
-    def similar(self, identifier: str, most: int = 20) -> list[IndexEntry]:
+    def find_similar(self, identifier: str, most: int = 20) -> list[IndexEntry]:
         """Return entries that may be near-duplicates of one: those that share at least half of the smallest
         hashes of their word 3-grams (Broder 1997), the most alike first."""
         with self._open() as book:
@@ -331,12 +331,12 @@ def flags_of(places: int, size: int) -> bytes:
     return format(places, f"0{size or 1}b").encode()[::-1].translate(_ZEROS_AND_ONES)
 
 
-def some_of(places: int, size: int, begin: int, count: int) -> list[int]:
+def list_some(places: int, size: int, begin: int, count: int) -> list[int]:
     """Return `count` places of the set in ascending order, from the one at `begin`."""
     return list(islice(compress(range(size), flags_of(places, size)), begin, begin + count))
 
 
-def some_in_order(
+def list_some_in_order(
     places: int, size: int, order: array[int], begin: int, count: int, *, backwards: bool = False
 ) -> list[int]:
     """Return `count` places of the set in the given order of places, from the one at `begin`."""

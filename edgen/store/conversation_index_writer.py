@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.store.conversation_index import MOST_LISTED, SPARSE, IndexEntry, explained
+from edgen.store.conversation_index import MOST_LISTED, SPARSE, IndexEntry, explain_errors
 
 _SCHEMA = """
 PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000;
@@ -76,10 +76,10 @@ def write_index(path: Path, entries: Iterable[Indexed]) -> Iterator[int]:
     A file that is not finished is replaced. Raises RunError where it cannot be written, and what `entries`
     raises.
     """
-    with explained(path):
+    with explain_errors(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-    with explained(path), contextlib.closing(sqlite3.connect(path, isolation_level=None)) as book:
+    with explain_errors(path), contextlib.closing(sqlite3.connect(path, isolation_level=None)) as book:
         path.chmod(0o600)
         book.executescript(_SCHEMA)
         book.execute("BEGIN")

@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.values import TaskId
-from edgen.store.ledger import latest_reply
+from edgen.store.ledger import read_latest_reply
 from edgen.store.run_folder import RunFolder
 
 
@@ -37,7 +37,7 @@ def find_latest(run: Path) -> LatestReply:
         rundir = RunFolder(run)
         rundir.require()
         ledgers = rundir.ledgers()
-    found = [(path, latest) for path in ledgers if (latest := latest_reply(path)) is not None]
+    found = [(path, latest) for path in ledgers if (latest := read_latest_reply(path)) is not None]
     if not found:
         raise UsageError(f"{run}: nothing was answered here yet, so there is no reply to show.")
     path, (at, address, reply) = max(found, key=lambda one: one[1][0])

@@ -251,7 +251,9 @@ class _Cursor:
                 units = self._found.setdefault(unit.id, [])
                 if size > _MAX_SCENARIO or (units and _order(units[-1]) >= _order(unit)):
                     too_much = "there are more than 256 MB about one scenario"
-                    raise self._wrong(number, too_much if size > _MAX_SCENARIO else "this unit occurs twice")
+                    raise self._make_order_error(
+                        number, too_much if size > _MAX_SCENARIO else "this unit occurs twice"
+                    )
                 units.append(unit)
             self._advance()
 
@@ -260,13 +262,15 @@ class _Cursor:
         while (line := next(self._lines, None)) is not None:
             if (place := read_record_id(line[2].id)) is not None:
                 if place[1] < self._place:
-                    raise self._wrong(line[0], "its scenario is earlier than that of the line before it")
+                    raise self._make_order_error(
+                        line[0], "its scenario is earlier than that of the line before it"
+                    )
                 self._place = place[1]
                 break
             self.unasked += 1
         self._next = line
 
-    def _wrong(self, number: int, what: str) -> DataError:
+    def _make_order_error(self, number: int, what: str) -> DataError:
         order = "units stand once each, by scenario, arm, replicate and turn"
         return DataError(str(self._path), f"line {number}: {what}; {order}. {_AGAIN}")
 

@@ -134,7 +134,7 @@ DROP TABLE old_ends;
                 (*row, *place),
             )
 
-    def done(self, key: str) -> tuple[bool, PersonAnswer | None]:
+    def find_answer(self, key: str) -> tuple[bool, PersonAnswer | None]:
         """Return whether a request is done, and its answer; None if the person left."""
         rows = self._read(f"SELECT answer, {_TIMES} FROM requests WHERE key = ? AND done IS NOT NULL", key)  # noqa: S608
         if not rows:
@@ -196,15 +196,15 @@ DROP TABLE old_ends;
         """Return the request that waits for a seat; None if none does."""
         rows = self._read(
             f"SELECT {_WAITING} FROM requests WHERE {_OF_SEAT} AND done IS NULL ORDER BY n LIMIT 1",  # noqa: S608
-            *_seated(seat),
+            *_list_seat_values(seat),
         )
         return WaitingRequest(_decode(rows[0][0]), *map(bool, rows[0][1:])) if rows else None
 
-    def last(self, seat: Seat) -> tuple[PersonRequest, str | None] | None:
+    def read_last_request(self, seat: Seat) -> tuple[PersonRequest, str | None] | None:
         """Return the last request of a seat that is done, and its answer; None before the first."""
         rows = self._read(
             f"SELECT request, answer FROM requests WHERE {_OF_SEAT} AND done IS NOT NULL ORDER BY n DESC LIMIT 1",  # noqa: S608
-            *_seated(seat),
+            *_list_seat_values(seat),
         )
         return (_decode(rows[0][0]), rows[0][1]) if rows else None
 
@@ -219,7 +219,7 @@ DROP TABLE old_ends;
             book.execute(
                 f"UPDATE requests SET typed = max(?, seen) WHERE {_OF_SEAT} AND done IS NULL AND typed IS NULL"  # noqa: S608
                 " AND seen IS NOT NULL",
-                (now, *_seated(seat)),
+                (now, *_list_seat_values(seat)),
             )
 
     def answer(self, key: str, text: str, person: str, now: float) -> bool:
@@ -233,7 +233,7 @@ DROP TABLE old_ends;
             )
             return done.rowcount == 1
 
-    def given(self) -> list[MailboxAnswer]:
+    def list_done_requests(self) -> list[MailboxAnswer]:
         """Return all requests that are done, in the order in which they were put in."""
         rows = self._read(
             f"SELECT request, answer, coalesce(requests.person, seats.person, ''), coalesce(token, ''), {_TIMES}"  # noqa: S608
@@ -265,7 +265,7 @@ DROP TABLE old_ends;
         If people play several roles of it, all are seated at once, each role by the person who has waited
         longest and was seen within `patience` seconds.
         """
-        if not self._comes_anew(person, role, now, patience / 3) and not self._free(person, role):
+        if not self._comes_anew(person, role, now, patience / 3) and not self._is_free(person, role):
             return None
         with self._writing() as book:
             book.execute(
@@ -305,7 +305,7 @@ DROP TABLE old_ends;
         seen = self._read("SELECT seen FROM lobby WHERE role = ? AND person = ?", role, person)
         return not seen or seen[0][0] < now - often
 
-    def _free(self, person: str, role: str) -> bool:
+    def _is_free(self, person: str, role: str) -> bool:
         return bool(self._read(_FREE, role, role, role, person, role, person))
 
     def roles(self) -> list[str]:
@@ -377,7 +377,7 @@ def _conversation(arm: str, scenario: int, task: str) -> ConversationPlace:
     return ConversationPlace(arm, scenario, msgspec.json.decode(task))
 
 
-def _seated(seat: Seat) -> tuple[str, int, str, str, int]:
+def _list_seat_values(seat: Seat) -> tuple[str, int, str, str, int]:
     """Return the values of `_OF_SEAT`."""
     return (*_place(seat.conversation), seat.role, seat.sitting)
 

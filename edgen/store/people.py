@@ -175,7 +175,7 @@ class People(SharedBook):
             book.execute("INSERT INTO assigned VALUES (?, ?, ?, ?)", (task, unit, person, now))
             return True
 
-    def assigned(self, task: str, person: str | None = None) -> list[tuple[str, str, float]]:
+    def list_assigned(self, task: str, person: str | None = None) -> list[tuple[str, str, float]]:
         """Return unit, person and time of what was given out, by time; of one person, or of all."""
         return self._read(
             "SELECT unit, person, at FROM assigned WHERE task = ? AND ? IN (person, '') ORDER BY at, rowid",
@@ -238,7 +238,7 @@ class People(SharedBook):
             for n, task, unit, who, value, shown, seconds, at in rows
         ]
 
-    def latest(self, task: str, person: str | None = None) -> dict[tuple[str, str], UnitAnswer]:
+    def read_latest_answers(self, task: str, person: str | None = None) -> dict[tuple[str, str], UnitAnswer]:
         """Return the answer that counts, by unit and person; withdrawn ones are left out."""
         found = {(one.unit, one.person): one for one in self.answers(task, person)}
         return {key: one for key, one in found.items() if one.value is not None}

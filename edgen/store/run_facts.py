@@ -28,7 +28,7 @@ def describe_selection(one: Selection) -> dict[str, Any]:
     }
 
 
-def noted_of(rundir: RunFolder, job: Job) -> dict[str, Any] | None:
+def read_noted_facts(rundir: RunFolder, job: Job) -> dict[str, Any] | None:
     """Return the facts in a run's copy of the job, and the sha256 of each of its templates; None if there are
     none."""
     if job.resolved is None:

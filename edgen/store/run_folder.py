@@ -121,7 +121,7 @@ class RunFolder:
         names = ("",) if self.ledger.exists() else load_kept_job(self.job).arm_names
         return [(name, self.arm(name)) for name in names]
 
-    def begun_arms(self) -> list[tuple[str, RunFolder]]:
+    def list_begun_arms(self) -> list[tuple[str, RunFolder]]:
         """Return the arms that have a ledger, or may have one. Raises RunError if there is none."""
         begun = [(name, own) for name, own in self.arms() if not name or own.ledger.exists()]
         if not begun:
@@ -132,9 +132,9 @@ class RunFolder:
         """Return every ledger in this run: its own or its arms', and those of judges, pairs, adherence,
         rollouts, annotators, writers and other askers."""
         own = [path for path in (self.ledger, *sorted(self.arms_folder.glob("*/run.db"))) if path.exists()]
-        return own + [path for folder in self.asked_folders() for path in _begun(folder)]
+        return own + [path for folder in self.list_asker_folders() for path in _list_ledgers(folder)]
 
-    def asked_folders(self) -> list[Path]:
+    def list_asker_folders(self) -> list[Path]:
         """Return the folders of ledgers of judges, pairs, adherence, rollouts, annotators, writers and other
         askers."""
         annotators = sorted(self.layers.glob("*/annotators"))
@@ -151,30 +151,30 @@ class RunFolder:
 
     def judge_ledgers(self) -> list[Path]:
         """Return the ledger of each judge of pairs."""
-        return _begun(self.judged)
+        return _list_ledgers(self.judged)
 
     def rollout_ledgers(self) -> list[Path]:
         """Return the ledger of each run or arm whose turns had rollouts."""
-        return _begun(self.rollouts)
+        return _list_ledgers(self.rollouts)
 
     def annotator_ledgers(self) -> list[Path]:
         """Return the ledger of each annotator of each layer."""
         folders = sorted(self.layers.glob("*/annotators"))
-        return [path for folder in folders for path in _begun(folder)]
+        return [path for folder in folders for path in _list_ledgers(folder)]
 
     def writer_ledgers(self) -> list[Path]:
         """Return the ledger of each writer of candidate texts, by kind."""
-        return [path for folder in self.writers() for path in _begun(folder)]
+        return [path for folder in self.writers() for path in _list_ledgers(folder)]
 
-    def asked_ledgers(self) -> list[Path]:
+    def list_asker_ledgers(self) -> list[Path]:
         """Return the ledger of each other asker, by its name."""
-        return [path for folder in self.askers() for path in _begun(folder)]
+        return [path for folder in self.askers() for path in _list_ledgers(folder)]
 
     def askers(self) -> list[Path]:
         """Return the folders of other askers' ledgers, one an asker."""
         return sorted(path for path in self.asked.glob("*") if path.is_dir())
 
-    def written(self, kind: str) -> Path:
+    def locate_written_texts(self, kind: str) -> Path:
         """Return the path of model-written texts of a kind ("paraphrases", "wrong")."""
         return self.candidates / f"{kind}.jsonl"
 
@@ -200,7 +200,7 @@ class RunFolder:
         append lines."""
         return write_kept_lines(self.path, path, lines, grows=grows)
 
-    def numbered_arms(self, arms: Iterable[str] = ()) -> list[str]:
+    def number_arms(self, arms: Iterable[str] = ()) -> list[str]:
         """Return every arm this run ever had, in order of first appearance, and note `arms` after them. Their
         positions number the candidates, so they never change."""
         require_kept(self.arm_numbers, f"`edgen validate {self.path} --restore` puts back what it was.")
@@ -278,7 +278,7 @@ class RunFolder:
         except OSError as problem:
             raise RunError(f"{self.path}: the run folder cannot be made ({problem.strerror}).") from None
         self.refuse_links()
-        strangers = sorted(p.name for p in self.path.iterdir() if not self._own(p))
+        strangers = sorted(p.name for p in self.path.iterdir() if not self._is_own(p))
         wrong = ""
         if strangers and not self.exists:
             wrong = f"other things ({', '.join(strangers[:3])}) and no run"
@@ -296,7 +296,7 @@ class RunFolder:
                 "Restore it, or choose another run folder with -o."
             )
 
-    def _own(self, path: Path) -> bool:
+    def _is_own(self, path: Path) -> bool:
         """Return whether a start that was killed before noting its job may have left this."""
         begun = self.lock.exists() and path in (self.inputs, self.arms_folder, self.path / DIGESTS)
         left = target_name(path.name) in _OWN or (path.name.startswith(".") and path.name.endswith(".tmp"))
@@ -383,7 +383,7 @@ class RunFolder:
         self.write_texts({**{self.inputs / name: text for name, text in inputs.items()}, self.job: plain})
 
 
-def _begun(folder: Path) -> list[Path]:
+def _list_ledgers(folder: Path) -> list[Path]:
     """Return the ledgers in a folder, without empty ones, which a kill may leave."""
     return [
         path

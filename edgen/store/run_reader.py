@@ -49,7 +49,7 @@ from edgen.store.layers import (
 from edgen.store.ledger import LedgerReader
 from edgen.store.ordered_lines import MOST
 from edgen.store.pairs_file import read_pairs, read_pairs_between
-from edgen.store.run_facts import describe_selection, noted_of
+from edgen.store.run_facts import describe_selection, read_noted_facts
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_parts import AcceptedConversation, ComparedPair, RunRange, cut_plan, require_order
 
@@ -72,7 +72,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         self.rundir.require()
         job = load_kept_job(self.rundir.job)
         self.name = job.name
-        self._arms = self.rundir.numbered_arms() or [""]
+        self._arms = self.rundir.number_arms() or [""]
         self.labels_of = tuple(dict.fromkeys(labels_of))
         self.stale_labels: Counter[str] = Counter()
         for name in self.labels_of:
@@ -82,7 +82,8 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         self.family = family_of(space, job.family)
         with contextlib.ExitStack() as stack:
             self.views: Mapping[str, LedgerReader] = {  # of each begun arm, by name
-                arm: stack.enter_context(LedgerReader(run.ledger)) for arm, run in self.rundir.begun_arms()
+                arm: stack.enter_context(LedgerReader(run.ledger))
+                for arm, run in self.rundir.list_begun_arms()
             }
             for arm, view in self.views.items():
                 self._check(arm, view, content_sha256(space))
@@ -118,7 +119,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     def _draws(self, view: LedgerReader) -> bool:
         """Return whether the job draws the scenarios of the ledger's conversations, judged by the first."""
-        first = next(view.accepted(), None)
+        first = next(view.list_accepted(), None)
         data = None if first is None else view.record(*first)
         if first is None or data is None:
             return True
@@ -201,7 +202,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
     def _places(self, arm: str, view: LedgerReader) -> Iterator[tuple[int, int, int]]:
         order = self._arms.index(arm)
         within = self._within or range(MOST)
-        for index, replicate in view.accepted(within.start):
+        for index, replicate in view.list_accepted(within.start):
             if index >= within.stop:
                 return
             yield index, order, replicate
@@ -230,17 +231,17 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     def scenario_of(self, identifier: str) -> int | None:
         """Return the scenario of the conversation with this id; None if there is none."""
-        place = self._located(identifier)
+        place = self._locate(identifier)
         return None if place is None else place[0]
 
     def named(self, identifier: str) -> Candidate:
         """Return the conversation with this id. Raises RunError if there is none."""
-        place = self._located(identifier)
+        place = self._locate(identifier)
         if place is None:
-            raise self._changed(f"conversation {identifier}")
+            raise self._make_changed_error(f"conversation {identifier}")
         return self.candidate(*place)
 
-    def _located(self, identifier: str) -> tuple[int, str] | None:
+    def _locate(self, identifier: str) -> tuple[int, str] | None:
         """Return scenario and name of an accepted conversation, by its id."""
         found = read_record_id(identifier)
         names = {f"{self.name}.{arm}" if arm else self.name: arm for arm in self.views}
@@ -259,7 +260,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         groups = (view.group(scenario.index) for view in self.views.values())
         group = next((one for one in groups if one is not None), None)
         if group is None:
-            raise self._changed(f"scenario {scenario.index}")
+            raise self._make_changed_error(f"scenario {scenario.index}")
         return group
 
     def hold_out(self, share: float) -> HeldOutGroups:
@@ -285,7 +286,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
                     side = side or self.split(scenario)
                     labels = layers.of(index, recorded.id, recorded.turns) if layers else {}
                     if self.labels_of:
-                        recorded = _labelled(recorded, [labels.get(name, ()) for name in self.labels_of])
+                        recorded = _label_record(recorded, [labels.get(name, ()) for name in self.labels_of])
                     yield AcceptedConversation(
                         Candidate.of(recorded, read_candidate_name(name)[0]),
                         scenario,
@@ -306,19 +307,19 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             a, b = (self._side_of(pair, side) for side in (pair.a, pair.b))
             scenario = self.scenario(pair.scenario)
             if texts_digest(a, b) != pair.texts or self.split(scenario) != pair.split:
-                raise self._changed(f"pair {pair.id}")
+                raise self._make_changed_error(f"pair {pair.id}")
             yield ComparedPair(pair, a, b, scenario)
 
     def _side_of(self, pair: Pair, side: Side) -> Candidate:
         if (arm := side.arm or "") not in self._arms:
-            raise self._changed(f"conversation {side.id}")
+            raise self._make_changed_error(f"conversation {side.id}")
         whole = self.candidate(pair.scenario, candidate_name(arm, side.replicate))
         if side.response is UNSET:
             return whole
         try:
             return response_at(whole, side.response)
         except IndexError:
-            raise self._changed(f"a response of {side.id}") from None
+            raise self._make_changed_error(f"a response of {side.id}") from None
 
     def pairs(self) -> Iterator[Pair]:
         """Yield every line of pairs.jsonl. Raises RunError for a missing file or an invalid line."""
@@ -341,7 +342,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     def noted_job(self) -> dict[str, Any]:
         """Return the job as plain values, with the facts noted when it was resolved, as in `describe`."""
-        return {**resolve_values(self.job), "resolved": noted_of(self.rundir, self.job)}
+        return {**resolve_values(self.job), "resolved": read_noted_facts(self.rundir, self.job)}
 
     def describe(self) -> dict[str, Any]:
         """Return the facts on the run for a card: resolved job, facts noted for each arm, counts, whether it
@@ -351,11 +352,11 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return {
             "job": self.noted_job(),
             "arms": {
-                arm: noted_of(own := self.rundir.arm(arm), load_kept_job(own.job))
+                arm: read_noted_facts(own := self.rundir.arm(arm), load_kept_job(own.job))
                 for arm in self.views
                 if arm
             },
-            **self._selected(),
+            **self._describe_selections(),
             **({} if self.piece is None else {"range": f"{self.piece[0]}:{self.piece[1]}"}),
             "not_begun": [arm for arm in self.job.arm_names if arm not in self.views],
             "simulated": self.simulated,
@@ -365,7 +366,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             },
         }
 
-    def _selected(self) -> dict[str, Any]:
+    def _describe_selections(self) -> dict[str, Any]:
         """Return the source run and selection, if the run was selected."""
         selections = {arm: view.selection for arm, view in self.views.items()}
         told = {arm or "selection": describe_selection(one) for arm, one in selections.items() if one}
@@ -376,15 +377,15 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         view = self.views.get(arm)
         data = None if view is None else view.record(index, replicate)
         if data is None:
-            raise self._changed(f"conversation {name} of scenario {index}")
+            raise self._make_changed_error(f"conversation {name} of scenario {index}")
         return data
 
     def beside(self, index: int, name: str) -> dict[str, bytes]:
         """Return the additional values of an accepted conversation's record, by name."""
         arm, replicate = read_candidate_name(name)
-        return self.views[arm].beside(index, replicate) if arm in self.views else {}
+        return self.views[arm].read_additional_values(index, replicate) if arm in self.views else {}
 
-    def _changed(self, what: str) -> RunError:
+    def _make_changed_error(self, what: str) -> RunError:
         return RunError(
             f"{self.rundir.path}: {what} is not what it was when the pairs were made: the run was generated anew "
             f"or has grown since. Make the pairs again with `edgen pairs {self.rundir.path} --signal …`; "
@@ -392,7 +393,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         )
 
 
-def _labelled(recorded: Recorded, layers: Sequence[Sequence[UnitLabels]]) -> Recorded:
+def _label_record(recorded: Recorded, layers: Sequence[Sequence[UnitLabels]]) -> Recorded:
     """Return a record whose turns have the labels of these layers."""
     turns = label_turns(recorded.turns, layers)
     return msgspec.structs.replace(

@@ -65,10 +65,10 @@ class AgainstFolder(RunFolder):
 
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__(paths[0])
-        self.place_pairs(self.against / name_together(_plain(label_runs(paths))))
+        self.place_pairs(self.against / name_together(_make_arm_names(label_runs(paths))))
 
 
-def _plain(labels: Sequence[str]) -> list[str]:
+def _make_arm_names(labels: Sequence[str]) -> list[str]:
     """Return the labels as names of arms, which have a place in names of tasks."""
     plain = [re.sub(r"[^\w-]+", "_", label) for label in labels]
     if len(set(plain)) == len(plain):
@@ -100,7 +100,7 @@ class SeveralRuns(RunReader):
             readers = [stack.enter_context(RunReader(path)) for path in paths]
             first, *others = readers
             self._readers: Mapping[str, RunReader] = dict(
-                zip(_plain(label_runs(paths)), readers, strict=True)
+                zip(_make_arm_names(label_runs(paths)), readers, strict=True)
             )
             self.rundir: RunFolder = AgainstFolder(paths)
             self.job, self.name = first.job, first.name
@@ -195,22 +195,22 @@ class SeveralRuns(RunReader):
         label, _, own = name.partition(".")
         place = self._numbers[label].get(index) if label in self._numbers else index
         if label not in self._readers or place is None:
-            raise self._changed(f"conversation {name} of scenario {index}")
+            raise self._make_changed_error(f"conversation {name} of scenario {index}")
         found = self._readers[label].candidate(place, own)
         arm = f"{label}.{found.arm}" if found.arm else label
         identifier = found.id if self._own_names else f"{label}/{found.id}"
         return msgspec.structs.replace(found, id=identifier, scenario=index, arm=arm)
 
-    def _located(self, identifier: str) -> tuple[int, str] | None:
+    def _locate(self, identifier: str) -> tuple[int, str] | None:
         """Return scenario and name of an accepted conversation, by its id, in whichever run it is."""
         for label, reader in self._readers.items():
             own = identifier if self._own_names else identifier.removeprefix(f"{label}/")
-            if (self._own_names or own != identifier) and (place := reader._located(own)) is not None:
-                index = self._shared_number(label, place[0])
+            if (self._own_names or own != identifier) and (place := reader._locate(own)) is not None:
+                index = self._find_shared_number(label, place[0])
                 return None if index is None else (index, f"{label}.{place[1]}")
         return None
 
-    def _shared_number(self, label: str, index: int) -> int | None:
+    def _find_shared_number(self, label: str, index: int) -> int | None:
         """Return the number that a scenario of a run has in the first one; None if that lacks it."""
         if label not in self._numbers:
             return index
@@ -238,7 +238,7 @@ def _require_same_roles(first: RunReader, other: RunReader) -> None:
 
 def _match(first: RunReader, other: RunReader) -> Mapping[int, int]:
     """Return the number that each scenario of the first run has in the other one."""
-    if _drawn_by(first) == _drawn_by(other):
+    if _list_draw_settings(first) == _list_draw_settings(other):
         return {index: index for index, _ in other.scenarios()}
     places: defaultdict[bytes, list[int]] = defaultdict(list)
     for index, _ in other.scenarios():
@@ -250,7 +250,7 @@ def _match(first: RunReader, other: RunReader) -> Mapping[int, int]:
     return found
 
 
-def _drawn_by(reader: RunReader) -> tuple[object, ...]:
+def _list_draw_settings(reader: RunReader) -> tuple[object, ...]:
     """Return what determines a run's scenarios."""
     job = reader.job
     return job.seed, job.design, job.strength, content_sha256(reader.space)
@@ -262,7 +262,7 @@ def _identity(scenario: Scenario) -> bytes:
     return hashlib.blake2b(said, digest_size=16).digest()
 
 
-def between(names: Sequence[str], most: int | None) -> list[tuple[str, str]]:
+def pair_between_arms(names: Sequence[str], most: int | None) -> list[tuple[str, str]]:
     """Return the pairs of conversations of different arms, by their names: the first of each arm with the
     first of every other one, then the second ones; `most` of them."""
     arms: dict[str, list[str]] = {}

@@ -112,7 +112,7 @@ def write_shards(
         for part in train.parts + test.parts:
             part.publish()
         # Before the new manifest: after a crash here the old one still names them.
-        for name in _named_before(folder) - {file.path for file in files}:
+        for name in _list_previous_shards(folder) - {file.path for file in files}:
             (folder / name).unlink(missing_ok=True)
         vouching.publish()
         sync_folder(folder)
@@ -316,7 +316,7 @@ def _describe_files(
     return {**own, **describe}
 
 
-def _named_before(folder: Path) -> set[str]:
+def _list_previous_shards(folder: Path) -> set[str]:
     """Return the shards that the folder's present manifest names: empty if it is missing or unreadable."""
     if not (folder / MANIFEST).exists():
         return set()

@@ -49,7 +49,7 @@ class SharedBook:
             raise RunError(f"{self.path}: it cannot be made ({problem.strerror}).") from None
         if not stat.S_ISREG(kind.st_mode) or kind.st_nlink > 1 or self.path.parent.is_symlink():
             raise RunError(f"{self.path}: it is a link or no file; move it away.")
-        with self._explained():
+        with self._explain_errors():
             book = sqlite3.connect(
                 self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
@@ -103,12 +103,12 @@ class SharedBook:
         self.close()
 
     def _read(self, statement: str, *values: Any) -> list[Any]:
-        with self._lock, self._explained():
+        with self._lock, self._explain_errors():
             return self._book.execute(statement, values).fetchall()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._explained():
+        with self._lock, self._explain_errors():
             self._book.execute("BEGIN IMMEDIATE")
             try:
                 yield self._book
@@ -118,7 +118,7 @@ class SharedBook:
             self._book.execute("COMMIT")
 
     @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         """Report a file that cannot be used."""
         try:
             yield

@@ -56,7 +56,7 @@ def take_votes(reader: RunReader, path: Path, given: Votes | None = None) -> int
     given = votes_of_file(path, reader.scenario_of) if given is None else given
     kept = {
         key: {rater_of(key, vote): vote for vote in votes}
-        for key, votes in filed_votes(reader.rundir).items()
+        for key, votes in read_filed_votes(reader.rundir).items()
     }
     changed = 0
     for key, votes in given.items():
@@ -72,22 +72,23 @@ def take_votes(reader: RunReader, path: Path, given: Votes | None = None) -> int
     return changed
 
 
-def stored_votes(rundir: RunFolder) -> Votes:
+def read_stored_votes(rundir: RunFolder) -> Votes:
     """Return all votes kept with a run, including those on removed conversations: of files and of its pages.
 
     What a person said on a page counts instead of a file's vote of that rater on the same texts.
     """
     found = {
-        key: {(vote.rater, vote.texts): vote for vote in votes} for key, votes in filed_votes(rundir).items()
+        key: {(vote.rater, vote.texts): vote for vote in votes}
+        for key, votes in read_filed_votes(rundir).items()
     }
-    for key, vote in _given_on_pages(rundir):
+    for key, vote in _read_given_on_pages(rundir):
         here = found.setdefault(key, {})
         here.pop((vote.rater, None), None)
         here[vote.rater, vote.texts] = vote
     return {key: tuple(votes.values()) for key, votes in found.items()}
 
 
-def ordered_vote(a: str, b: str, vote: HumanVote) -> tuple[tuple[str, str], HumanVote]:
+def order_vote(a: str, b: str, vote: HumanVote) -> tuple[tuple[str, str], HumanVote]:
     """Return two ids in alphabetical order, and the vote on them in this order."""
     if a <= b:
         return (a, b), vote
@@ -126,22 +127,22 @@ def read_vote_unit(unit: str) -> tuple[str, str, str] | None:
     return parts[0], parts[1], parts[2]
 
 
-def _given_on_pages(rundir: RunFolder) -> Iterator[tuple[tuple[str, str], HumanVote]]:
+def _read_given_on_pages(rundir: RunFolder) -> Iterator[tuple[tuple[str, str], HumanVote]]:
     """Yield the votes that people gave on the run's pages, each with its pair in alphabetical order."""
     if not has_people(rundir.path):
         return
     with People(rundir.path) as people:
-        latest = people.latest(vote_task(rundir))
+        latest = people.read_latest_answers(vote_task(rundir))
     for (unit, person), answer in latest.items():
         pair = read_vote_unit(unit)
         choice = answer.value.get("choice") if isinstance(answer.value, dict) else None
         if pair is None or choice not in _TURNED:
             continue
         a, b, texts = pair
-        yield ordered_vote(a, b, HumanVote(rater=person, choice=choice, texts=texts))
+        yield order_vote(a, b, HumanVote(rater=person, choice=choice, texts=texts))
 
 
-def filed_votes(rundir: RunFolder) -> Votes:
+def read_filed_votes(rundir: RunFolder) -> Votes:
     """Return the votes of files that were taken. Lines that people appended are accepted; those that edgen
     wrote must be unchanged."""
     path = rundir.votes
@@ -208,11 +209,13 @@ def _read(line: str, scenario_of: ScenarioOf) -> tuple[tuple[str, str], HumanVot
     try:
         value: Any = msgspec.json.decode(line)
     except (ValueError, RecursionError):
-        raise _NoVoteError(f"this is not valid JSON: {_shown(line.strip())}") from None
+        raise _NoVoteError(f"this is not valid JSON: {_quote_value(line.strip())}") from None
     if not isinstance(value, dict):
-        raise _NoVoteError(f"expected an object with the keys {', '.join(_KEYS)}, got {_shown(value)}")
+        raise _NoVoteError(f"expected an object with the keys {', '.join(_KEYS)}, got {_quote_value(value)}")
     wrong = [f"the key {key} is missing" for key in _KEYS if key not in value]
-    wrong += [f"unknown key {_shown(key)} (known: {', '.join(_KNOWN)})" for key in value if key not in _KNOWN]
+    wrong += [
+        f"unknown key {_quote_value(key)} (known: {', '.join(_KNOWN)})" for key in value if key not in _KNOWN
+    ]
     wrong += [
         f"{key}: {problem}" for key in _KNOWN if key in value and (problem := _problem(key, value[key]))
     ]
@@ -222,33 +225,38 @@ def _read(line: str, scenario_of: ScenarioOf) -> tuple[tuple[str, str], HumanVot
     of = {key: scenario_of(value[key]) for key in ("a", "b")}
     if unknown := [key for key, scenario in of.items() if scenario is None]:
         raise _NoVoteError(
-            *(f"{key}: this run has no conversation with the id {_shown(value[key])}" for key in unknown)
+            *(
+                f"{key}: this run has no conversation with the id {_quote_value(value[key])}"
+                for key in unknown
+            )
         )
     if a == b and value.get("texts") is None:
         raise _NoVoteError(
-            f"a and b are the same conversation, {_shown(a)}; for two responses to one of its turns, give `texts`, the digest "
+            f"a and b are the same conversation, {_quote_value(a)}; for two responses to one of its turns, give `texts`, the digest "
             "of the pair"
         )
     if of["a"] != of["b"]:
         raise _NoVoteError(
-            f"{_shown(a)} and {_shown(b)} belong to different scenarios, {of['a']} and {of['b']}"
+            f"{_quote_value(a)} and {_quote_value(b)} belong to different scenarios, {of['a']} and {of['b']}"
         )
-    return ordered_vote(a, b, HumanVote(rater=value["rater"], choice=choice, texts=value.get("texts")))
+    return order_vote(a, b, HumanVote(rater=value["rater"], choice=choice, texts=value.get("texts")))
 
 
 def _problem(key: str, value: Any) -> str | None:
     if key == "texts":
         if value is None or (isinstance(value, str) and _DIGEST.fullmatch(value)):
             return None
-        return f"expected the digest of a pair, 16 hexadecimal digits in lower case, got {_shown(value)}"
+        return (
+            f"expected the digest of a pair, 16 hexadecimal digits in lower case, got {_quote_value(value)}"
+        )
     if not isinstance(value, str) or not value.strip():
-        return f"expected a text, got {_shown(value)}"
+        return f"expected a text, got {_quote_value(value)}"
     if key == "choice" and value not in _TURNED:
-        return f"expected a, b or tie, got {_shown(value)}"
+        return f"expected a, b or tie, got {_quote_value(value)}"
     return None
 
 
-def _shown(value: Any) -> str:
+def _quote_value(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 62 else text[:60] + "…"
 

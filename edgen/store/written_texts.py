@@ -38,7 +38,7 @@ _line = msgspec.json.Decoder(WrittenLine).decode
 def read_written(path: Path) -> Iterator[WrittenLine]:
     """Yield every line of such a file. Raises DataError for an invalid line, DamagedError for a changed file,
     UsageError for a missing one."""
-    require_kept(path, _again(path))
+    require_kept(path, _make_rewrite_command(path))
     return (line for _, line in _read(path))
 
 
@@ -49,7 +49,7 @@ class WrittenTexts:
     def __init__(self, path: Path) -> None:
         """Open the file. Raises UsageError if it is missing, DataError for unreadable lines."""
         self.path, self.stale = path, 0
-        require_kept(path, _again(path))
+        require_kept(path, _make_rewrite_command(path))
         self._places: dict[str, int] = {}
         self._last: tuple[str, dict[int, WrittenLine]] = ("", {})
         before = None
@@ -101,12 +101,12 @@ def _read(path: Path, place: int = 0) -> Iterator[tuple[int, WrittenLine]]:
             except (ValueError, RecursionError, msgspec.MsgspecError) as problem:
                 raise DataError(
                     str(path),
-                    f"line {number}: these are not written texts ({problem}). {_again(path)}",
+                    f"line {number}: these are not written texts ({problem}). {_make_rewrite_command(path)}",
                 ) from None
             place += len(data)
 
 
-def _again(path: Path) -> str:
+def _make_rewrite_command(path: Path) -> str:
     """Return the command that writes the file again."""
     return (
         f"`edgen annotate {path.parents[1]} --write {path.stem}` with the same options writes it again from the "

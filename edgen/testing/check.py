@@ -50,7 +50,7 @@ def name_of(kind: str, checked: Any) -> str:
 
 
 @contextlib.contextmanager
-def registered(kind: Kind, checked: Any) -> Iterator[None]:
+def register_for_check(kind: Kind, checked: Any) -> Iterator[None]:
     """Have edgen find an object by its name, whether its package is installed or not."""
     with registry.lent(kind, checked.name, checked):
         yield

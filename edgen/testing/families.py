@@ -35,7 +35,7 @@ def check_family(
     if recorded is None:
         fits = check.value("`fits` raises", lambda: family.fits(about))
         check.that(fits, f"`fits` refuses the space {about.name}; give a `space` that it takes")
-        recorded = [*_made_up(family, about)]
+        recorded = [*_invent_records(family, about)]
     for one in recorded:
         _check_record(check, family, one)
     for damaged in (b"", b"{}", b"[]", b'{"id": 3}', b"null"):
@@ -70,7 +70,7 @@ def _check_record(check: Check, family: Family, recorded: Recorded) -> None:
     )
 
 
-def _made_up(family: Family, space: Space) -> Iterator[Recorded]:
+def _invent_records(family: Family, space: Space) -> Iterator[Recorded]:
     """Yield conversations of all sorts about a space."""
     sampler = Sampler(space, seed=7, design="even", strength=2)
     roles = [role.name for role in (space.roles or family.roles)]

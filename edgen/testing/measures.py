@@ -16,7 +16,7 @@ from edgen.evaluation.measure import ArmResult, Measure, Shared
 from edgen.evaluation.sample import Words, cut
 from edgen.space import Space
 from edgen.store.run_folder import RunFolder
-from edgen.testing.check import Check, example_run, name_of, registered
+from edgen.testing.check import Check, example_run, name_of, register_for_check
 
 _WIDEST = 78  # columns of a measure's lines
 
@@ -27,7 +27,7 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
     check = Check("measure", name_of("measure", measure))
     check.that(isinstance(measure, Measure), "is no edgen.plugin.Measure")
     check.that(bool(getattr(measure, "definition", "")), "has no `definition`")
-    with registered("measure", measure), example_run(run) as folder:
+    with register_for_check("measure", measure), example_run(run) as folder:
         for data in open_data_sets([folder]):
             samples = [(sample, cut(sample.turns)) for sample in data.samples()]
             check.that(samples != [], "the run has no conversations")

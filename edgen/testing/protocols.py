@@ -18,7 +18,7 @@ from edgen.planning.load import plan_of
 from edgen.planning.plan import Plan
 from edgen.protocols.base import ConversationProtocol, ExpectedCall
 from edgen.providers import make
-from edgen.testing.check import SPACE, Check, name_of, registered
+from edgen.testing.check import SPACE, Check, name_of, register_for_check
 
 _MOST_CALLS = 2_000  # of one conversation
 _FOREIGN = (Message("user", "Name three rivers of Europe, and nothing else."),)
@@ -39,7 +39,7 @@ def check_protocol(
     fields = msgspec.structs.fields(protocol.Config)
     required = [field.name for field in fields if field.required]
     check.that(not required, f"`Config` has a field without a default: {', '.join(required)}")
-    with registered("protocol", protocol):
+    with register_for_check("protocol", protocol):
         plan = check.value("a job with it cannot be planned", lambda: _plan_of(protocol, job or {}, base))
         _check_protocol_facts(check, protocol, plan)
         check.that(

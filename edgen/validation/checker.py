@@ -75,7 +75,9 @@ class SeenIds:
         self._first = DigestTable()
         self._paths: dict[str, int] = {}
 
-    def repeated(self, identifier: str | None, path: str, number: int, *, within: str = "") -> str | None:
+    def find_repeated_id(
+        self, identifier: str | None, path: str, number: int, *, within: str = ""
+    ) -> str | None:
         """Return the problem of a record's id, None if it is new or missing. `within`: what the id belongs
         to, if it need not differ from those elsewhere."""
         if identifier is None:
@@ -92,7 +94,7 @@ class SeenIds:
 _NUMBERS = 40  # bits of a record's number
 
 
-def own_id(record: Any) -> str | None:
+def read_own_id(record: Any) -> str | None:
     """Return the `id` of a decoded record, None if it has none."""
     identifier = record.get("id") if isinstance(record, dict) else None
     return identifier if isinstance(identifier, str) else None
@@ -131,7 +133,7 @@ class PlainLayout:
 
     def identifier(self, record: Any) -> str | None:
         """Return the record's `id`."""
-        return own_id(record)
+        return read_own_id(record)
 
 
 class Checker:
@@ -169,9 +171,9 @@ class Checker:
         ]
         identifier = layout.identifier(record)
         if identifier is not None:
-            repeated = self._ids.repeated(identifier, path, number)
+            repeated = self._ids.find_repeated_id(identifier, path, number)
         else:
-            repeated = self._ids.repeated(piece.key, path, number, within=path)
+            repeated = self._ids.find_repeated_id(piece.key, path, number, within=path)
         if repeated:
             found.append(Finding.of(number, "$.id", repeated, "duplicate_id"))
         return found

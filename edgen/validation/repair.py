@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import END_MARKER, ROLES
-from edgen.validation.checker import SeenIds, decode, own_id, problems
+from edgen.validation.checker import SeenIds, decode, problems, read_own_id
 from edgen.validation.findings import Vocabulary
 from edgen.validation.schema import CONVERSATION
 from edgen.validation.speech import clean_fully
@@ -64,7 +64,7 @@ class Fixer:
             except ValueError as problem:
                 result = IrreparableRecord(str(problem))
             if isinstance(result, Fixed) and (
-                repeated := self._ids.repeated(own_id(result.record), path, number)
+                repeated := self._ids.find_repeated_id(read_own_id(result.record), path, number)
             ):
                 result = IrreparableRecord(f"$.id: {repeated}")
             yield result
@@ -75,7 +75,7 @@ def fix(
 ) -> Fixed | IrreparableRecord:
     """Return the repaired copy of one decoded record. This is idempotent."""
     if not _has_turns(record):
-        reason = _first_error(record, vocabulary, schema)
+        reason = _describe_first_error(record, vocabulary, schema)
         return IrreparableRecord(reason or "it has no list of turns with a role and a text")
     turns, changes, speaker = _turns(record["conversation"])
     fixed = {**record, "conversation": turns}
@@ -86,7 +86,7 @@ def fix(
             fixed["ended_by"] = after
             if after != before:
                 changes.append(Change("$.ended_by", ("ended_by",), before, after))
-    reason = _first_error(fixed, vocabulary, schema)
+    reason = _describe_first_error(fixed, vocabulary, schema)
     return IrreparableRecord(reason) if reason else Fixed(fixed, tuple(changes))
 
 
@@ -98,7 +98,7 @@ def _has_turns(record: Any) -> bool:
     )
 
 
-def _first_error(record: Any, vocabulary: Vocabulary | None, schema: str) -> str | None:
+def _describe_first_error(record: Any, vocabulary: Vocabulary | None, schema: str) -> str | None:
     """Describe the remaining error of `record` in short; None if it has none."""
     errors = [f for f in problems(record, None, vocabulary, schema) if f.severity == "error"]
     if not errors:

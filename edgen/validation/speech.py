@@ -54,7 +54,7 @@ def read_turn(text: str) -> TurnText:
         return _PLAIN
     notes: list[tuple[str, str]] = []
     body = _without_tail(_without_tag(text.strip(), notes), notes)
-    if _doubled_start(body):
+    if _has_doubled_start(body):
         notes.append(("doubled_quotes", "the text starts with doubled quotation marks"))
     elif not notes and _is_unpaired(body):
         notes.append(("stray_quote", "a quotation mark has no partner"))
@@ -81,7 +81,7 @@ def _is_unpaired(body: str) -> bool:
     return body.count('"') % 2 == 1 or body.count("”") > body.count("“")
 
 
-def _doubled_start(body: str) -> bool:
+def _has_doubled_start(body: str) -> bool:
     bare = body.lstrip('"“')
     return len(body) - len(bare) > 1 and bare != "" and not bare[0].isspace()
 

@@ -59,7 +59,7 @@ def lines_of(file: IO[bytes], source: str) -> Iterator[tuple[int, str]]:
         try:
             text = line.decode()
         except UnicodeDecodeError as problem:
-            raise not_utf8(source, place + problem.start, number) from None
+            raise make_not_utf8_error(source, place + problem.start, number) from None
         place += len(line)
         yield (
             number,
@@ -67,7 +67,7 @@ def lines_of(file: IO[bytes], source: str) -> Iterator[tuple[int, str]]:
         )
 
 
-def not_utf8(source: str, byte: int, line: int) -> DataError:
+def make_not_utf8_error(source: str, byte: int, line: int) -> DataError:
     """Return the error for a byte that is no UTF-8."""
     return DataError(source, f"byte {byte} (line {line}) is not UTF-8; save the file as UTF-8.")
 
@@ -83,10 +83,10 @@ def pieces(file: IO[bytes], source: str, recognizes: Recognizes | None = None) -
     Raises DataError with the position of what is wrong.
     """
     window = TextWindow(file, source)
-    first = window.next()
+    first = window.peek_next()
     if first == "[":
         yield from _elements(window)
-        if window.next():
+        if window.peek_next():
             raise window.fault("trailing characters")
     elif first == "{":
         depth = _depth(window, recognizes) if recognizes else 0
@@ -111,10 +111,10 @@ class TextWindow:
         self._counted, self._line = 0, 1  # a place in `text`, and its line
         self._column = 1  # of the first character of `text`
         self.text, self.at, self._ended = "", 0, False
-        self.more()
+        self.read_more()
         self.text = self.text.removeprefix("\ufeff")
 
-    def more(self, size: int = 0) -> bool:
+    def read_more(self, size: int = 0) -> bool:
         """Read on, so many bytes or a chunk, and drop what was read before `at`. Return False at the end of
         the file."""
         if self._ended:
@@ -144,11 +144,11 @@ class TextWindow:
             byte = self._bytes - held + problem.start
             before = bytes(problem.object[: problem.start]).count(b"\n")
             line = self.place(len(self.text))[0] + before
-            raise not_utf8(self.source, byte, line) from None
+            raise make_not_utf8_error(self.source, byte, line) from None
         self._bytes += len(data)
         return text
 
-    def next(self) -> str:
+    def peek_next(self) -> str:
         """Read white space. Return the first other character, "" at the end of the file."""
         place = self.skip(0)  # which may move `at`
         self.at += place
@@ -162,8 +162,8 @@ class TextWindow:
             if self.at + place < len(self.text) or self._ended:
                 return place
             if place > MOST:
-                raise self._too_long()
-            self.more()
+                raise self._make_too_long_error()
+            self.read_more()
 
     def peek(self, place: int) -> str:
         """Return the character at a place that `skip` returned, "" at the end of the file."""
@@ -171,7 +171,7 @@ class TextWindow:
 
     def take(self, wanted: str) -> str:
         """Read one of these characters. Raises DataError for anything else."""
-        found = self.next()
+        found = self.peek_next()
         if not found or found not in wanted:
             raise self.fault(f"expected {' or '.join(wanted)}")
         self.at += 1
@@ -191,24 +191,24 @@ class TextWindow:
                 place = problem.pos - self.at
                 cut_off = problem.msg.startswith(_OPEN) or problem.pos > len(self.text) - _NEAR
                 if not (cut_off and self._reads_on(after, size)):
-                    raise self._malformed(problem.msg, after, place, line=line) from None
+                    raise self._make_malformed_error(problem.msg, after, place, line=line) from None
             else:
-                if end < len(self.text) or not self.more(size):
+                if end < len(self.text) or not self.read_more(size):
                     if line and "\n" in self.text[self.at + after : self.at + after + end - start]:
-                        raise self._in_the_middle(self.at + after)
+                        raise self._make_cut_off_error(self.at + after)
                     return found, end - start
             size = min(2 * size, MOST)
 
     def _reads_on(self, after: int, size: int) -> bool:
         if len(self.text) - self.at - after > MOST:
-            raise self._too_long()
-        return self.more(size)
+            raise self._make_too_long_error()
+        return self.read_more(size)
 
     def fault(self, detail: str, at: int | None = None) -> DataError:
         """Return the error for what stands at a place in `text`, or at the reading place, or for the end of
         the file there."""
         if at is None and self.at >= len(self.text):
-            return self._in_the_middle(len(self.text.rstrip()))
+            return self._make_cut_off_error(len(self.text.rstrip()))
         line, column = self.place(self.at if at is None else at)
         return DataError(self.source, f"it is not valid JSON: line {line}, column {column}: {detail}.")
 
@@ -222,17 +222,17 @@ class TextWindow:
         begin = self.text.rfind("\n", 0, at)
         return self._line, self._column + at if begin < 0 else at - begin
 
-    def _malformed(self, detail: str, after: int, place: int, *, line: bool) -> DataError:
+    def _make_malformed_error(self, detail: str, after: int, place: int, *, line: bool) -> DataError:
         start, at, end = self.at + after, self.at + place, len(self.text.rstrip())
         rest = self.text[at:end]
         escape = detail.startswith("Invalid \\") and len(rest) < _ESCAPE
         if detail.startswith(_OPEN) or escape or any(word.startswith(rest) for word in _WORDS):
-            return self._in_the_middle(start if line else end)
+            return self._make_cut_off_error(start if line else end)
         if line and "\n" in self.text[start:at]:
-            return self._in_the_middle(start)
+            return self._make_cut_off_error(start)
         return self.fault(detail[:1].lower() + detail[1:], at)
 
-    def _in_the_middle(self, at: int) -> DataError:
+    def _make_cut_off_error(self, at: int) -> DataError:
         line = self.place(at)[0]
         end = self.text.find("\n", at)
         after = self.text[end:].encode() if end >= 0 else b""
@@ -241,7 +241,7 @@ class TextWindow:
             self.source, f"it is not valid JSON: line {line} ends in the middle of a value, at byte {byte}."
         )
 
-    def _too_long(self) -> DataError:
+    def _make_too_long_error(self) -> DataError:
         line = self.place(self.at)[0]
         most = f"{MOST >> 20} million characters"
         return TooLongError(
@@ -252,7 +252,7 @@ class TextWindow:
 
 def _piece(window: TextWindow, key: str | None = None, *, line: bool = False) -> Piece:
     """Read one value as a record."""
-    window.next()
+    window.peek_next()
     number = window.place(window.at)[0]
     _, length = window.value(line=line)
     raw = msgspec.Raw(window.text[window.at : window.at + length].encode())
@@ -263,7 +263,7 @@ def _piece(window: TextWindow, key: str | None = None, *, line: bool = False) ->
 def _elements(window: TextWindow) -> Iterator[Piece]:
     """Yield the elements of a list, and read its end."""
     window.take("[")
-    if window.next() == "]":
+    if window.peek_next() == "]":
         window.at += 1
         return
     while True:
@@ -279,7 +279,7 @@ def _lines(window: TextWindow) -> Iterator[Piece]:
     several = b"\n" in bytes(first.raw)
     while True:
         before = window.place(window.at)[0]
-        if not window.next():
+        if not window.peek_next():
             return
         if window.place(window.at)[0] == before:
             raise window.fault("trailing characters")
@@ -288,22 +288,22 @@ def _lines(window: TextWindow) -> Iterator[Piece]:
 
 def _members_of_all(window: TextWindow, depth: int) -> Iterator[Piece]:
     """Yield the records at a depth in objects, one object after the other."""
-    while window.next():
+    while window.peek_next():
         yield from _members(window, depth)
 
 
 def _members(window: TextWindow, depth: int, before: str = "") -> Iterator[Piece]:
     window.take("{")
-    if window.next() == "}":
+    if window.peek_next() == "}":
         window.at += 1
         return
     while True:
-        if window.next() != '"':
+        if window.peek_next() != '"':
             raise window.fault("expected a key in quotation marks")
         key, length = window.value()
         window.at += length
         window.take(":")
-        if depth > 1 and window.next() == "{":
+        if depth > 1 and window.peek_next() == "{":
             yield from _members(window, depth - 1, f"{before}{key}/")
         else:
             yield _piece(window, f"{before}{key}")
@@ -315,7 +315,7 @@ def _depth(window: TextWindow, recognizes: Recognizes, most: int = 2) -> int:
     """Return how many objects are around the first record: 0 for a single record, 1 for records by their
     ids. Nothing counts as read."""
     begins = [0]
-    while len(begins) <= most and (inner := _first_object(window, begins[-1])) is not None:
+    while len(begins) <= most and (inner := _find_first_object(window, begins[-1])) is not None:
         begins.append(inner)
     for depth in reversed(range(len(begins))):
         try:
@@ -327,7 +327,7 @@ def _depth(window: TextWindow, recognizes: Recognizes, most: int = 2) -> int:
     return 0
 
 
-def _first_object(window: TextWindow, begin: int) -> int | None:
+def _find_first_object(window: TextWindow, begin: int) -> int | None:
     """Return the place of the first value of the object at `begin`, leaving out empty objects, if it is an
     object."""
     place = window.skip(begin + 1)

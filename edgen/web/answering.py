@@ -19,7 +19,7 @@ from edgen.web.answers import SOURCES, html_page
 from edgen.web.guard import NOT_NOW, VISITOR, Route, Visitor, problem_page
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
-from edgen.web.tasks import Own, Queue, RunUnits, Setup, base_of, own_answers, setup_of, skip_of
+from edgen.web.tasks import Own, Queue, RunUnits, Setup, base_of, read_own_answers, setup_of, skip_of
 
 QUEUES = web.AppKey("queues", dict[tuple[str, str], "PeopleTask"])
 _UNSTORED = "This answer could not be stored. Go back and send it again, or tell the person who invited you."
@@ -62,7 +62,7 @@ class _Pages:
     def __init__(self, asking: TaskKind) -> None:
         self._asking = asking
 
-    def _asked(self, request: web.Request) -> tuple[PeopleTask, Invitation]:
+    def _find_task(self, request: web.Request) -> tuple[PeopleTask, Invitation]:
         """Return the task of the visitor. Raises HTTPForbidden if it is another kind of task, HTTPConflict
         where it cannot be read now."""
         visitor: Visitor = request[VISITOR]
@@ -77,7 +77,7 @@ class _Pages:
         if place not in known:
             setup = setup_of(people, invitation.task)
             try:
-                units = self._asking.units(request.app[SOURCES].together(run, setup.against), setup)
+                units = self._asking.units(request.app[SOURCES].find_with_others(run, setup.against), setup)
             except EdgenError:  # whose words name places of this machine
                 raise web.HTTPConflict(text=NOT_NOW) from None
             known[place] = PeopleTask(people, units, Queue(people, invitation.task, units))
@@ -91,11 +91,11 @@ class _Pages:
             return problem_page(NOT_NOW, 409, "/task")
 
     def _show(self, request: web.Request, visitor: Visitor) -> str:
-        asked, invitation = self._asked(request)
+        asked, invitation = self._find_task(request)
         person, now = invitation.person, time.time()
         setup = setup_of(asked.people, invitation.task)
-        unit = asked.queue.next(person, now)
-        own = own_answers(asked.people, invitation.task, person)
+        unit = asked.queue.choose_unit(person, now)
+        own = read_own_answers(asked.people, invitation.task, person)
         facts: dict[str, Any] = {
             "word": self._asking.word,
             "task": invitation.task,
@@ -125,10 +125,10 @@ class _Pages:
     def _answer(
         self, request: web.Request, fields: Mapping[str, str], several: list[str]
     ) -> web.StreamResponse:
-        asked, invitation = self._asked(request)
+        asked, invitation = self._find_task(request)
         person, now = invitation.person, time.time()
         try:
-            unit = asked.queue.held(person, fields["unit"])
+            unit = asked.queue.find_held_unit(person, fields["unit"])
             form = _form_of(fields, person)
             setup = setup_of(asked.people, invitation.task)
             value, shown = self._asking.read(fields, unit, person, setup, several)
@@ -152,7 +152,7 @@ class _Pages:
         return await asyncio.to_thread(self._undo, request, {"form": str(form.get("form", ""))})
 
     def _undo(self, request: web.Request, fields: Mapping[str, str]) -> web.StreamResponse:
-        asked, invitation = self._asked(request)
+        asked, invitation = self._find_task(request)
         try:
             form = _form_of(fields, invitation.person)
         except UsageError as problem:

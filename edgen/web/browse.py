@@ -102,7 +102,7 @@ def browse_facts(index: ConversationIndex, query: Query, page: int, found: Index
             _facet(query, name, values, is_open=place < _OPEN)
             for place, (name, values) in enumerate(found.facets.items())
         ],
-        "chosen": _chosen(query),
+        "chosen": _list_chosen(query),
         "ranges": [
             _range(query, name, facts) for name, facts in index.numbers.items() if facts.low < facts.high
         ],
@@ -124,13 +124,13 @@ def _facet(query: Query, name: str, values: list[tuple[str, int]], *, is_open: b
         "name": name,
         "open": is_open or bool(chosen),
         "values": [
-            {"value": value, "count": count, "on": value in chosen, "to": _toggled(query, name, value)}
+            {"value": value, "count": count, "on": value in chosen, "to": _toggle_value(query, name, value)}
             for value, count in values
         ],
     }
 
 
-def _toggled(query: Query, name: str, value: str) -> str:
+def _toggle_value(query: Query, name: str, value: str) -> str:
     """Return the address with a value of a facet chosen, or no longer chosen."""
     values = query.facets.get(name, ())
     own = tuple(one for one in values if one != value) if value in values else (*values, value)
@@ -138,11 +138,11 @@ def _toggled(query: Query, name: str, value: str) -> str:
     return address(msgspec.structs.replace(query, facets=facets))
 
 
-def _chosen(query: Query) -> list[tuple[str, str]]:
+def _list_chosen(query: Query) -> list[tuple[str, str]]:
     """Return everything that narrows the list, each with the address without it."""
     shown = [(f"“{query.words}”", address(msgspec.structs.replace(query, words="")))] if query.words else []
     for name, values in query.facets.items():
-        shown += [(f"{name}: {value}", _toggled(query, name, value)) for value in values]
+        shown += [(f"{name}: {value}", _toggle_value(query, name, value)) for value in values]
     for name, (low, high) in query.ranges.items():
         ends = " to ".join("…" if one is None else f"{one:g}" for one in (low, high))
         rest = {key: kept for key, kept in query.ranges.items() if key != name}

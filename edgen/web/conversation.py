@@ -65,7 +65,7 @@ def conversation_page(
     if index is not None and not several and details.shown:
         identifier = details.shown[0]["id"]
         before, after = index.neighbours(identifier)
-        similar = index.similar(identifier)
+        similar = index.find_similar(identifier)
     return render(
         "conversation.html.j2",
         run=run,
@@ -92,7 +92,7 @@ async def requests(request: web.Request) -> web.Response:
     return html_page(render("requests.html.j2", run=run, root="/", one=one, sent=sent, note=note))
 
 
-async def beside(request: web.Request) -> web.Response:
+async def show_side_by_side(request: web.Request) -> web.Response:
     """Show two conversations or scenarios of any runs and data sets side by side."""
     sources = request.app[SOURCES]
     halves: list[tuple[IndexedRun, dict[str, Any]]] = []

@@ -114,7 +114,7 @@ class PageGuard:
             if route.method == "GET":
                 app.router.add_route("HEAD", route.path, route.handler)
 
-    def who_may(self, handler: Handler) -> Who:
+    def find_audience(self, handler: Handler) -> Who:
         """Return who may ask for a route with this handler. Raises KeyError for one that was not added."""
         return self._who[handler]
 
@@ -130,7 +130,7 @@ class PageGuard:
         except web.HTTPException as refusal:
             said = _TOO_LARGE if refusal.status == 413 else refusal.text or refusal.reason
             answer = problem_page(said, refusal.status, home_of(request))
-            answer.headers.update(_kept(refusal))
+            answer.headers.update(_keep_headers(refusal))
         except EdgenError as problem:
             home = home_of(request)
             answer = problem_page(NOT_NOW if home in ("", "/task") else str(problem), 409, home)
@@ -221,7 +221,7 @@ class PageGuard:
         session, home = None, "/"
         if hmac.compare_digest(given.encode("utf-8", "surrogatepass"), self.key.encode()):
             session = self._session
-        elif entered := await asyncio.to_thread(self._invited, given):
+        elif entered := await asyncio.to_thread(self._exchange_key, given):
             session, home = entered, "/task"
         if session is None:
             return problem_page("This link is of another start or was revoked; ask for a new one.", 403, "")
@@ -230,7 +230,7 @@ class PageGuard:
         answer.set_cookie(_cookie_name(request), session, httponly=True, samesite="Strict", path="/")
         return answer
 
-    def _invited(self, key: str) -> str | None:
+    def _exchange_key(self, key: str) -> str | None:
         """Exchange the key of an invitation for a cookie; None for a key that is unknown or revoked."""
         slug, dot, secret = key.partition(".")
         if not dot or (run := self._sources.find(slug)) is None or (people := run.people()) is None:
@@ -263,6 +263,6 @@ def home_of(request: web.Request) -> str:
     return listed if known and request.path != listed else "/"
 
 
-def _kept(refusal: web.HTTPException) -> dict[str, str]:
+def _keep_headers(refusal: web.HTTPException) -> dict[str, str]:
     """Return the headers of a refusal that say more than its type of content."""
     return {name: value for name, value in refusal.headers.items() if name in ("Location", "Allow")}

@@ -103,12 +103,12 @@ def entries_of_run(path: Path, plan: list[int]) -> Iterator[Indexed]:
         plan.append(sum(view.status.planned for view in reader.views.values()))
         columns = Columns(reader.family, reader.space)
         for one in reader.conversations():
-            yield _accepted(one, columns)
+            yield _index_accepted(one, columns)
         for arm, view in reader.views.items():
-            yield from _refused(reader, arm, view)
+            yield from _index_refused(reader, arm, view)
 
 
-def _accepted(one: AcceptedConversation, columns: Columns) -> Indexed:
+def _index_accepted(one: AcceptedConversation, columns: Columns) -> Indexed:
     made, said = one.provenance, one.candidate
     sample = Sample(
         id=said.id,
@@ -134,9 +134,9 @@ def _accepted(one: AcceptedConversation, columns: Columns) -> Indexed:
     return index_sample(sample, columns, "accepted", more)
 
 
-def _refused(reader: RunReader, arm: str, view: LedgerReader) -> Iterator[Indexed]:
+def _index_refused(reader: RunReader, arm: str, view: LedgerReader) -> Iterator[Indexed]:
     name = f"{reader.name}.{arm}" if arm else reader.name
-    for index, task, status, reason, _, reply in view.refused():
+    for index, task, status, reason, _, reply in view.list_refused():
         if not isinstance(task, int):
             continue
         scenario = reader.scenario(index)

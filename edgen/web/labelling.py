@@ -41,13 +41,13 @@ def _labels_of(setup: Setup) -> LabellingTask:
 def _units(runs: Sequence[IndexedRun], setup: Setup) -> RunUnits[LabelUnit, tuple[Turn, ...]]:
     labels = _labels_of(setup)
 
-    def listed(reader: RunReader) -> Iterator[tuple[str, LabelUnit]]:
+    def list_units(reader: RunReader) -> Iterator[tuple[str, LabelUnit]]:
         return ((one.unit, one) for one in label_units(reader, labels))
 
-    return RunUnits(runs, listed, _loaded)
+    return RunUnits(runs, list_units, _load_turns)
 
 
-def _loaded(reader: RunReader, unit: LabelUnit) -> tuple[Turn, ...] | None:
+def _load_turns(reader: RunReader, unit: LabelUnit) -> tuple[Turn, ...] | None:
     """Return the turns up to the unit, the last of which is labelled; all for a whole conversation."""
     try:
         turns = reader.named(unit.id).turns
@@ -58,7 +58,7 @@ def _loaded(reader: RunReader, unit: LabelUnit) -> tuple[Turn, ...] | None:
     return turns if unit.turn is None else turns[: unit.turn + 1]
 
 
-def _shown(_unit: str, turns: tuple[Turn, ...], _person: str, setup: Setup) -> Mapping[str, Any]:
+def _show_unit(_unit: str, turns: tuple[Turn, ...], _person: str, setup: Setup) -> Mapping[str, Any]:
     labels = _labels_of(setup).labels
     roles = list(dict.fromkeys(turn.role for turn in turns))
     last = None if setup.whole else len(turns) - 1
@@ -119,7 +119,7 @@ def set_up(
     return msgspec.structs.replace(before, labels=msgspec.to_builtins(labels), whole=whole, known=right)
 
 
-LABELLING = TaskKind("label", "label.html.j2", _units, _shown, _read)
+LABELLING = TaskKind("label", "label.html.j2", _units, _show_unit, _read)
 
 
 def _hint(run: IndexedRun, task: str) -> str:

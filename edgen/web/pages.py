@@ -54,7 +54,7 @@ async def explain(request: web.Request, handler: Callable[[web.Request], Any]) -
     return answer
 
 
-async def unknown(_request: web.Request) -> web.Response:
+async def answer_unknown(_request: web.Request) -> web.Response:
     """Answer every other address."""
     return problem_page("There is no such page.", 404)
 
@@ -63,7 +63,7 @@ ROUTES = (
     Route("GET", "/", runs.runs),
     Route("GET", "/events", runs.events),
     Route("GET", "/static/{name}", static, "anyone"),
-    Route("GET", "/beside", conversation.beside),
+    Route("GET", "/beside", conversation.show_side_by_side),
     Route("GET", "/requests/{run}/{id:.+}", conversation.requests),
     Route("GET", "/run/{run}", browse.browse),
     Route("GET", "/run/{run}/{id:.+}", conversation.conversation),

@@ -19,7 +19,7 @@ from edgen.store.run_folder import RunFolder
 from edgen.web.answers import html_page, run_of
 from edgen.web.faces import Face
 from edgen.web.guard import ENTER, VISITOR, Route
-from edgen.web.progress import Progress, played, progress_of
+from edgen.web.progress import Progress, progress_of, summarize_players
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 
@@ -65,7 +65,7 @@ async def _show(request: web.Request, keys: Mapping[str, str], problem: str = ""
     invitations: list[Invitation] = [] if people is None else people.invitations()
     base = f"{request.scheme}://{request.host}"
     tasks, unread = await asyncio.to_thread(tasks_of, request.app, run)
-    roles = await asyncio.to_thread(_played, run)
+    roles = await asyncio.to_thread(_read_player_figures, run)
     text = render(
         "people.html.j2",
         run=run,
@@ -88,10 +88,10 @@ def _progress(people: People, invitations: list[Invitation]) -> list[Progress]:
     return [one for task in tasks if role_of(task) is None and (one := progress_of(people, task)).people]
 
 
-def _played(run: IndexedRun) -> dict[str, list[dict[str, Any]]]:
+def _read_player_figures(run: IndexedRun) -> dict[str, list[dict[str, Any]]]:
     """Return the figures of the people who played each role in a run."""
     mailbox = run.mailbox()
-    return {} if mailbox is None else played(mailbox.given())
+    return {} if mailbox is None else summarize_players(mailbox.list_done_requests())
 
 
 def _hints(app: web.Application, run: IndexedRun) -> Callable[[str], str]:
@@ -110,7 +110,7 @@ def _row(one: Invitation, people: People | None, roles: Mapping[str, list[dict[s
     if role is not None:
         answers = sum(row["answers"] for row in roles.get(role, ()) if row["name"] == one.person)
     else:
-        answered = {} if people is None else people.latest(one.task, one.person)
+        answered = {} if people is None else people.read_latest_answers(one.task, one.person)
         answers = sum("#" not in unit for unit, _ in answered)  # without checks
     return {
         "n": one.n,
@@ -152,7 +152,7 @@ def _answers(run: IndexedRun) -> Iterator[dict[str, Any]]:
     if has_mailbox(run.path):
         with Mailbox(run.path) as mailbox:
             own = run_name(run)
-            for one in mailbox.given():
+            for one in mailbox.list_done_requests():
                 arm, scenario, task = ConversationPlace.of(one.request)
                 name = f"{own}.{arm}" if arm else own
                 yield {

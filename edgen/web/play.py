@@ -21,7 +21,15 @@ from edgen.core.answer_fields import Field, fields_of, write_answer
 from edgen.core.errors import RunError, UsageError
 from edgen.core.person_requests import PersonRequest
 from edgen.providers.human.config import HumanConfig
-from edgen.runtime.players import Paper, answered_by, paper_after, paper_before, players_of, role_of, task_of
+from edgen.runtime.players import (
+    Paper,
+    paper_after,
+    paper_before,
+    players_of,
+    read_person_answers,
+    role_of,
+    task_of,
+)
 from edgen.store.mailbox import Mailbox, Seat, WaitingRequest
 from edgen.store.people import UnitAnswer
 from edgen.store.run_folder import RunFolder
@@ -101,15 +109,15 @@ def _player(request: web.Request) -> _Player:
     return _Player(visitor.run, visitor.invitation.person, role, visitor.run.mailbox())
 
 
-def _answered(player: _Player) -> dict[str, UnitAnswer]:
-    return answered_by(player.run.people(), player.role, player.person)
+def _read_answers(player: _Player) -> dict[str, UnitAnswer]:
+    return read_person_answers(player.run.people(), player.role, player.person)
 
 
 def _stand(player: _Player, *, again: bool) -> _Stage:
     """Return where a person stands, with a seat if one is free. `again`: after a conversation, take the
     next."""
     config = _settings(player.run).get(player.role, HumanConfig())
-    if (paper := paper_before(config, _answered(player))) is not None:
+    if (paper := paper_before(config, _read_answers(player))) is not None:
         return _Stage(paper.name, paper=paper)
     mailbox, now = player.mailbox, time.time()
     if mailbox is None:
@@ -117,7 +125,7 @@ def _stand(player: _Player, *, again: bool) -> _Stage:
     seat = mailbox.seat(player.person, player.role)
     if seat is not None and mailbox.is_over(seat):
         if not again and _plays(mailbox, seat) and not mailbox.is_in_lobby(player.person, player.role):
-            if (paper := paper_after(config, _answered(player), seat.token)) is not None:
+            if (paper := paper_after(config, _read_answers(player), seat.token)) is not None:
                 return _Stage(paper.name, seat, paper=paper)
             return _Stage("over", seat)
         seat = None
@@ -133,7 +141,7 @@ def _stand(player: _Player, *, again: bool) -> _Stage:
 
 def _plays(mailbox: Mailbox, seat: Seat) -> bool:
     """Return whether a person speaks in a conversation; one who judges or labels goes on to the next."""
-    last = mailbox.last(seat)
+    last = mailbox.read_last_request(seat)
     return last is None or bool(last[0].view.role)
 
 
@@ -144,15 +152,15 @@ def _show(
     mailbox, seat, waiting = player.mailbox, stage.seat, stage.waiting
     view, again, own = None, "", ""
     kept: dict[str, list[str]] = given.get("kept", {})
-    last = None if seat is None or mailbox is None else mailbox.last(seat)
+    last = None if seat is None or mailbox is None else mailbox.read_last_request(seat)
     paper = stage.paper
     asked = None if paper is None else paper.request
     pending = waiting.request if waiting is not None else asked
     if waiting is not None:
         view, again = waiting.request.view, waiting.request.again
-        kept = kept or (_kept(waiting.request, last) if again else {})
+        kept = kept or (_refill_text(waiting.request, last) if again else {})
     elif last is not None:
-        view, own = last[0].view, _said(*last)
+        view, own = last[0].view, _read_answer_words(*last)
     turns = [] if view is None else [(speaker, text, speaker == view.role) for speaker, text in view.turns]
     if view is not None and view.role and own:
         turns.append((view.role, own, True))
@@ -165,30 +173,32 @@ def _show(
         "game": "" if seat is None else seat.token,
         "view": view,
         "turns": turns,
-        "sides": [] if view is None else [_sided(side) for side in view.sides],
+        "sides": [] if view is None else [_number_speakers(side) for side in view.sides],
         "again": _WHY.get(again, again.replace("_", " ")),
         "left": stage.state in ("after", "over") and last is not None and last[1] is None,
         "paper": "" if paper is None else paper.text or (asked.view.text if asked is not None else ""),
-        "fields": [] if pending is None else [_shown(field) for field in fields_of(pending)],
+        "fields": [] if pending is None else [_describe_field(field) for field in fields_of(pending)],
         "key": "" if waiting is None else waiting.request.key,
         "problem": problem,
         "kept": kept,
     }
 
 
-def _kept(pending: PersonRequest, last: tuple[PersonRequest, str | None] | None) -> dict[str, list[str]]:
+def _refill_text(
+    pending: PersonRequest, last: tuple[PersonRequest, str | None] | None
+) -> dict[str, list[str]]:
     """Return the text of an answer that could not be used, for its field: the person changes it there."""
     texts = [field for field in fields_of(pending) if field.kind == "text"]
-    return {} if last is None or len(texts) != 1 else {f"f:{texts[0].name}": [_said(*last)]}
+    return {} if last is None or len(texts) != 1 else {f"f:{texts[0].name}": [_read_answer_words(*last)]}
 
 
-def _sided(turns: Sequence[tuple[str, str]]) -> list[tuple[str, str, int]]:
+def _number_speakers(turns: Sequence[tuple[str, str]]) -> list[tuple[str, str, int]]:
     """Return the turns of a text to compare, each with the number of its speaker."""
     speakers = [*dict.fromkeys(speaker for speaker, _ in turns)]
     return [(speaker, text, speakers.index(speaker) % 2) for speaker, text in turns]
 
 
-def _shown(field: Field) -> dict[str, Any]:
+def _describe_field(field: Field) -> dict[str, Any]:
     """Return a field as the template shows it."""
     return {
         "name": f"f:{field.name}",
@@ -202,7 +212,7 @@ def _shown(field: Field) -> dict[str, Any]:
     }
 
 
-def _said(pending: PersonRequest, text: str | None) -> str:
+def _read_answer_words(pending: PersonRequest, text: str | None) -> str:
     """Return what an answer said, for the conversation on the page; empty if the person left."""
     if text is None:
         return ""

@@ -34,13 +34,13 @@ class Progress(NamedTuple):
 def progress_of(people: People, task: str) -> Progress:
     """Return the figures of a task."""
     setup = setup_of(people, task)
-    latest = people.latest(task)
-    said = _said(latest)
+    latest = people.read_latest_answers(task)
+    said = _collect_answers(latest)
     agreement = position = problem = None
     try:
         agreement = _agreement(said)
         position = _position(latest) if is_vote(task) else None
-        rest = _against_rest(said)
+        rest = _compare_with_rest(said)
     except EdgenError as missing:  # numpy is an extra
         problem, rest = str(missing), {}
     names = dict.fromkeys(person for _, person in latest)
@@ -57,7 +57,7 @@ def progress_of(people: People, task: str) -> Progress:
     )
 
 
-def played(given: Iterable[MailboxAnswer]) -> dict[str, list[dict[str, Any]]]:
+def summarize_players(given: Iterable[MailboxAnswer]) -> dict[str, list[dict[str, Any]]]:
     """Return figures of the people who played each role: conversations, answers, seconds an answer, and how
     often the person left."""
     by: dict[str, dict[str, list[MailboxAnswer]]] = {}
@@ -87,7 +87,7 @@ def _label(value: Any) -> tuple[str, ...] | None:
     return tuple(map(str, value)) if isinstance(value, list) else None
 
 
-def _said(latest: Mapping[tuple[str, str], UnitAnswer]) -> dict[str, dict[str, tuple[str, ...]]]:
+def _collect_answers(latest: Mapping[tuple[str, str], UnitAnswer]) -> dict[str, dict[str, tuple[str, ...]]]:
     """Return what each person said of each unit, without skips and checks."""
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for (unit, person), answer in latest.items():
@@ -128,7 +128,7 @@ def _agreement(said: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dict[str, A
     }
 
 
-def _against_rest(said: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dict[str, Any]:
+def _compare_with_rest(said: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dict[str, Any]:
     """Return the share of each person's answers that equal the most frequent one of all others."""
     from edgen.stats.intervals import share
 
@@ -183,12 +183,12 @@ def _person(
         "answered": sum(_label(answer.value) is not None for answer in votes.values()),
         "skipped": sum(_label(answer.value) is None for answer in votes.values()),
         "seconds": statistics.median(seconds) if seconds else None,
-        "again": _counted(again),
-        "right": _counted(right),
+        "again": _describe_hits(again),
+        "right": _describe_hits(right),
         "rest": rest,
     }
 
 
-def _counted(hits: Iterable[bool]) -> str:
+def _describe_hits(hits: Iterable[bool]) -> str:
     found = list(hits)
     return f"{sum(found)} of {len(found)}" if found else "–"

@@ -24,7 +24,7 @@ STATIC: dict[str, tuple[str, tuple[Path, ...]]] = {
 STATIC["style.css"] = (_TYPES[".css"], (STYLE, *STATIC["style.css"][1]))
 
 
-def _shown(value: Any) -> Any:
+def _render_value(value: Any) -> Any:
     """Return a value as a page shows it: control and hidden characters are written out, markup is text."""
     if isinstance(value, Markup):
         return value
@@ -71,7 +71,7 @@ _environment = Environment(
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
-    finalize=_shown,
+    finalize=_render_value,
 )
 _environment.filters |= {
     "count": _count,

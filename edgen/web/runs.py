@@ -40,9 +40,9 @@ class Pulse:
         self._lock = threading.Lock()
         since = time.time() - _MINUTES * 60
         with contextlib.suppress(EdgenError, OSError):
-            for _, arm in run.begun_arms():
+            for _, arm in run.list_begun_arms():
                 with LedgerReader(arm.ledger) as ledger:
-                    for moment in ledger.answered_since(since, _MOST_REPLIES):
+                    for moment in ledger.list_reply_times(since, _MOST_REPLIES):
                         self._count(moment, 1)
 
     def _count(self, moment: float, calls: int) -> None:
@@ -93,7 +93,7 @@ async def runs(request: web.Request) -> web.Response:
             runs=rows,
             totals=totals,
             data=request.app[SOURCES].data,
-            started=starter.shown(),
+            started=starter.list_shown_runs(),
             jobs=list(await asyncio.to_thread(starter.jobs)),
             token=request[VISITOR].token,
         )
@@ -134,9 +134,9 @@ def _run_row(run: IndexedRun, facts: RunFacts) -> dict[str, Any]:
         "cost_usd": status.cost_usd,
         "cap": _cap(run.path),
         "asks_people": has_mailbox(run.path),
-        "in_flight": _in_flight(run.path) if status.state == "running" else 0,
+        "in_flight": _count_in_flight(run.path) if status.state == "running" else 0,
         "per_minute": None if work is None else round(work.calls_per_minute),
-        "left": None if left is None else _in_words(left),
+        "left": None if left is None else _format_duration(left),
         "stopped": status.stopped.detail if isinstance(status.stopped, msgspec.Struct) else None,
         "minutes": minutes if any(minutes) else [],
         "points": points_of(minutes),
@@ -159,19 +159,19 @@ def _cap(path: Any) -> str | None:
     )
 
 
-def _in_flight(path: Any) -> int | None:
+def _count_in_flight(path: Any) -> int | None:
     """Return the number of calls that a run has reserved and not settled; None if it is unknown."""
     try:
         count = 0
-        for _, arm in RunFolder(path).begun_arms():
+        for _, arm in RunFolder(path).list_begun_arms():
             with LedgerReader(arm.ledger) as ledger:
-                count += ledger.in_flight()
+                count += ledger.count_in_flight()
     except (EdgenError, OSError):
         return None
     return count
 
 
-def _in_words(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
@@ -197,4 +197,4 @@ def _state(app: web.Application) -> bytes:
         rows, totals = _look(app)
     except (EdgenError, OSError):
         return b""
-    return msgspec.json.encode({"runs": rows, "totals": totals, "started": app[STARTER].shown()})
+    return msgspec.json.encode({"runs": rows, "totals": totals, "started": app[STARTER].list_shown_runs()})

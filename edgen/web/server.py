@@ -32,7 +32,7 @@ def make_app(sources: Sources, guard: PageGuard) -> web.Application:
     guard.add(app, pages.ROUTES + starting.ROUTES + people.ROUTES + faces.ROUTES)
     for face in FACES:
         guard.add(app, face.routes)
-    app.router.add_route("*", "/{rest:.*}", pages.unknown)
+    app.router.add_route("*", "/{rest:.*}", pages.answer_unknown)
     return app
 
 

@@ -238,7 +238,7 @@ class Sources:
         """Return the short name and the name of every run and data set that was shown."""
         return [(one.slug, one.name) for one in (*self.data, *self._known.values())]
 
-    def together(self, run: IndexedRun, others: Sequence[str]) -> list[IndexedRun]:
+    def find_with_others(self, run: IndexedRun, others: Sequence[str]) -> list[IndexedRun]:
         """Return a run with those in these folders. Raises UsageError for one that is not shown here: what a
         run's own files name is opened only where the owner named it, too."""
         runs = [run]

@@ -99,7 +99,7 @@ class RunStarter:
         found = {path.stem: path for path in (*shipped, *own)}
         return dict(sorted(found.items()))
 
-    def shown(self) -> list[dict[str, Any]]:
+    def list_shown_runs(self) -> list[dict[str, Any]]:
         """Return what a page shows of started runs: those with a question, and those that did not make
         all."""
         return [

@@ -37,7 +37,7 @@ def export_site(paths: Sequence[Path], folder: Path) -> Site:
     Raises UsageError for another number of runs, too many conversations and any other folder, and RunError
     where something cannot be read or written.
     """
-    run = _only(Sources(paths))
+    run = _find_only_run(Sources(paths))
     if folder.exists() and not (folder / _MARK).exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"--export {folder}: this exists and is no earlier export; name a new folder.")
     index = run.wait()
@@ -66,7 +66,7 @@ def export_site(paths: Sequence[Path], folder: Path) -> Site:
     return Site(folder / "index.html", index.size, size)
 
 
-def _only(sources: Sources) -> IndexedRun:
+def _find_only_run(sources: Sources) -> IndexedRun:
     found = [*sources.data, *(run for run, _ in sources.runs())]
     if len(found) != 1:
         raise UsageError(

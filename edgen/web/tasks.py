@@ -146,7 +146,7 @@ class Own(NamedTuple):
         return sum("#" not in unit for unit in self.latest)
 
 
-def own_answers(people: People, task: str, person: str) -> Own:
+def read_own_answers(people: People, task: str, person: str) -> Own:
     """Return what a person answered."""
     given = tuple(people.answers(task, person))
     latest: dict[str, UnitAnswer] = {}
@@ -165,11 +165,11 @@ class Queue:
         self._full: set[str] = set()
         self._cleared = 0.0
 
-    def next(self, person: str, now: float) -> str | None:
+    def choose_unit(self, person: str, now: float) -> str | None:
         """Return the unit that a person is to answer now; None if there is none left. Raises EdgenError."""
         setup = setup_of(self._people, self.task)
-        own = own_answers(self._people, self.task, person)
-        for unit, _, _ in self._people.assigned(self.task, person):
+        own = read_own_answers(self._people, self.task, person)
+        for unit, _, _ in self._people.list_assigned(self.task, person):
             if unit not in own.latest and self._units.content(base_of(unit)) is not None:
                 return unit
         order = self._units.order()
@@ -211,16 +211,16 @@ class Queue:
                 return unit
         return None
 
-    def held(self, person: str, key: str) -> str:
+    def find_held_unit(self, person: str, key: str) -> str:
         """Return the unit that a person has under a key. Raises UsageError."""
-        for unit, _, _ in self._people.assigned(self.task, person):
+        for unit, _, _ in self._people.list_assigned(self.task, person):
             if key_of(unit) == key:
                 return unit
         raise UsageError("This page is about something that was not given to you; load it again.")
 
     def undo(self, person: str, form: str, now: float) -> bool:
         """Withdraw the last answer of a person that counts; return whether there was one."""
-        own = own_answers(self._people, self.task, person)
+        own = read_own_answers(self._people, self.task, person)
         last = max(own.latest.values(), key=lambda one: one.n, default=None)
         if last is None:
             return False

@@ -12,7 +12,14 @@ import msgspec
 from edgen.core.errors import UsageError
 from edgen.core.pair import texts_digest
 from edgen.core.values import Turn
-from edgen.preferences.vote_units import VotePair, VoteTexts, first_side, has_vote_pairs, texts_of, vote_pairs
+from edgen.preferences.vote_units import (
+    VotePair,
+    VoteTexts,
+    choose_first_side,
+    has_vote_pairs,
+    texts_of,
+    vote_pairs,
+)
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import VOTE, is_vote, vote_unit, votes_of_file
 from edgen.web.answering import TaskKind
@@ -33,18 +40,18 @@ def _tasks(run: IndexedRun) -> Sequence[str]:
         return [VOTE, *known] if has_vote_pairs(reader, most=_LOOKED_AT) else known
 
 
-def _listed(reader: RunReader) -> Iterator[tuple[str, VotePair]]:
+def _list_units(reader: RunReader) -> Iterator[tuple[str, VotePair]]:
     return ((pair.unit, pair) for pair in vote_pairs(reader))
 
 
 def _units(runs: Sequence[IndexedRun], _setup: Setup) -> RunUnits[VotePair, VoteTexts]:
-    return RunUnits(runs, _listed, texts_of)
+    return RunUnits(runs, _list_units, texts_of)
 
 
-def _shown(unit: str, texts: VoteTexts, person: str, _setup: Setup) -> Mapping[str, Any]:
+def _show_unit(unit: str, texts: VoteTexts, person: str, _setup: Setup) -> Mapping[str, Any]:
     roles = list(dict.fromkeys(turn.role for turn in (*texts.before, *texts.a, *texts.b)))
     sides = {"a": texts.a, "b": texts.b}
-    first = first_side(unit, person)
+    first = choose_first_side(unit, person)
     second = "b" if first == "a" else "a"
     return {
         "before": _turns(texts.before, roles),
@@ -59,7 +66,7 @@ def _turns(turns: Sequence[Turn], roles: list[str]) -> list[dict[str, Any]]:
 def _read(
     fields: Mapping[str, Any], unit: str, person: str, _setup: Setup, _several: list[str]
 ) -> tuple[Any, Any]:
-    first = first_side(unit, person)
+    first = choose_first_side(unit, person)
     shown = {"first": first}
     if fields["skip"]:
         return None, shown
@@ -93,7 +100,7 @@ def set_up(reader: RunReader, before: Setup, known: Path | None) -> Setup:
     return msgspec.structs.replace(before, known=right)
 
 
-VOTING = TaskKind("vote", "vote.html.j2", _units, _shown, _read)
+VOTING = TaskKind("vote", "vote.html.j2", _units, _show_unit, _read)
 
 
 def _hint(run: IndexedRun, task: str) -> str:

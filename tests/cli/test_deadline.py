@@ -54,7 +54,7 @@ def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("zone")
 def test_the_moment_is_the_next_on_a_clock_on_the_wall(now: str, until: str, then: str) -> None:
     wall = at(now)
-    assert Deadline(until, None, wall=lambda: wall).left() == at(then) - wall
+    assert Deadline(until, None, wall=lambda: wall).count_seconds_left() == at(then) - wall
 
 
 @pytest.mark.parametrize(
@@ -74,22 +74,22 @@ def test_what_is_no_span_is_told(text: str) -> None:
 def test_a_wall_clock_that_jumps_counts_as_it_then_is() -> None:
     wall, passed = at("2026-11-20T22:00"), 0.0
     deadline = Deadline("2026-11-21T06:00Z", None, wall=lambda: wall, passed=lambda: passed)
-    assert deadline.left() == 8 * 3600
+    assert deadline.count_seconds_left() == 8 * 3600
     wall -= 3600  # set back
-    assert deadline.left() == 9 * 3600
+    assert deadline.count_seconds_left() == 9 * 3600
     wall = at("2026-11-21T09:00")  # the machine slept
-    assert deadline.left() < 0
+    assert deadline.count_seconds_left() < 0
     assert "--until" in str(deadline.reason())
 
 
 def test_a_span_does_not_heed_the_wall_clock_and_the_earlier_counts() -> None:
     wall, passed = at("2026-11-20T22:00"), 50.0
     deadline = Deadline("2026-11-21T06:00Z", "1h30m", wall=lambda: wall, passed=lambda: passed)
-    assert deadline.left() == 5400
+    assert deadline.count_seconds_left() == 5400
     wall += 7200
-    assert deadline.left() == 5400
+    assert deadline.count_seconds_left() == 5400
     passed += 5400
-    assert deadline.left() == 0
+    assert deadline.count_seconds_left() == 0
     assert "--for 1h30m" in str(deadline.reason())
 
 

@@ -60,7 +60,7 @@ def test_a_person_plays_the_student_leaves_comes_back_and_the_record_is_like_any
         == "Could you start with an example?"
     )
     assert call("validate", run) == 0
-    assert len(Mailbox(run).given()) == 4
+    assert len(Mailbox(run).list_done_requests()) == 4
     again = play(SELFPLAY, "-o", run, "--games", "1", typed="A second conversation.\n/end\n0.1\n")
     assert again.returncode == 0, again.stderr
     assert len(list(edgen.open(run).conversations())) == 2
@@ -111,10 +111,10 @@ def test_shipped_jobs_show_what_a_role_needs(
     assert "waits in" in left.stdout
     assert left.stdout.count("could not be used") == 0
     assert "JSON" not in left.stdout
-    assert len(Mailbox(tmp_path / "run").given()) == 2
+    assert len(Mailbox(tmp_path / "run").list_done_requests()) == 2
     if typed.startswith("y"):
         with People(tmp_path / "run") as people:
-            papers = {unit: one for (unit, _), one in people.latest(f"play {role}").items()}
+            papers = {unit: one for (unit, _), one in people.read_latest_answers(f"play {role}").items()}
         kept = (tmp_path / "run" / "inputs" / "consent.md").read_text("utf-8")
         assert papers["consent"].shown == kept
         assert ("before" in papers) == (job == "person_student")

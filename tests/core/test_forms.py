@@ -25,7 +25,7 @@ from edgen.protocols.labelling import labels_form
 from edgen.protocols.oracle import VERDICT
 from edgen.protocols.selfplay import CLOSING
 from edgen.protocols.space_growth import VALUES
-from edgen.reading.answers.acted_turn import acted_form, read_acted_turn
+from edgen.reading.answers.acted_turn import make_acted_turn_form, read_acted_turn
 from edgen.reading.answers.choice import choice_form, read_choice
 from edgen.reading.answers.probability import read_probability
 from edgen.reading.answers.texts import read_texts
@@ -46,7 +46,7 @@ CASES: dict[str, tuple[Form, Callable[[str], Any]]] = {
         read,
     ),
     "turn": (turn_form(), lambda text: read_turn(text, "Teacher")),
-    "acted turn": (acted_form(ACTIONS), lambda text: read_acted_turn(text, "Tutor", ACTIONS)),
+    "acted turn": (make_acted_turn_form(ACTIONS), lambda text: read_acted_turn(text, "Tutor", ACTIONS)),
     "verdict": (VERDICT, read_verdict),
     "closing": (CLOSING, read_probability),
     "labels": (labels_form(SETS), lambda text: read_unit_labels(text, SETS)),
@@ -83,7 +83,7 @@ def test_the_words_end_the_last_message() -> None:
 
 def test_the_words_leave_a_partner_s_turn_as_it_was_said() -> None:
     before = (Message("system", "You are a tutor."), Message("user", "What is 2 + 2?"))
-    for turn in (turn_form(), acted_form(("Guess", "Question"))):
+    for turn in (turn_form(), make_acted_turn_form(("Guess", "Question"))):
         system, user = turn.add_to(before)
         assert system == Message("system", f"You are a tutor.\n\n{turn.words}")
         assert user == before[1]

@@ -16,7 +16,7 @@ from aiohttp import web
 from edgen.core.errors import RunError
 from edgen.core.values import Message
 from edgen.simulator.text import respond
-from edgen.store.ledger import charged_at
+from edgen.store.ledger import sum_charges_at
 from tests.dose import dose
 from tests.execution.service import Service, edgen, end, equation, files, job_text, serve, start, write
 
@@ -94,7 +94,7 @@ def job_file(folder: Path, service: Service, shape: str) -> Path:
 def charged(folder: Path) -> tuple[int, int]:
     """(tokens, picodollars) that the run is charged with at this moment."""
     try:
-        tokens, usd = charged_at(folder / "run.db", lambda _prompt, _completion: 0.0)
+        tokens, usd = sum_charges_at(folder / "run.db", lambda _prompt, _completion: 0.0)
     except RunError:  # it is just being made, or was killed over that
         return 0, 0
     return tokens, round(usd * 1e12)

@@ -1,4 +1,4 @@
-"""The table of docs/exports.md, with the libraries that were run on each format, is made of the formats themselves.
+"""The table of docs/exports.md is made of the formats themselves.
 
 `python -m tests.export.test_docs` writes it anew.
 """
@@ -33,15 +33,13 @@ def formats() -> str:
     for name, one in FORMATS.items():
         needs = [*one.needs, *([f"records of the family {one.family}"] if one.family else [])]
         needed = f" Needs {', '.join(needs)}." if needs else ""
-        libraries = [f"{run.library} {run.version}" for run in one.tried]
-        tested = f" Tested with {', '.join(libraries)}." if libraries else ""
         columns = "; ".join(
             (f"{table.name}: " if len(one.tables_of(SPACE)) > 1 else "")
             + ", ".join(f"`{column}`" for column in table.columns)
             for table in one.tables_of(SPACE)
         )
         columns = columns.replace(SCENARIO, "*scenario*")
-        lines.append(f"| `{name}` | {one.summary}{needed}{tested} | {columns} |")
+        lines.append(f"| `{name}` | {one.summary}{needed} | {columns} |")
     return "\n".join(lines) + "\n"
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.preferences import judge_directed as directed
-from edgen.preferences.judge_directed import first_directed, judge_directed
+from edgen.preferences.judge_directed import find_first_directed, judge_directed
 from edgen.reading.role_words import LANGUAGES
 from edgen.simulator.turns import TELLS_JUDGE
 from tests.simulator import lessons
@@ -200,12 +200,12 @@ def test_lessons_are_left_alone(text: str) -> None:
 
 def test_no_false_alarm_in_what_the_simulator_says() -> None:
     for i, known in enumerate(lessons.scenarios(60, seed=11)):
-        assert first_directed(text for _, text in lessons.play(known, i)[0]) is None
+        assert find_first_directed(text for _, text in lessons.play(known, i)[0]) is None
 
 
 def test_no_false_alarm_in_what_was_released(shared_data: Path) -> None:
     released = json.loads((shared_data / "ed_release_sample.json").read_text())
-    assert first_directed(turn["text"] for talk in released for turn in talk["conversation"]) is None
+    assert find_first_directed(turn["text"] for talk in released for turn in talk["conversation"]) is None
 
 
 @given(st.text())

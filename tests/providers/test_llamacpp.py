@@ -24,7 +24,7 @@ from edgen.providers.base import CountsSlots, ShowsProgress
 from edgen.providers.llamacpp import default_threads, engine
 from edgen.providers.llamacpp.computing import while_computing
 from edgen.providers.llamacpp.config import LlamaCppConfig
-from edgen.providers.llamacpp.installed import find_installed, installed_models
+from edgen.providers.llamacpp.installed import find_installed, list_installed_models
 from edgen.providers.llamacpp.notes import digest_of, notes_file
 from tests.providers.fakes import request
 from tests.providers.llama import Build
@@ -266,7 +266,7 @@ def test_models_of_installed_packages_are_found_by_name(
     install(tmp_path / "site", "llm-lonely", weights)
     install(tmp_path / "site", "two-models", weights, second)
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    names = {model.name: model for model in installed_models()}
+    names = {model.name: model for model in list_installed_models()}
     assert {"lonely", "tiny", "other-1b.q4"} <= names.keys()
     assert names["lonely"].package == "llm-lonely"
     assert find_installed("Lonely") == find_installed("llm-lonely") == names["lonely"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from edgen.core.values import Conversation, Rejection
 from edgen.reading import read
 from edgen.reading.answers.probability import read_probability
-from edgen.reading.assembly import noted
+from edgen.reading.assembly import add_repairs
 from edgen.reading.assistant_words import is_refusal
 from edgen.reading.conversation import _as_it_stands
 from edgen.reading.one_turn.reader import TurnReply, read_turn
@@ -126,7 +126,7 @@ def test_what_the_reader_knew_already_reads_as_before(case: str) -> None:
         known = _as_it_stands(raw(case), TEACHER_STUDENT)
         assert isinstance(known, Conversation)
         seen = [Repair.OTHER_SPEAKER] if holds_other_speaker(known.turns, TEACHER_STUDENT) else []
-        assert read(raw(case)) == noted(known, last=seen)
+        assert read(raw(case)) == add_repairs(known, last=seen)
 
 
 @given(st.lists(st.sampled_from(["Lehrer: a\n", "Schüler: b\n", "x Lehrer: c\n", "Student: d\n", "老师：e\n", "\n", '"', "[",

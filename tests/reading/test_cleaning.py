@@ -85,7 +85,7 @@ WORDS = st.lists(
 @given(PLAIN | WORDS.map("".join) | st.text(max_size=20))
 def test_what_is_plain_at_a_glance_is_so_when_looked_at_closely(text: str) -> None:
     if is_plain(text):
-        assert cleaning._cleaned(text) == (text, False, ())
+        assert cleaning._clean_text(text) == (text, False, ())
         assert read_turn(text) == read_turn("Yes.")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.reading.cut_off import whole_sentences, without_end
+from edgen.reading.cut_off import keep_whole_sentences, without_end
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ from edgen.reading.cut_off import whole_sentences, without_end
     ],
 )
 def test_a_text_is_kept_up_to_its_last_sentence(text: str, kept: str) -> None:
-    assert whole_sentences(text) == kept
+    assert keep_whole_sentences(text) == kept
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_text_is_kept_up_to_its_last_sentence(text: str, kept: str) -> None:
     ],
 )
 def test_there_may_be_no_whole_sentence(text: str) -> None:
-    assert whole_sentences(text) == ""
+    assert keep_whole_sentences(text) == ""
 
 
 @pytest.mark.parametrize(

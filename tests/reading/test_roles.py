@@ -126,7 +126,7 @@ def test_names_may_be_words_that_patterns_use() -> None:
     roles = RoleWords(("OWNER", "NAME (1)", "a.b"))
     text = "OWNER: Hi.\nNAME (1): Hello!\na.b: Yes.\n"
     assert turns_of(read(text, roles=roles)) == [("OWNER", "Hi."), ("NAME (1)", "Hello!"), ("a.b", "Yes.")]
-    assert TEACHER_STUDENT.other_than("Teacher") == "Student"
+    assert TEACHER_STUDENT.find_other_role("Teacher") == "Student"
 
 
 def test_a_heading_in_quotation_marks_under_an_empty_turn_is_no_error() -> None:

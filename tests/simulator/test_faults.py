@@ -16,7 +16,7 @@ from edgen.simulator.faults import (
     Fault,
     canonical,
     describe_faults,
-    known,
+    list_fault_names,
     parse,
     transport,
 )
@@ -201,6 +201,6 @@ def test_transport_faults_are_drawn_anew_at_each_try() -> None:
 
 def test_every_name_is_described() -> None:
     text = describe_faults()
-    for name in known():
+    for name in list_fault_names():
         assert f"  {name}: " in text
-    assert set(known()) == {*CONTENT, *TRANSPORT, *BATCH, *defects.NAMES}
+    assert set(list_fault_names()) == {*CONTENT, *TRANSPORT, *BATCH, *defects.NAMES}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edgen.space import Dimension, Entry, Space
 from edgen.space.cells import AllowedCells
-from edgen.space.conditions import condition_problems, in_dependency_order
+from edgen.space.conditions import condition_problems, order_by_dependency
 from edgen.space.sampling import Sampler
 from tests.space.spaces import allowed_cells, conditional_spaces, plain_space
 from tests.timing import takes_under
@@ -141,4 +141,4 @@ def test_dimensions_are_drawn_behind_those_that_their_conditions_name() -> None:
         Dimension("b", (Entry("1", 1.0, {}, {"a": ("1",)}), Entry("2"))),
         Dimension("a", (Entry("1"), Entry("2"))),
     )
-    assert in_dependency_order(Space(name="made", dimensions=dimensions, roles=())) == [2, 1, 0]
+    assert order_by_dependency(Space(name="made", dimensions=dimensions, roles=())) == [2, 1, 0]

@@ -12,7 +12,7 @@ from edgen.core.errors import SpaceError
 from edgen.space import Space
 from edgen.space.cells import AllowedCells
 from edgen.space.covering import covering_array
-from edgen.space.covering_constructions import known_rows
+from edgen.space.covering_constructions import construct_rows
 from edgen.space.sampling import Sampler
 from tests.space.spaces import Cell, allowed_cells, conditional_spaces, plain_space
 
@@ -54,7 +54,7 @@ def test_arrays_have_at_most_a_third_more_rows_than_the_best_known(
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 7, 8, 9, 16, 25])
 def test_constructions_over_a_field_are_orthogonal(size: int) -> None:
-    rows = known_rows((size,) * min(size + 1, 10), 2)
+    rows = construct_rows((size,) * min(size + 1, 10), 2)
     assert len(rows) <= size**2
     for one, other in itertools.combinations(range(len(rows[0])), 2):
         assert len({(row[one], row[other]) for row in rows}) == size**2

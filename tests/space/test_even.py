@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from edgen.core import resources
 from edgen.core.errors import SpaceError
 from edgen.space import Dimension, Entry, Space, load_space
-from edgen.space.even_passes import Passes, _Copies, whole_numbers
+from edgen.space.even_passes import Passes, _Copies, find_whole_numbers
 from edgen.space.sampling import Design, Sampler
 from tests.dose import dose
 from tests.space.spaces import allowed_cells, conditional_spaces, plain_space
@@ -242,7 +242,7 @@ def test_conditions_that_leave_weightless_values_alone_are_an_error() -> None:
     [([1, 1, 1], [1, 1, 1]), ([2, 4], [1, 2]), ([0.1, 0.2, 0.7], [1, 2, 7]), ([1 / 3, 1 / 6], [2, 1])],
 )
 def test_copies_are_the_smallest_whole_numbers(weights: list[float], expected: list[int]) -> None:
-    assert whole_numbers(weights) == expected
+    assert find_whole_numbers(weights) == expected
 
 
 def test_a_pass_of_thousands_of_values_is_made_in_a_moment() -> None:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from edgen.evaluation.comparison.metrics import MetricSpec
-from edgen.stats.ratios import RatioDifference, paired_differences, unpaired_differences
+from edgen.stats.ratios import RatioDifference, compare_paired, compare_unpaired
 from edgen.stats.resampling import FEWEST, permutation_test
 
 pytestmark = pytest.mark.integration
@@ -28,7 +28,7 @@ def difference(
     a: tuple[Array, Array], b: tuple[Array, Array], seed: int, spec: MetricSpec = SPEC
 ) -> RatioDifference:
     rng = np.random.default_rng((seed, 1))
-    (found,) = paired_differences(columns(*a), columns(*b), [spec], rng, 499, 1999)
+    (found,) = compare_paired(columns(*a), columns(*b), [spec], rng, 499, 1999)
     return found
 
 
@@ -87,9 +87,9 @@ def test_clusters_that_are_not_paired() -> None:
     rng = np.random.default_rng(1)
     long, short = (np.full(n, 6.0) for n in (80, 30))
     sides = [columns(top, np.ones(len(top))) for top in (long, short)]
-    (same,) = unpaired_differences(*sides, [SPEC], rng, 99, 99)
+    (same,) = compare_unpaired(*sides, [SPEC], rng, 99, 99)
     assert (same.n, same.changed, same.low, same.high, same.p) == (30, 0, 0, 0, 1)
-    (few,) = unpaired_differences(
+    (few,) = compare_unpaired(
         sides[0], columns(short[: FEWEST - 1], np.ones(FEWEST - 1)), [SPEC], rng, 99, 99
     )
     assert (few.n, few.p) == (FEWEST - 1, None)

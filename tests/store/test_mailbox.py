@@ -61,7 +61,7 @@ def test_a_conversation_that_ended_is_asked_about_again_in_another_sitting(tmp_p
         assert waiting.request.key == "two"
         assert mailbox.request(ann) is None
         assert mailbox.answer("two", "no", "ben", 31.0)
-        assert [(one.person, one.token) for one in mailbox.given()] == [
+        assert [(one.person, one.token) for one in mailbox.list_done_requests()] == [
             ("ann", ann.token),
             ("ben", ben.token),
         ]
@@ -109,7 +109,7 @@ def test_times_are_in_order_whatever_the_clocks_say(tmp_path: Path) -> None:
         mailbox.note_typing(seat, 98.0)
         mailbox.note_typing(seat, 130.0)
         mailbox.answer("one", "yes", "ann", 97.0)
-        (given,) = mailbox.given()
+        (given,) = mailbox.list_done_requests()
         times = given.times
         assert (times.asked, times.seen, times.typed, times.at) == (100.0, 100.0, 100.0, 100.0)
         assert times.seconds == 0.0
@@ -138,7 +138,7 @@ def test_a_mailbox_by_an_earlier_version_goes_on(tmp_path: Path) -> None:
             waiting = mailbox.request(seat)
             assert waiting is not None
             assert waiting.request.key == "new"
-            (given,) = mailbox.given()
+            (given,) = mailbox.list_done_requests()
             assert (given.token, given.times.seconds, given.times.at, given.times.seen) == (
                 "WORD",
                 2.5,

@@ -39,11 +39,11 @@ def test_a_report_with_few_findings_names_no_more() -> None:
 
 def test_repeated_ids_are_told_by_their_first_place() -> None:
     ids = SeenIds()
-    assert ids.repeated("a", "one.json", 3) is None
-    assert ids.repeated("a", "one.json", 3) is None
-    assert ids.repeated("a", "one.json", 7) == '"a" is also the id of record 3'
-    assert ids.repeated("a", "two.json", 0) == '"a" is also the id of record 3 of one.json'
-    assert ids.repeated("a", "two.json", 0, within="two.json") is None
+    assert ids.find_repeated_id("a", "one.json", 3) is None
+    assert ids.find_repeated_id("a", "one.json", 3) is None
+    assert ids.find_repeated_id("a", "one.json", 7) == '"a" is also the id of record 3'
+    assert ids.find_repeated_id("a", "two.json", 0) == '"a" is also the id of record 3 of one.json'
+    assert ids.find_repeated_id("a", "two.json", 0, within="two.json") is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="peaks are read from the kernel")

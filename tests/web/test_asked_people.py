@@ -138,7 +138,7 @@ def test_two_annotators_are_two_people(tmp_path: Path, capsys: pytest.CaptureFix
             time.sleep(0.02)
     assert asked.wait() == 0
     with Mailbox(run) as mailbox:
-        given = [one for one in mailbox.given() if one.request.role == "annotator"]
+        given = [one for one in mailbox.list_done_requests() if one.request.role == "annotator"]
     units = [(one.person, one.request.address.scenario, one.request.address.task) for one in given]
     assert len(units) == len({*units}) == 2 * 10
     capsys.readouterr()

@@ -149,7 +149,7 @@ def _take_into_a_file(run: Path) -> None:
         made = fork_server.finish(*command)
         assert made.returncode == 0, made.stderr
     with People(run) as kept:
-        ((_unit, person), answer), *_ = kept.latest("label teacher_moves").items()
+        ((_unit, person), answer), *_ = kept.read_latest_answers("label teacher_moves").items()
     assert person == "lea"
     tables = [
         pyarrow.parquet.read_table(file) for file in sorted((run.parent / "labelled").rglob("*.parquet"))
@@ -199,7 +199,7 @@ def test_two_people_talk_and_lose_nothing(chrome: Browser, tmp_path: Path) -> No
             _is_right(sue)
             assert making.wait(60) == 0
         with Mailbox(run) as mailbox:
-            times = [one.times for one in mailbox.given()]
+            times = [one.times for one in mailbox.list_done_requests()]
         assert len(times) == 2
         for one in times:
             assert one.asked is not None

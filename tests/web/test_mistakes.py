@@ -134,7 +134,7 @@ def test_a_text_stays_while_the_server_is_away_and_is_sent_to_the_next_one(
     finally:
         pages.end()
     with Mailbox(talk) as mailbox:
-        said = [json.loads(one.text or "{}").get("text") for one in mailbox.given()]
+        said = [json.loads(one.text or "{}").get("text") for one in mailbox.list_done_requests()]
     assert said.count("I wrote this while nobody listened.") == 1
 
 
@@ -165,7 +165,7 @@ def test_answers_that_are_too_long_or_show_nothing_stay_on_the_page(chrome: Brow
         page.wait_for_selector(".turn >> text=👍🏽")
         page.context.close()
     with Mailbox(talk) as mailbox:
-        said = [json.loads(one.text or "{}").get("text") for one in mailbox.given()]
+        said = [json.loads(one.text or "{}").get("text") for one in mailbox.list_done_requests()]
     assert said[:2] == [long[:MOST], "👍🏽"]
 
 

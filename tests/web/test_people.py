@@ -23,14 +23,14 @@ def test_answers_are_appended_and_the_last_one_counts(tmp_path: Path) -> None:
         assert not people.answer("vote", "u", "ann", "f1", "b", None, None, 2.0)  # the same form, sent again
         assert people.answer("vote", "u", "ann", "f2", "tie", None, None, 3.0)
         assert people.answer("vote", "u", "ben", "f3", "b", None, None, 4.0)
-        assert {key: one.value for key, one in people.latest("vote").items()} == {
+        assert {key: one.value for key, one in people.read_latest_answers("vote").items()} == {
             ("u", "ann"): "tie",
             ("u", "ben"): "b",
         }
         assert people.answer("vote", "u", "ben", "f4", None, None, None, 5.0)  # withdrawn
     with People(tmp_path) as people:
         assert [one.value for one in people.answers("vote")] == ["a", "tie", "b", None]
-        assert set(people.latest("vote")) == {("u", "ann")}
+        assert set(people.read_latest_answers("vote")) == {("u", "ann")}
         first, second = people.answers("vote", "ben")
         assert people.answers("vote", "ben", after=first.n) == [second]
 
@@ -54,7 +54,7 @@ def test_a_unit_goes_to_as_many_people_as_asked_and_never_twice_to_one(tmp_path:
         assert len(got) == 2
         assert one.assign("vote", "u", got[0], 2, 1.0)  # has it already
         one.release("vote", "u", got[0])
-        assert [unit for unit, _, _ in other.assigned("vote", got[0])] == []
+        assert [unit for unit, _, _ in other.list_assigned("vote", got[0])] == []
         assert other.assign("vote", "u", "late", 2, 2.0)
 
 

@@ -68,7 +68,7 @@ def test_a_person_is_the_student_from_invitation_to_record(run: Path) -> None:
     assert "Sent from a page before." not in texts
     assert record.ended_by == "Student"
     assert call("validate", run) == 0
-    given = Mailbox(run).given()
+    given = Mailbox(run).list_done_requests()
     assert {one.person for one in given} == {"ann"}
     times = [one.times for one in given]
     assert all(one.asked is not None and one.seen is not None for one in times)
@@ -113,7 +113,7 @@ def test_two_people_meet_in_the_lobby_and_see_only_their_own_side(run: Path) -> 
         sue.say("Please do. I learn by examples.", close=True)
         assert tom.until("over") == "over"
         assert making.wait(30) == 0
-    first, *others = Mailbox(run).given()
+    first, *others = Mailbox(run).list_done_requests()
     assert first.times.seen is not None
     assert first.times.typed is not None
     assert first.times.seen <= first.times.typed <= first.times.at

@@ -94,8 +94,8 @@ def test_near_duplicates_and_phrases_are_found(tmp_path: Path) -> None:
     for _ in write_index(tmp_path / "index.db", entries):
         pass
     index = ConversationIndex(tmp_path / "index.db")
-    assert [one.id for one in index.similar("one")] == ["two"]
-    assert index.similar("own-3") == []
+    assert [one.id for one in index.find_similar("one")] == ["two"]
+    assert index.find_similar("own-3") == []
     assert {one.id for one in index.find(Query(words="word2 word1"), 0, 9).entries} == {"one", "two"}
     assert [one.id for one in index.find(Query(words='"word29 word30"'), 0, 9).entries] == ["one"]
     assert index.find(Query(words='"word30 word29"'), 0, 9).total == 0

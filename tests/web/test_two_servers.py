@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from edgen.store.run_folder import RunFolder
-from edgen.store.votes import stored_votes
+from edgen.store.votes import read_stored_votes
 from tests.web.serving import browsing
 from tests.web.test_voting import make_run, serve
 
@@ -59,7 +59,7 @@ def test_a_person_goes_on_where_the_server_starts_on_another_port(chrome: Browse
             page.wait_for_selector("text=2 answered")
             owner.goto(f"http://127.0.0.1:{again.site.port}/")
             assert "This page is not for you" in owner.content()  # an earlier server's owner is nobody here
-    assert sum(map(len, stored_votes(RunFolder(run)).values())) == 2
+    assert sum(map(len, read_stored_votes(RunFolder(run)).values())) == 2
 
 
 def test_two_tabs_and_the_back_button_count_one_vote_a_pair(chrome: Browser, run: Path) -> None:
@@ -83,6 +83,6 @@ def test_two_tabs_and_the_back_button_count_one_vote_a_pair(chrome: Browser, run
         two.click("text=Equally good")
         pairs = len({*units, shown})
         two.wait_for_selector(f"text={pairs} answered")
-    votes = [vote for cast in stored_votes(RunFolder(run)).values() for vote in cast]
+    votes = [vote for cast in read_stored_votes(RunFolder(run)).values() for vote in cast]
     assert len(votes) == pairs
     assert [vote.choice for vote in votes].count("tie") == 1

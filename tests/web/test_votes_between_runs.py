@@ -15,7 +15,7 @@ import edgen
 from edgen.preferences.vote_units import vote_pairs
 from edgen.store.run_folder import RunFolder
 from edgen.store.several_runs import SeveralRuns, pairs_place
-from edgen.store.votes import stored_votes
+from edgen.store.votes import read_stored_votes
 from tests.cli.command import call
 from tests.dose import dose
 from tests.web.test_voting import JOB, Person, serve
@@ -83,8 +83,8 @@ def test_from_invitations_to_agreement_and_an_export(
         assert f"edgen pairs {before} {after} --signal human" in people
         assert re.search(r"Krippendorff's alpha</dt><dd>-", people)
         assert "before-vs-after" not in served.site.get(slugs["after"].replace("/run/", "/people/")).text
-    assert not stored_votes(RunFolder(before))  # votes between runs are no votes on the run's own pairs
-    assert sum(map(len, stored_votes(pairs_place(runs)).values())) == 10
+    assert not read_stored_votes(RunFolder(before))  # votes between runs are no votes on the run's own pairs
+    assert sum(map(len, read_stored_votes(pairs_place(runs)).values())) == 10
     capsys.readouterr()
     assert call("pairs", before, after, "--signal", "human") == 3  # one against one: ties
     assert "are not people's and stay" in capsys.readouterr().err
@@ -170,7 +170,7 @@ def test_another_run_that_is_gone_or_not_shown(runs: tuple[Path, Path]) -> None:
         assert posted.status in (303, 409)
         away.rename(after)
         assert _vote(ann, "early") + (posted.status == 303) == 5
-    assert sum(map(len, stored_votes(pairs_place(runs)).values())) == 5
+    assert sum(map(len, read_stored_votes(pairs_place(runs)).values())) == 5
 
 
 def test_known_votes_between_runs_and_options_of_one_run(

@@ -25,7 +25,7 @@ from edgen.preferences.vote_units import key_of, vote_pairs
 from edgen.store.people import People, UnitAnswer
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
-from edgen.store.votes import filed_votes, stored_votes
+from edgen.store.votes import read_filed_votes, read_stored_votes
 from edgen.web import server
 from edgen.web.guard import PageGuard, Route
 from edgen.web.inviting import set_up
@@ -201,7 +201,9 @@ def routes_of_the_application(run: Path) -> list[Route]:
         assert one.resource is not None
         assert one.method in ("GET", "HEAD", "POST") or one.resource.canonical == "/{rest}"
         if one.method in ("GET", "POST"):
-            found.append(Route(one.method, one.resource.canonical, one.handler, guard.who_may(one.handler)))
+            found.append(
+                Route(one.method, one.resource.canonical, one.handler, guard.find_audience(one.handler))
+            )
     return found
 
 
@@ -299,12 +301,14 @@ def test_reload_two_tabs_double_submit_undo_and_skip(both: Served) -> None:
     assert len(_answers(both.run, "dee")) == 1
     assert person.post("/vote", {**two, "choice": "tie"}).status == 303  # the later tab counts
     with People(both.run) as kept:
-        assert [answer.value for answer in kept.latest("vote", "dee").values()] == [{"choice": "tie"}]
+        assert [answer.value for answer in kept.read_latest_answers("vote", "dee").values()] == [
+            {"choice": "tie"}
+        ]
     undo = {"token": one["token"], "form": f"{one['form']}-undo"}
     for _ in range(2):  # sent twice, withdrawn once
         assert person.post("/vote/undo", undo).status == 303
     with People(both.run) as kept:
-        assert not kept.latest("vote", "dee")
+        assert not kept.read_latest_answers("vote", "dee")
     fresh = person.fields("/vote")
     assert fresh is not None
     assert fresh["unit"] == one["unit"]
@@ -313,9 +317,13 @@ def test_reload_two_tabs_double_submit_undo_and_skip(both: Served) -> None:
     assert after is not None
     assert after["unit"] != one["unit"]
     with People(both.run) as kept:
-        assert [answer.value for answer in kept.latest("vote", "dee").values()] == [{"skip": "I know both"}]
-        assert len(kept.assigned("vote", "dee")) == 1
-    assert all(vote.rater != "dee" for votes in stored_votes(RunFolder(both.run)).values() for vote in votes)
+        assert [answer.value for answer in kept.read_latest_answers("vote", "dee").values()] == [
+            {"skip": "I know both"}
+        ]
+        assert len(kept.list_assigned("vote", "dee")) == 1
+    assert all(
+        vote.rater != "dee" for votes in read_stored_votes(RunFolder(both.run)).values() for vote in votes
+    )
 
 
 def test_votes_are_taken_while_another_process_holds_the_run(both: Served) -> None:
@@ -387,9 +395,9 @@ def test_checks_of_attention_come_in_between_and_are_no_votes(tmp_path: Path) ->
         assert "of 1" in served.site.get(f"/people/{slug}").text  # of the known answers
     assert len(units) == 5  # four pairs and one check
     with People(run) as kept:
-        checks = [unit for unit, _ in kept.latest("vote") if unit.endswith("#known")]
+        checks = [unit for unit, _ in kept.read_latest_answers("vote") if unit.endswith("#known")]
         assert [kept.settings("vote")["known"][unit.partition("#")[0]] for unit in checks] == ["b"]
-    assert sum(map(len, stored_votes(RunFolder(run)).values())) == 4
+    assert sum(map(len, read_stored_votes(RunFolder(run)).values())) == 4
 
 
 def test_votes_on_other_texts_are_left_out_and_reported(
@@ -419,7 +427,7 @@ def test_a_sheet_of_votes_goes_out_and_comes_in(tmp_path: Path, capsys: pytest.C
         row["choice"] = choice
     _write(sheet, rows)
     assert call("pairs", run, "--signal", "human", "--people", sheet) == 0
-    votes = {pair: given[0] for pair, given in filed_votes(RunFolder(run)).items()}
+    votes = {pair: given[0] for pair, given in read_filed_votes(RunFolder(run)).items()}
     assert len(votes) == 4
     assert {vote.rater for vote in votes.values()} == {"rater"}
     with RunReader(run) as reader:

@@ -180,7 +180,7 @@ class Candidates(Tabular):
         self.folder = folder
         self.write = write
         self.made = made
-        self.file = RunFolder(folder).written(write)
+        self.file = RunFolder(folder).locate_written_texts(write)
         if not self.file.exists():
             raise UsageError(f"{folder}: this run has no {write} yet; edgen.candidates writes them.")
 

@@ -23,7 +23,7 @@ from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
 from edgen.space import dump_space, load_space, parse_space
 from edgen.space.entries import MAX_ENTRIES
 from edgen.space.model import LISTS
-from edgen.space.pictures import kept_file, kept_text
+from edgen.space.pictures import format_kept_text, name_kept_file
 from edgen.store.ledger import run_status
 
 
@@ -94,8 +94,8 @@ def grow_space(
         write_new_space(out, text)
         if known.knowledge is not None and not (beside := out.parent / known.knowledge.file).exists():
             write_new(beside, known.knowledge.text)
-        if known.pictures and not (beside := out.parent / kept_file(out.name)).exists():
-            write_new(beside, kept_text(known.pictures))
+        if known.pictures and not (beside := out.parent / name_kept_file(out.name)).exists():
+            write_new(beside, format_kept_text(known.pictures))
         try:
             parse_space(text, str(out), out)
         except SpaceError as problem:  # as where no other dimension has a value for the new ones

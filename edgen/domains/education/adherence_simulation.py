@@ -13,7 +13,7 @@ from edgen.domains.education.keywords import MEASURES, verdicts
 from edgen.plugin import Message, Scenario, Simulation, Turn
 from edgen.plugin.families import Role
 from edgen.plugin.protocols import five_list_scenario
-from edgen.plugin.texts import spoken, words
+from edgen.plugin.texts import join_words, words
 from edgen.simulator.judge import find_fenced
 
 _WRONG = 0.1
@@ -69,7 +69,7 @@ def _say(sheet: SheetContent, request: Simulation) -> str:
     if request.fault == "judge_both":
         return "It depends on how one sees it."
     lines = []
-    said = verdicts(sheet.scenario, sheet.turns, [spoken(words(turn.text)) for turn in sheet.turns])
+    said = verdicts(sheet.scenario, sheet.turns, [join_words(words(turn.text)) for turn in sheet.turns])
     for name, yes in zip(MEASURES, said, strict=True):
         wrong = request.random() < _WRONG
         lines.append(f"{name}: {'cannot tell' if yes is None else 'yes' if yes != wrong else 'no'}")

@@ -25,7 +25,7 @@ from edgen.plugin.answers import (
     parse,
     read_turn,
     replace_surrogates,
-    unfenced,
+    strip_fence,
 )
 from edgen.plugin.forms import Form, form, form_of, list_of, one_of
 from edgen.plugin.forms import text as text_of
@@ -126,7 +126,7 @@ def read_post(
 def _json(text: str) -> dict[str, Any] | None:
     """Return the JSON object that a reply is or that stands in it; empty where all of it is said, None where
     it is JSON that is no whole post."""
-    body = unfenced(text)
+    body = strip_fence(text)
     value = object_in(body) or {}
     if _KEYS & {*value}:
         return value

@@ -106,7 +106,7 @@ def _question(request: Simulation, about: Sequence[tuple[str, str]], talk: TalkF
     """Return a question about what the brief holds."""
     values = [value for _, value in about[:3]]
     title = max(values, key=len, default="A question")
-    if talk is not None and (text := talk.one(talk.phrases.opens, [], [])):
+    if talk is not None and (text := talk.choose_way(talk.phrases.opens, [], [])):
         said = request.scene.book.phrases.said if request.scene is not None else {}
         reworded = {value for ways in said.values() for value in ways}
         title = max(
@@ -134,7 +134,7 @@ def _follow_up(
     if answered and ((good and drawn < ready + 0.1 * len(good)) or (answers and drawn < 0.02)):
         pool = good if good and request.random() >= _DECEIVED else answers
         accepted = _find_informative_post(request.scene, posts, pool) if pool is good else pool[-1]
-        thanks = talk.one(talk.phrases.closes, [], []) if talk is not None else None
+        thanks = talk.choose_way(talk.phrases.closes, [], []) if talk is not None else None
         thanks = thanks or f"{request.pick(_THANKS)} #"
         return {"text": f"{thanks}{accepted}.", "votes": [accepted], "accept": accepted}
     if drawn > 0.95:
@@ -146,7 +146,7 @@ def _follow_up(
             bumps = _BUMPS_ANSWERED if answers else _BUMPS
             bump = next((words for words in bumps if words not in "\n".join(own)), None)
             return {"text": bump} if bump else {"pass": True}
-        text = talk.next(own, [*posts.values()], last=False, opened=True)
+        text = talk.choose_turn(own, [*posts.values()], last=False, opened=True)
         return {"pass": True} if text in own else {"text": text, **votes}
     new = [value for _, value in about if value not in "\n".join(own[1:])]
     if not new:
@@ -181,7 +181,7 @@ def _helper(
         own = [one.content for one in request.messages if one.role == "assistant"]
         if len(own) >= len(talk.phrases.says):
             return {"pass": True, **({"votes": votes} if votes else {})}
-        return {"text": talk.next(own, [*posts.values()], last=False, opened=False), **marks}
+        return {"text": talk.choose_turn(own, [*posts.values()], last=False, opened=False), **marks}
     known = [value for _, value in about]
     new = [value for value in known if value not in said]
     if not new and request.random() < 0.5:
@@ -234,7 +234,7 @@ def _has_answer(messages: Sequence[Message]) -> bool:
 def _find_informative_post(scene: Scene | None, posts: Mapping[int, str], numbers: Sequence[int]) -> int:
     """Return the first post with a value that the asker does not know; else the first."""
     if scene is not None and scene.role is not None:
-        values, sees = scene.scenario.values, scene.visible(scene.role)
+        values, sees = scene.scenario.values, scene.list_visible(scene.role)
         new = [value for name, value in values.items() if name not in sees and name not in scene.book.persona]
         for number in numbers:
             if any(value in posts.get(number, "") for value in new):

@@ -34,24 +34,22 @@ class Guided(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a conversation in which a state machine offers what one role may say."""
 
     machine: Text | None = None
-    """State machine: a shipped name or a folder. A run's own copy of the job holds it as JSON."""
+    """State machine: a shipped name or a folder."""
     chooser: Literal["model", "chance", "likeliest"] = "model"
-    """How an offered utterance is chosen: by the role's backend, by chance with the probabilities, or always
-    the likeliest. The last two make no calls."""
+    """Choice of an offered utterance: by the role's backend, by chance with the probabilities, or always the
+    likeliest. The last two make no calls."""
     hints: bool = True
-    """Whether one offered utterance, drawn by the probabilities, is suggested to the model or person that
-    chooses."""
+    """Whether one offered utterance, drawn by the probabilities, is suggested."""
     free_text: Share = 0.2
-    """Maximum share of the guided role's turns that it may write freely, if a model chooses."""
+    """Maximum share of turns that the guided role may write freely."""
     paraphrase: bool = False
-    """Whether a model rewords each utterance; the values of its slots are kept."""
+    """Whether a model, the backend `paraphrase`, rewords each utterance."""
     turns_in_a_row: Annotated[int, Meta(ge=1, le=20)] = 1
-    """Maximum turns of the guided role in a row, while no state waits for an answer."""
+    """Maximum turns of the guided role in a row."""
     clock: Literal["words", "answers"] = "words"
     """Length of a turn: `words` by the machine's reading speed, `answers` by the key `"seconds"` of a JSON
-    answer, which a person or a Python function can state."""
+    answer or by a person."""
     turns: Annotated[int, Meta(ge=2, le=1000)] = 60
     """Maximum turns of a conversation."""
     questionnaire: Text | None = "machine"
-    """Questionnaire for both roles afterwards: `machine` for the machine's own, a shipped name or a file;
-    null: none."""
+    """Questionnaire afterwards: `machine` for the machine's own, a shipped name or a file; null: none."""

@@ -34,8 +34,8 @@ from edgen.plugin import (
 from edgen.plugin.answers import (
     ActedTurn,
     Chosen,
-    acted_form,
     choice_form,
+    make_acted_turn_form,
     read_acted_turn,
     read_choice,
     read_turn,
@@ -47,8 +47,8 @@ from edgen.plugin.protocols import (
     ask_turn,
     describe_ending,
     fence_turns,
-    in_one_message,
-    too_little,
+    join_brief,
+    reject_too_little,
     transcript_of,
 )
 
@@ -93,7 +93,7 @@ class GuidedSession(GuidedViews, Session):
                 rejection = yield from self._partners_turn()
             if rejection is not None:
                 return rejection
-        if (rejection := too_little(course.turns)) is not None:
+        if (rejection := reject_too_little(course.turns)) is not None:
             return rejection
         answers = yield from self._ask_questionnaire()
         return self._conversation(answers)
@@ -262,7 +262,7 @@ class GuidedSession(GuidedViews, Session):
                 return turn
             return ActedTurn(turn.text, (), turn.ended, repairs=turn.repairs)
 
-        form = acted_form(self._prepared.labels)
+        form = make_acted_turn_form(self._prepared.labels)
         question = self._question("partner", self.partners_messages(), role.lower(), form, role)
         said = yield from ask_turn(question, self._rules, self._note_seconds(read))
         if isinstance(said, Rejection):
@@ -280,7 +280,7 @@ class GuidedSession(GuidedViews, Session):
         as user."""
         role = self._prepared.partner
         variables = {**self._list_known_variables(role), "labels": list(self._prepared.labels)}
-        messages = list(in_one_message(self._prompts["partner"].messages(variables)))
+        messages = list(join_brief(self._prompts["partner"].messages(variables)))
         for turn in self.course.turns:
             append_message(messages, Message("assistant" if turn.role == role.name else "user", turn.text))
         if messages[-1].role != "user":
@@ -376,7 +376,7 @@ class GuidedSession(GuidedViews, Session):
         """Return the forms of their answers."""
         prepared, offer = self._prepared, self.course.offer()
         found = {
-            "partner": acted_form(prepared.labels),
+            "partner": make_acted_turn_form(prepared.labels),
             "paraphrase": turn_form(),
             "wizard": choice_form(max(1, len(offer.options) + len(offer.fixed)), free=self._may_write),
         }

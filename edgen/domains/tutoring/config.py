@@ -36,32 +36,31 @@ class TutoringSettings(msgspec.Struct, frozen=True, kw_only=True):
     student_turns: Annotated[int, Meta(ge=1, le=1_000)] = 20
     """Turns of the student in a session."""
     turns_per_exercise: Annotated[int, Meta(ge=1, le=100)] = 10
-    """Student turns after which an unsolved exercise is given up."""
+    """Student turns before an exercise is given up."""
     solved_per_tier: Annotated[int, Meta(ge=1, le=1_000)] = 3
     """Solved exercises before the next tier begins."""
     responses: Annotated[int, Meta(ge=1, le=20)] = 3
     """Independent tutor responses to each student turn."""
     tutors: tuple[Text, ...] | None = None
-    """Backends that respond, each once; null: the backend `tutor` gives all, each with its own seed."""
+    """Backends that respond, each once; null: the backend `tutor` gives all."""
     choose: Literal["draw", "first", "judge", "pool"] = "draw"
-    """Response that the session continues with: a drawn one, the first, the best by the backend `judge`, or
-    (`pool`) one given to such a turn in an earlier round."""
+    """Response that continues: a drawn one, the first, the best by the backend `judge`, or (`pool`) one from
+    an earlier round."""
     rounds: Annotated[int, Meta(ge=1, le=1_000)] = 1
-    """For `choose: pool`: rounds of sessions. Each serves responses of earlier rounds; the first serves
-    templates."""
+    """For `choose: pool`: rounds of sessions."""
     sessions_per_round: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
-    """Scenarios of a round; the last round has the rest; null: equal shares of `conversations`."""
+    """Scenarios of a round; null: equal shares of `conversations`."""
     pool: PoolSettings = PoolSettings()
     """Settings of `choose: pool`."""
     actions: dict[Text, Text | dict[Text, Text]] | None = None
-    """Actions of utterances, for `student` and for `tutor`: a label set's name or file, or actions by name,
-    each with a definition; null: cima_student and cima_tutor."""
+    """Actions, for `student` and for `tutor`: a label set's name or file, or definitions by name; null:
+    cima_student and cima_tutor."""
     labelled_by: Literal["speaker", "labeller", "both"] = "speaker"
-    """Source of actions: the speaker, the backend `labeller` (one request for a turn and its responses), or
-    `both`: the speaker's become the turn's labels, and the labeller's are stored in its data."""
+    """Source of actions: the speaker, the backend `labeller`, or `both`: the labeller's are then stored in
+    the turn's data."""
     wanted: dict[Text, Weight | dict[Text, Weight]] | None = None
-    """Weights of the action that the tutor is asked for, drawn for each response; also by the student's
-    action; null: the tutor chooses."""
+    """Weights of the action that each response is asked for; also by the student's action; null: the tutor
+    chooses."""
 
     @property
     def named_actions(self) -> dict[str, dict[str, str]]:

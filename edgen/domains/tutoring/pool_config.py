@@ -38,18 +38,16 @@ class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
     round."""
 
     fallback: dict[Text, Share] = msgspec.field(default_factory=lambda: {"Guess": 0.3, "Question": 0.1})
-    """Share of turns that get a template instead of a pooled response, by the student's action; of several
-    actions, the largest."""
+    """Share of turns that get a template, by the student's action; of several actions, the largest."""
     shared: Annotated[int, Meta(ge=1, le=20)] = 2
-    """Minimum keywords (words, and values of the exercise) that the student's turn shares with the turn of a
-    pooled response."""
+    """Minimum keywords that the student's turn shares with the turn of a pooled response."""
     longest: Annotated[int, Meta(ge=2, le=1_000)] | None = 10
-    """Turns about one exercise after which no tutor is asked for responses; null: no maximum."""
+    """Turns about one exercise after which no tutor responds; null: no maximum."""
     most: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
-    """Maximum responses in the pool; of more, this many are drawn."""
+    """Maximum responses in the pool."""
     templates: dict[Text, tuple[Text, ...]] | None = None
-    """Responses for turns without a pooled one, by the student's action and under `solved`, each with its
-    actions in brackets in front; null: shipped ones, for CIMA's actions."""
+    """Responses for turns without a pooled one, by the student's action and under `solved`; null: shipped
+    ones, for CIMA's actions."""
 
     @property
     def named_templates(self) -> Mapping[str, tuple[str, ...]]:

@@ -45,9 +45,9 @@ from edgen.plugin import (
     Turn,
     scenario_variables,
 )
-from edgen.plugin.answers import ActedTurn, acted_form, read_acted_turn
+from edgen.plugin.answers import ActedTurn, make_acted_turn_form, read_acted_turn
 from edgen.plugin.forms import Form
-from edgen.plugin.protocols import SpaceRole, append_message, ask_turn, in_one_message
+from edgen.plugin.protocols import SpaceRole, append_message, ask_turn, join_brief
 from edgen.prompting.sandbox import ValueWithFields
 from edgen.protocols.labelling import labelling_variables, labels_form
 from edgen.reading.answers.unit_labels import LabelChoices
@@ -282,7 +282,7 @@ class TutoringSession(TutoringViews, Session):
             return read_acted_turn(reply.text, role.name, actions, **self._rules.reading(reply))
 
         messages = self._messages(role, side, use, wanted)
-        question = self._question(use, messages, backend, acted_form(actions))
+        question = self._question(use, messages, backend, make_acted_turn_form(actions))
         question = question._replace(several=side == "tutor" and len(self._settings.tutor_backends) > 1)
         said = yield from ask_turn(question, self._rules, read_reply)
         if isinstance(said, ActedTurn):
@@ -304,8 +304,8 @@ class TutoringSession(TutoringViews, Session):
         """Return the forms of their answers: those of turns, and what a labeller and a judge answer."""
         settings, prepared = self._settings, self._prepared
         named = settings.named_actions if settings.speaker_names else {}
-        found = {prepared.student.name.lower(): acted_form(named.get("student", ()))}
-        found |= dict.fromkeys(prepared.uses.values(), acted_form(named.get("tutor", ())))
+        found = {prepared.student.name.lower(): make_acted_turn_form(named.get("student", ()))}
+        found |= dict.fromkeys(prepared.uses.values(), make_acted_turn_form(named.get("tutor", ())))
         if LABELLER in self._prompts:
             sides = ("student", *("tutor" for _ in settings.tutor_backends))
             found[LABELLER] = labels_form(
@@ -352,7 +352,7 @@ class TutoringSession(TutoringViews, Session):
         key = use, wanted
         if key not in self._briefs:
             brief = self._prompts[use].messages(self._variables(role, side, wanted))
-            self._briefs[key] = brief if side == "tutor" else in_one_message(brief)
+            self._briefs[key] = brief if side == "tutor" else join_brief(brief)
         return self._briefs[key]
 
     def _variables(self, role: SpaceRole, side: str, wanted: str | None) -> dict[str, Any]:

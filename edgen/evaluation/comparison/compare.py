@@ -26,9 +26,9 @@ from edgen.stats.ratios import (
     Columns,
     RatioDifference,
     RatioEstimate,
-    paired_differences,
+    compare_paired,
+    compare_unpaired,
     ratio_values,
-    unpaired_differences,
 )
 from edgen.stats.resampling import round_number
 from edgen.stats.significance import holm
@@ -161,7 +161,7 @@ class _Resampling:
         """Return each metric of an arm, the one at `place` after the first, minus that of the first."""
         rng = np.random.default_rng((self._seed, 2, place))
         same = other.arm.draws == first.arm.draws
-        measure = paired_differences if same else unpaired_differences
+        measure = compare_paired if same else compare_unpaired
         found = {spec.name: RatioDifference() for spec in self._kept}
         ours = self._parts(first, other if same else None)
         theirs = self._parts(other, first if same else None)

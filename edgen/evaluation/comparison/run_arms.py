@@ -294,9 +294,9 @@ def _outcomes(reader: RunReader, stale: Counter[str]) -> Iterator[SettledConvers
     """Yield the settled conversations, each with its usage and content; at the end `stale` has the units left
     out of layers."""
     view = reader.views[""]
-    spent, records = _Sought(view.spent()), _Sought(view.records())
+    spent, records = _Sought(view.list_spending()), _Sought(view.records())
     with LayerJoin(reader.rundir) as layers:
-        for index, replicate, status, reason in view.settled():
+        for index, replicate, status, reason in view.list_settled():
             paid, kept = spent.find_row(index, replicate), records.find_row(index, replicate)
             calls, prompt_tokens, completion_tokens, cost = paid[2:] if paid is not None else (0, 0, 0, None)
             yield SettledConversation(

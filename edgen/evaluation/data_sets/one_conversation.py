@@ -70,7 +70,7 @@ def find_conversations(
     """
     rundir.require()
     with contextlib.ExitStack() as stack:
-        readers = [(arm, stack.enter_context(RunReader(run.path))) for arm, run in rundir.begun_arms()]
+        readers = [(arm, stack.enter_context(RunReader(run.path))) for arm, run in rundir.list_begun_arms()]
         scenario, name, only = _parse_name(rundir, named.strip(), readers)
         found = [
             _read_details(reader, arm, scenario, replicate)

@@ -139,7 +139,7 @@ def _samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> I
     with _open(rundir, arm) as reader, contextlib.ExitStack() as stack:
         layers = stack.enter_context(LayerJoin(own)) if own.has_layers else None
         if arm:
-            arms = (one for _, one in rundir.begun_arms())
+            arms = (one for _, one in rundir.list_begun_arms())
             side = read_test_side(arms, load_kept_job(rundir.job).split.test)
         else:
             side = reader.test_side
@@ -184,7 +184,7 @@ def _plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:
                 yield PlannedOutcome(scenario(number // replicates), number % replicates, "pending")
 
         start = view.plan.first * replicates  # conversations are numbered through all scenarios
-        for index, replicate, status, reason in view.settled():
+        for index, replicate, status, reason in view.list_settled():
             number = index * replicates + replicate
             yield from list_pending(start, number)
             left -= min(left, number - start)

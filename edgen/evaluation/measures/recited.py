@@ -14,7 +14,7 @@ from typing import Any
 from edgen.evaluation.measures.mentioned import FOLDED
 from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Words, figure_kinds
 from edgen.plugin.measures import Examples, Panel, Shared, join_counts, rows
-from edgen.plugin.texts import readable_name, spoken
+from edgen.plugin.texts import join_words, readable_name
 from edgen.plugin.texts import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
 
@@ -110,7 +110,7 @@ def _columns(personas: Labels, sample: Sample, words: Words) -> Columns:
 def _phrase(value: str, label: str) -> str:
     """Return the words that recite a value: its own, after the label if they are few."""
     said = cut_words(value[:2_000])
-    return spoken(said if len(said) >= _FEWEST else [*cut_words(label), *said])
+    return join_words(said if len(said) >= _FEWEST else [*cut_words(label), *said])
 
 
 MEASURE = RecitedMeasure()

@@ -74,13 +74,13 @@ async def read_results(
             taken.add(row.id)
             if isinstance(said, NeverBegun):
                 reading.unanswered += 1
-                ledger.out.returned(row, None)
+                ledger.out.note_return(row, None)
             elif said.reply is None:
                 failure = said.failure
                 assert failure is not None, "a line holds a reply or a failure"
                 reading.failed[str(failure.kind)] += 1
                 lost = failure.kind in MAYBE_CHARGED
-                ledger.out.returned(row, failure, lost=lost)
+                ledger.out.note_return(row, failure, lost=lost)
                 if lost:
                     reading.tokens += row.tokens
                     reading.usd += row.usd

@@ -63,7 +63,7 @@ class Servers:
         """Return the lane that is best for the present task, all else being equal, if there is one."""
         if self._fleet is None:
             return _NONE
-        address = self._fleet.nearest()
+        address = self._fleet.find_nearest()
         return frozenset(lane for lane in self.lanes if lane.address == address)
 
     def marks(self, request: Request) -> Sequence[int]:

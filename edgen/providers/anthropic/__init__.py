@@ -67,7 +67,7 @@ class AnthropicProvider(Provider):
             return price
         if config.prompt_cache is None:  # no cache is written unless the job asks for it
             return msgspec.structs.replace(price, cache_read=None, cache_write=None)
-        return PRICES.long_cache_write(price)
+        return PRICES.apply_long_cache_write(price)
 
 
 PROVIDER = AnthropicProvider()

@@ -121,7 +121,7 @@ class AnthropicBatches(SdkBatches):
         """
         working, unknown = [], None
         with self._calls.calling():
-            async for batch in self._since(sending):
+            async for batch in self._list_batches_since(sending):
                 remote = self._remote(batch)
                 if remote.id in sending.others or remote.total != sending.requests:
                     continue
@@ -133,7 +133,7 @@ class AnthropicBatches(SdkBatches):
                     return remote
         return Suspects(tuple(working)) if working else unknown
 
-    async def _since(self, sending: Sending) -> AsyncIterator[Any]:
+    async def _list_batches_since(self, sending: Sending) -> AsyncIterator[Any]:
         """Yield the batches created after the last known one, newest first."""
         async for batch in self.client.messages.batches.list(limit=_PAGE):
             made, asked_at = getattr(batch, "created_at", None), sending.asked_at
@@ -151,7 +151,7 @@ class AnthropicBatches(SdkBatches):
         if not remote.files:
             return None
         try:
-            name = await self._first_name(remote.id)
+            name = await self._read_first_custom_id(remote.id)
         except CallError as failure:
             if failure.kind is not FailureKind.NOT_FOUND:
                 raise
@@ -161,7 +161,7 @@ class AnthropicBatches(SdkBatches):
             self._strangers.add(known)
         return ours
 
-    async def _first_name(self, remote_id: str) -> str:
+    async def _read_first_custom_id(self, remote_id: str) -> str:
         """Return the first custom id in the results of a batch; empty if there is none."""
         left = b""
         async for chunk in self._results(remote_id):

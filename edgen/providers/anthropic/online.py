@@ -27,13 +27,13 @@ from edgen.plugin.providers import (
     decode,
     encode,
     encode_prompt,
+    keep_stated,
     kind_of_status,
     lower_pictures,
     read_member,
     read_usage,
     refuse_extra,
     scrub,
-    stated,
 )
 from edgen.providers.anthropic.config import AnthropicConfig
 
@@ -61,10 +61,10 @@ class AnthropicBackend(HttpBackend):
             one.content for one in messages if isinstance(one, Message) and one.role == "system"
         )
         said = [message for message in messages if not _is_system(message)]
-        before = b'{"messages":' + encode_prompt(self._kept_to_the_last(said))
-        return before + (b',"system":' + encode_prompt(self._marked(system)) if system else b"") + tail
+        before = b'{"messages":' + encode_prompt(self._mark_last_message(said))
+        return before + (b',"system":' + encode_prompt(self._mark_text(system)) if system else b"") + tail
 
-    def _kept_to_the_last(self, said: list[Message | dict[str, Any]]) -> list[Any]:
+    def _mark_last_message(self, said: list[Message | dict[str, Any]]) -> list[Any]:
         """Return the messages with the last one of a dialogue marked for caching: the next prompt begins with
         all of them."""
         assistant = (isinstance(one, Message) and one.role == "assistant" for one in said)
@@ -72,11 +72,11 @@ class AnthropicBackend(HttpBackend):
             return said
         last = said[-1]
         if isinstance(last, Message):
-            return [*said[:-1], {"role": last.role, "content": self._marked(last.content)}]
+            return [*said[:-1], {"role": last.role, "content": self._mark_text(last.content)}]
         *before, end = last["content"]
         return [*said[:-1], {**last, "content": [*before, {**end, "cache_control": self._kept}]}]
 
-    def _marked(self, text: str) -> Any:
+    def _mark_text(self, text: str) -> Any:
         """Return a text block, marked for the prompt cache with everything before it if the job wants
         that."""
         return text if self._kept is None else [{**_text_block(text), "cache_control": self._kept}]
@@ -148,7 +148,7 @@ def _tail(config: AnthropicConfig, scale: int, schema: bytes | None) -> bytes:
     extra = {key: value for key, value in config.extra_body.items() if key not in _NOT_EXTRA}
     if own or output:
         extra["output_config"] = own | output
-    return b"," + encode(stated(sent) | extra)[1:]
+    return b"," + encode(keep_stated(sent) | extra)[1:]
 
 
 _NOT_EXTRA = {

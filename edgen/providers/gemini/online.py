@@ -29,12 +29,12 @@ from edgen.plugin.providers import (
     encode,
     encode_prompt,
     join_tokens,
+    keep_stated,
     kind_of_status,
     lower_pictures,
     read_token,
     read_usage,
     scrub,
-    stated,
 )
 from edgen.providers.gemini.config import GeminiConfig, GeminiSettings, thinking_config
 
@@ -170,7 +170,7 @@ def _parameters(
         raise InputError("extra_body.generationConfig must be a mapping, as in {thinkingConfig: {…}}.")
     settings = [{"category": name, "threshold": value} for name, value in config.safety_settings.items()]
     sent = {
-        "generationConfig": stated(generation) | override,
+        "generationConfig": keep_stated(generation) | override,
         "safetySettings": settings,
         "serviceTier": config.service_tier,
     }
@@ -268,7 +268,7 @@ def read_reply(body: bytes) -> Reply | None:
     elif answer.prompt_feedback is not None and answer.prompt_feedback.block_reason:
         blocked, others = answer.prompt_feedback, []
         words = _describe_block(blocked.block_reason, blocked.block_reason_message)
-        first = Reply(text="", finish_reason="content_filter", refusal=words, **_written_by(answer))
+        first = Reply(text="", finish_reason="content_filter", refusal=words, **_name_author(answer))
     else:
         return None
     usage = _read_counts(answer.usage_metadata, first.text)
@@ -284,11 +284,11 @@ def _read_candidate(candidate: _Candidate, answer: _Answer) -> Reply:
         finish_reason=reason,
         refusal=_describe_block(candidate.finish_reason, candidate.finish_message) if blocked else None,
         tokens=read_tokens(candidate.logprobs_result),
-        **_written_by(answer),
+        **_name_author(answer),
     )
 
 
-def _written_by(answer: _Answer) -> dict[str, Any]:
+def _name_author(answer: _Answer) -> dict[str, Any]:
     """Return the Reply fields that name the author."""
     model = scrub(answer.model_version) if answer.model_version else None
     return {"model": model, "simulated": answer.simulated is True}

@@ -24,10 +24,10 @@ from edgen.plugin.providers import (
     add_hint,
     clean_message,
     describe_config,
+    keep_stated,
     read_usage,
     retry_after,
     scrub,
-    stated,
     without_secrets,
 )
 from edgen.providers.gemini.online import classify, finish, model_path
@@ -123,7 +123,7 @@ class GoogleGenerativeAIBackend:
         return self._sdk.GenerativeModel(
             self._path,
             safety_settings=dict(config.safety_settings) or None,
-            generation_config=stated(settings),
+            generation_config=keep_stated(settings),
             system_instruction=system or None,
         )
 

@@ -28,11 +28,10 @@ class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", ta
     model: Text = "human"
     """Name of all people in records; never a person's own."""
     forms: Forms | None = "auto"
-    """`auto` and `schema` give each field of an answer its own input on the page; `prose` gives one text
-    field."""
+    """`auto` and `schema` give each field of an answer its own input; `prose` gives one text field."""
     wait: Text = "1h"
-    """How long a person may leave a request unanswered. Then the `stand_in` continues; without one, the
-    conversation is rejected (`left`)."""
+    """How long a person may leave a request unanswered. Then the `stand_in` continues, or the conversation is
+    rejected (`left`)."""
     stand_in: Text | None = None
     """The job's backend that continues for a person who left; null: none."""
     consent: Text | None = None

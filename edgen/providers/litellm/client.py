@@ -126,10 +126,10 @@ def client_for(door: Door, config: LitellmConfig, address: str, timeout: float) 
     if service_name(config.model) == "azure":
         version = config.api_version or load_litellm().AZURE_DEFAULT_API_VERSION
         return AsyncAzureOpenAI(azure_endpoint=address, api_version=version, **options)
-    return _both(AsyncOpenAI(base_url=address, **options), door, timeout)
+    return _combine_clients(AsyncOpenAI(base_url=address, **options), door, timeout)
 
 
-def _both(sdk: AsyncOpenAI, door: Door, timeout: float) -> Any:
+def _combine_clients(sdk: AsyncOpenAI, door: Door, timeout: float) -> Any:
     """Combine both clients: litellm has one argument `client`, and its services want different kinds."""
     handlers = load_litellm().llms.custom_httpx.http_handler
 

@@ -27,9 +27,9 @@ from edgen.plugin.providers import (
     decode,
     describe_config,
     encode_prompt,
+    keep_stated,
     read_usage,
     scrub,
-    stated,
     without_secrets,
 )
 from edgen.providers.litellm.client import EXCHANGE, Door, Exchange, client_for
@@ -89,12 +89,12 @@ class LitellmBackend:
         token = EXCHANGE.set(exchange)
         try:
             async with asyncio.timeout(self._timeout):
-                answer = await self._litellm.acompletion(**self._asked(request))
+                answer = await self._litellm.acompletion(**self._make_arguments(request))
             if not exchange.sent:
                 raise InputError(_past_edgen(self.model))
             reply = read_reply(answer, exchange.body)
             if reply is None:
-                raise self._http.bad(exchange.body)
+                raise self._http.make_format_error(exchange.body)
             self._remark(answer)
         except TimeoutError:
             raise CallError(FailureKind.TIMEOUT, f"no complete answer within {self._timeout:g} s") from None
@@ -108,7 +108,7 @@ class LitellmBackend:
             EXCHANGE.reset(token)
         return without_secrets(reply, (*self._http.secrets, *exchange.secrets))
 
-    def _asked(self, request: Request) -> dict[str, Any]:
+    def _make_arguments(self, request: Request) -> dict[str, Any]:
         """Return the arguments of a call. Raises CallError for a lone surrogate."""
         asked = {**self._fixed, "messages": msgspec.json.decode(encode_prompt(request.messages))}
         if (room := self._config.room(request.max_tokens_scale)) is not None:
@@ -173,7 +173,7 @@ def _arguments(config: LitellmConfig, stand_in: str | None) -> dict[str, Any]:
     once = {"num_retries": 0, "max_retries": 0, "drop_params": False, "no-log": True}
     return (
         {"model": config.model}
-        | stated(sent)
+        | keep_stated(sent)
         | config.options
         | once
         | {"cache": {"no-cache": True, "no-store": True}}

@@ -19,7 +19,7 @@ _MILLION = 1_000_000
 def find_price(model: str) -> Price | None:
     """Return the price of a model at its own service; None if litellm has none, or none by tokens alone. Its
     zeros are missing prices."""
-    entry = _listed().get(model) or _listed().get(model.partition("/")[2])
+    entry = _load_entries().get(model) or _load_entries().get(model.partition("/")[2])
     if entry is None or entry.get("litellm_provider") != model.partition("/")[0]:
         return None
     prompt, completion, thought = (_price(entry, name) for name in _PER_TOKEN)
@@ -45,7 +45,7 @@ def _price(entry: dict[str, Any], name: str) -> float:
 
 
 @functools.cache
-def _listed() -> dict[str, dict[str, Any]]:
+def _load_entries() -> dict[str, dict[str, Any]]:
     """Return the entries by model; empty if litellm is not installed."""
     found = importlib.util.find_spec("litellm")
     if found is None or not found.submodule_search_locations:

@@ -50,15 +50,15 @@ def service_name(model: str) -> str:
 
 def address_of(config: LitellmConfig) -> str:
     """Return the address of a backend's calls. Raises InputError if edgen does not know it."""
-    return config.base_url or _known(config, "base_url").address
+    return config.base_url or _find_service(config, "base_url").address
 
 
 def variables_of(config: LitellmConfig) -> tuple[str, ...]:
     """Return the variables that may hold a backend's key. Raises InputError if edgen does not know them."""
-    return (config.api_key_env,) if config.api_key_env else _known(config, "api_key_env").variables
+    return (config.api_key_env,) if config.api_key_env else _find_service(config, "api_key_env").variables
 
 
-def _known(config: LitellmConfig, missing: str) -> LitellmService:
+def _find_service(config: LitellmConfig, missing: str) -> LitellmService:
     service = service_name(config.model)
     if service not in SERVICES:
         raise InputError(f"a backend of type litellm: {_UNKNOWN[missing].format(service)}.")

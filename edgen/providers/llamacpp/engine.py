@@ -47,7 +47,7 @@ class Engine:
         self.users = 0
         self._slots = settings.slots
         self._turns: Any = weakref.WeakKeyDictionary()
-        plain = _plain(path, settings)
+        plain = _convert_settings(path, settings)
         _require_loadable(path, plain, settings)
         try:
             self._server = server.start(plain, self.key)
@@ -108,7 +108,7 @@ def require_library() -> None:
     require_extra("local", "backends of type llamacpp")
 
 
-def _plain(path: Path, settings: Settings) -> dict[str, Any]:
+def _convert_settings(path: Path, settings: Settings) -> dict[str, Any]:
     plain = settings._asdict()
     del plain["sha256"]
     return {"path": str(path), **plain}

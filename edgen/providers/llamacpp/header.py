@@ -76,7 +76,7 @@ def _header(reader: _Reader, path: Path, size: int) -> Header:
         name = reader.text()
         facts[name] = reader.value()
     _require_data(reader, tensors, facts, path, size)
-    if (parts := _whole(facts.get("split.count"))) > 1:
+    if (parts := _read_positive_int(facts.get("split.count"))) > 1:
         raise InputError(
             f"{path} is one of {parts} parts of a model. Join them (`llama-gguf-split --merge`), and name the whole."
         )
@@ -85,7 +85,7 @@ def _header(reader: _Reader, path: Path, size: int) -> Header:
         architecture=architecture,
         name=str(facts.get("general.name", "")),
         chat_template=facts.get("tokenizer.chat_template") or None,
-        trained_context=_whole(facts.get(f"{architecture}.context_length")),
+        trained_context=_read_positive_int(facts.get(f"{architecture}.context_length")),
         cache_bytes=_cache_bytes(facts, architecture),
         size=size,
     )
@@ -99,7 +99,7 @@ def _require_data(reader: _Reader, tensors: int, facts: dict[str, Any], path: Pa
         (dimensions,) = reader.unpack("<I")
         *_, offset = reader.unpack(f"<{dimensions}QIQ")
         last = max(last, offset)
-    alignment = _whole(facts.get("general.alignment")) or 32
+    alignment = _read_positive_int(facts.get("general.alignment")) or 32
     begins = -(-reader.place // alignment) * alignment + last
     if tensors and begins >= size:
         raise InputError(
@@ -112,7 +112,7 @@ def _cache_bytes(facts: dict[str, Any], architecture: str) -> int:
     """Return the bytes that a token takes in the context: its keys and values in every layer, at 16 bits."""
 
     def fact(name: str) -> int:
-        return _whole(facts.get(f"{architecture}.{name}"))
+        return _read_positive_int(facts.get(f"{architecture}.{name}"))
 
     heads = fact("attention.head_count")
     width = fact("embedding_length") // heads if heads else 0
@@ -120,7 +120,7 @@ def _cache_bytes(facts: dict[str, Any], architecture: str) -> int:
     return 2 * fact("block_count") * (fact("attention.head_count_kv") or heads) * (key + value)
 
 
-def _whole(value: Any) -> int:
+def _read_positive_int(value: Any) -> int:
     return value if type(value) is int and value > 0 else 0
 
 

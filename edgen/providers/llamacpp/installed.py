@@ -27,7 +27,7 @@ class InstalledModel(NamedTuple):
     version: str
 
 
-def installed_models() -> list[InstalledModel]:
+def list_installed_models() -> list[InstalledModel]:
     """Return the models of all installed packages, sorted by name; of two with one name, the first that
     Python would import."""
     found: dict[str, InstalledModel] = {}
@@ -40,7 +40,7 @@ def installed_models() -> list[InstalledModel]:
 def find_installed(name: str) -> InstalledModel:
     """Return the model that a job calls `name`: by that name, its file's or its package's, in any case.
     Raises InputError if no package has it."""
-    models = installed_models()
+    models = list_installed_models()
     wanted = name.lower()
     for model in models:
         if wanted in (model.name, model.path.stem.lower(), model.package.lower()):

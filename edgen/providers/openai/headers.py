@@ -26,7 +26,7 @@ def write_headers(config: ServiceConfig, key: str | None, variables: Mapping[str
     return written
 
 
-def named_variables(config: ServiceConfig) -> Iterator[tuple[str, str]]:
+def list_header_variables(config: ServiceConfig) -> Iterator[tuple[str, str]]:
     """Yield every header that names a variable, and the variable."""
     for name, value in config.headers.items():
         for variable in _VARIABLE.findall(value):
@@ -45,12 +45,12 @@ def _header_problems(config: ServiceConfig) -> Iterator[Problem]:
     taken = {name.lower() for name in (_KEY_HEADERS.get(config.auth),) if name}
     seen: set[str] = set()
     for name, value in config.headers.items():
-        if (wrong := _wrong_header(name, value, taken, seen)) is not None:
+        if (wrong := _find_header_problem(name, value, taken, seen)) is not None:
             yield Problem(f"headers.{name[:100]}", wrong)
         seen.add(name.lower())
 
 
-def _wrong_header(name: str, value: str, taken: set[str], seen: set[str]) -> str | None:
+def _find_header_problem(name: str, value: str, taken: set[str], seen: set[str]) -> str | None:
     """Return the problem of one header, None if it has none."""
     lower = name.lower()
     if not _HEADER.fullmatch(name):

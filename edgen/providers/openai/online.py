@@ -29,6 +29,7 @@ from edgen.plugin.providers import (
     decode,
     encode,
     encode_prompt,
+    keep_stated,
     kind_of_status,
     lower_pictures,
     read_error,
@@ -36,7 +37,6 @@ from edgen.plugin.providers import (
     read_usage,
     refuse_extra,
     scrub,
-    stated,
 )
 from edgen.providers.openai.answer_schema import schema_settings
 from edgen.providers.openai.config import OpenAIConfig
@@ -87,7 +87,7 @@ class OpenAIBackend(ServiceBackend):
                 self.model,
             )
 
-    def unknown_reason(self, body: bytes) -> str | None:
+    def find_unknown_reason(self, body: bytes) -> str | None:
         """Return the finish reason if it is unknown."""
         answer = decode(_COMPLETION, body)
         reason = answer.choices[0].finish_reason if answer is not None and answer.choices else None
@@ -189,7 +189,7 @@ def _tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top
         "top_logprobs": top,
     }
     extra = {key: value for key, value in config.extra_body.items() if key not in ("model", "messages")}
-    text = encode(stated(sent) | extra)
+    text = encode(keep_stated(sent) | extra)
     return b"" if text == b"{}" else b"," + text[1:-1]
 
 

@@ -26,7 +26,7 @@ from edgen.plugin.providers import (
     scrub,
 )
 from edgen.providers.openai.config import ServiceConfig
-from edgen.providers.openai.headers import named_variables, write_headers
+from edgen.providers.openai.headers import list_header_variables, write_headers
 from edgen.providers.openai.slots import find_load, find_slots
 
 log = logging.getLogger("edgen")
@@ -72,7 +72,7 @@ class ServiceBackend(HttpBackend):
             return None
         return await find_load(self.base, self._http.get)
 
-    def unknown_reason(self, body: bytes) -> str | None:
+    def find_unknown_reason(self, body: bytes) -> str | None:
         """Return the finish reason if it is unknown."""
         raise NotImplementedError
 
@@ -80,7 +80,7 @@ class ServiceBackend(HttpBackend):
         """Warn once of oddities in the service's answers, and say how they are read."""
         if reply.finish_reason == "other" and "stop" not in self._remarked:
             self._remarked.add("stop")
-            if (reason := self.unknown_reason(body)) is not None:
+            if (reason := self.find_unknown_reason(body)) is not None:
                 shown = clean_message(reason, self._http.secrets)[:60]
                 log.warning(
                     "%s ends answers for a reason that edgen does not know (%s); they are read as they are.",
@@ -129,5 +129,5 @@ def service_header_requests(config: ServiceConfig) -> tuple[KeyRequest, ...]:
     """Return a request for every variable that a header names. Raises InputError for an invalid address."""
     return tuple(
         http_key_request((variable,), config.base_url)._replace(header=name)
-        for name, variable in named_variables(config)
+        for name, variable in list_header_variables(config)
     )

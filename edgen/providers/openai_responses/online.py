@@ -22,9 +22,9 @@ from edgen.plugin.providers import (
     decode,
     encode,
     encode_prompt,
+    keep_stated,
     refuse_extra,
     scrub,
-    stated,
 )
 from edgen.providers.openai import online as chat
 from edgen.providers.openai.answer_schema import schema_settings
@@ -46,7 +46,7 @@ class ResponsesBackend(ServiceBackend):
         """Make one attempt. Raises CallError."""
         return await self.ask(self._responses, self.body(request), _read_reply_or_block, chat.is_answer)
 
-    def unknown_reason(self, body: bytes) -> str | None:
+    def find_unknown_reason(self, body: bytes) -> str | None:
         """Return why a response is incomplete if the reason is unknown."""
         answer = decode(_RESPONSE, body)
         details = None if answer is None else answer.incomplete_details
@@ -93,9 +93,9 @@ def _tail(config: OpenAIResponsesConfig, scale: int, schema: bytes | None, top: 
         given = extra.get(name) or {}
         if not isinstance(given, dict):
             raise InputError(f"extra_body.{name} must be a mapping.")
-        if joined := stated(own) | given:
+        if joined := keep_stated(own) | given:
             extra[name] = joined
-    return b"," + encode(stated(sent) | extra)[1:]
+    return b"," + encode(keep_stated(sent) | extra)[1:]
 
 
 def _format(schema: bytes) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class AccessTokens(KeySource):
         self._file = environ.get("GOOGLE_APPLICATION_CREDENTIALS")
         self._caller: Any = None
 
-    async def _new_key(self) -> str:
+    async def _fetch_key(self) -> str:
         """Get a new token. Raises CallError if google-auth returns none."""
         return await asyncio.to_thread(self._token)
 

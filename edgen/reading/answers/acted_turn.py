@@ -16,7 +16,7 @@ from edgen.core.forms import Form, form, list_of, one_of, turn_form
 from edgen.core.forms import text as text_of
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
-from edgen.reading.answers.body import body_of, object_in, unfenced
+from edgen.reading.answers.body import body_of, object_in, strip_fence
 from edgen.reading.answers.unit_labels import LabelChoices, choose_labels
 from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
@@ -36,7 +36,7 @@ class ActedTurn(msgspec.Struct, frozen=True):
     flags: tuple[str, ...] = ()
 
 
-def acted_form(actions: Collection[str], most: int = 3) -> Form:
+def make_acted_turn_form(actions: Collection[str], most: int = 3) -> Form:
     """Return the form of a turn with one to `most` of these actions; of its text alone if there are none."""
     if not actions:
         return turn_form()
@@ -97,7 +97,7 @@ def _split(text: str, *, named: bool) -> tuple[str, Any, bool]:
 def _json(text: str, *, named: bool) -> dict[str, Any] | None:
     """Return the JSON object that a reply is or that stands in it; None where there is none with actions, or
     with a text where actions need not be `named`."""
-    value = object_in(unfenced(text))
+    value = object_in(strip_fence(text))
     if value is None:
         return None
     told = "actions" in value or value.get("nonsense") is True or (not named and "text" in value)

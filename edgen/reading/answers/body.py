@@ -21,12 +21,12 @@ def body_of(text: str) -> str:
     return drop_thinking(text[:MAX_READ], [])
 
 
-def unfenced(body: str) -> str:
+def strip_fence(body: str) -> str:
     """Return the contents of a fence around a whole text, or the text if it has none; stripped."""
     return (fenced[1] if (fenced := _FENCED.match(body)) else body).strip()
 
 
-def inside_fence(body: str) -> str:
+def extract_fenced(body: str) -> str:
     """Return the contents of the first code fence; all of the text if there is none."""
     fences = [found for _, found in zip(range(2), FENCE.finditer(body), strict=False)]
     return body[fences[0].end() : fences[1].start()] if len(fences) == 2 else body
@@ -37,7 +37,7 @@ def with_line_feeds(text: str) -> str:
     return _BREAK.sub("\n", text)
 
 
-def decoded(text: str) -> Any:
+def decode_json(text: str) -> Any:
     """Return the value of a JSON text; None if it is invalid."""
     try:
         return msgspec.json.decode(text)
@@ -48,7 +48,7 @@ def decoded(text: str) -> Any:
 def object_in(body: str) -> dict[str, Any] | None:
     """Return the JSON object from the first brace of a text to the last; None where there is none."""
     start, end = body.find("{"), body.rfind("}")
-    value = decoded(body[start : end + 1]) if 0 <= start < end else None
+    value = decode_json(body[start : end + 1]) if 0 <= start < end else None
     return value if isinstance(value, dict) else None
 
 

@@ -17,7 +17,7 @@ from edgen.core.forms import Form, either, form, parts, whole_number
 from edgen.core.forms import text as text_of
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
-from edgen.reading.answers.body import body_of, decoded, unfenced
+from edgen.reading.answers.body import body_of, decode_json, strip_fence
 from edgen.reading.assistant_words import find_service_refusal
 from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
@@ -101,7 +101,7 @@ def read_choice(
 
     The utterances are numbered from 1. Returns a Rejection if the reply does neither.
     """
-    body = _unwrapped(unfenced(body_of(text)), role)
+    body = _unwrap_reply(strip_fence(body_of(text)), role)
     refused = find_service_refusal(refusal, finish_reason)
     if refused is not None:
         if refused.reason is not RejectionReason.TRUNCATED or not _is_chosen(body):
@@ -111,10 +111,10 @@ def read_choice(
     if _SEVERAL.fullmatch(body):
         return Rejection(RejectionReason.NOT_OFFERED, f"it names several choices: {excerpt(body)}")
     number, said = _split(body)
-    if not _states_one(body, number) and (recited := _recited(body, offered)) > 1:
+    if not _states_one(body, number) and (recited := _count_recited(body, offered)) > 1:
         return Rejection(RejectionReason.NOT_OFFERED, f"it recites {recited} of the choices")
     if number is None:
-        number = _place(said, offered) or _spelled(said, alone=not free)
+        number = _place(said, offered) or _read_spelled_number(said, alone=not free)
     if number is not None:
         if 1 <= number <= len(offered):
             return Chosen(number)
@@ -135,9 +135,9 @@ def read_choice(
 
 def _split(body: str) -> tuple[int | None, str]:
     """Return the number that a reply chooses, or what it says."""
-    value = decoded(body) if body.startswith("{") else None
+    value = decode_json(body) if body.startswith("{") else None
     if isinstance(value, dict):
-        number = _whole(next((value[key] for key in _KEYS if key in value), None))
+        number = _read_whole_number(next((value[key] for key in _KEYS if key in value), None))
         value = number if isinstance(number, dict) else value
         if type(number) is int and (number or "say" not in value):  # 0 next to `say`: something of its own
             return number, ""
@@ -161,7 +161,7 @@ def _split_words(body: str) -> tuple[int | None, str]:
     return None, body
 
 
-def _spelled(said: str, *, alone: bool) -> int | None:
+def _read_spelled_number(said: str, *, alone: bool) -> int | None:
     """Return the number that a reply chooses in letters; None if it chooses none.
 
     `alone`: the reply can only mean a number, so a word like `second` is enough.
@@ -185,7 +185,7 @@ def _front(body: str) -> re.Match[str] | None:
     return _IN_FRONT.match(body) or _NAMED.match(body) or _REASONED.match(body)
 
 
-def _whole(value: object) -> object:
+def _read_whole_number(value: object) -> object:
     """Return the whole number that a value in JSON stands for (`2`, `"2."`, `2.0`, `[2]`), else the value."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
@@ -196,7 +196,7 @@ def _whole(value: object) -> object:
     return value
 
 
-def _unwrapped(body: str, role: str) -> str:
+def _unwrap_reply(body: str, role: str) -> str:
     """Return a reply without a tag around it, and without its speaker's name before a number."""
     if (tag := _WRAPPED.match(body)) is not None:
         body = tag[2].strip()
@@ -220,7 +220,7 @@ def _is_list(lines: Sequence[str]) -> bool:
     return len({found[1] for found in _INLINE.finditer(first[:2000])}) > 1
 
 
-def _recited(said: str, offered: Sequence[str]) -> int:
+def _count_recited(said: str, offered: Sequence[str]) -> int:
     """Return how many of the utterances stand in a reply or are begun by one of its lines.
 
     More than one makes the reply a list of the choices.

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from edgen.core.lazy_patterns import compile_later
-from edgen.reading.answers.body import body_of, decoded, unfenced
+from edgen.reading.answers.body import body_of, decode_json, strip_fence
 from edgen.reading.text.thinking import drop_thinking
 
 _MAX = 400  # a value longer than this is prose
@@ -79,7 +79,9 @@ def _of_text(text: str) -> float | None:
     if first is None:
         # `low (0.2)`, `I would say 20%`
         return (
-            None if _BOUND.search(text) else agreed([_value(m) for m in _NUMBER.finditer(text) if _likely(m)])
+            None
+            if _BOUND.search(text)
+            else find_common_value([_value(m) for m in _NUMBER.finditer(text) if _is_likely_probability(m)])
         )
     value = _value(first)
     rest = text[first.end() :]
@@ -94,18 +96,18 @@ def _of_text(text: str) -> float | None:
         return value if again else None
     if _EXPLAINS.match(rest) and not _ANOTHER.search(rest):
         return value
-    others = [v for m in _NUMBER.finditer(rest) if _likely(m) and (v := _value(m)) is not None]
-    return agreed([value, *others])
+    others = [v for m in _NUMBER.finditer(rest) if _is_likely_probability(m) and (v := _value(m)) is not None]
+    return find_common_value([value, *others])
 
 
-def agreed(values: list[float | None]) -> float | None:
+def find_common_value(values: list[float | None]) -> float | None:
     """Return the first of some values if all are nearly the same."""
     first, *others = values or [None]
     same = first is not None and all(other is not None and abs(first - other) < 0.006 for other in others)
     return first if same else None
 
 
-def _likely(match: re.Match[str]) -> bool:
+def _is_likely_probability(match: re.Match[str]) -> bool:
     """Return whether the number looks like a probability, not like a count of something."""
     return bool(match["percent"] or match["b"] or "." in match["a"] or match["a"].startswith(("0,", ",")))
 
@@ -135,7 +137,7 @@ def read_probability(text: str) -> float | None:
     JSON counts by its value, so 0 and 1 are numbers there as well.
     """
     body = body_of(text)
-    value = decoded(unfenced(body)) if "{" in body else None
+    value = decode_json(strip_fence(body)) if "{" in body else None
     if isinstance(value, dict) and len(value) == 1:
         return parse_probability(next(iter(value.values())))
     return parse_probability(drop_thinking(text, []).strip().strip("`"))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Rejection, RejectionReason
-from edgen.reading.answers.body import MAX_READ, body_of, decoded, inside_fence, with_line_feeds
+from edgen.reading.answers.body import MAX_READ, body_of, decode_json, extract_fenced, with_line_feeds
 from edgen.reading.assistant_words import find_service_refusal, is_assistants_refusal
 from edgen.reading.text.characters import excerpt, replace_surrogates
 
@@ -35,20 +35,25 @@ def read_texts(
     body = body_of(with_line_feeds(replace_surrogates(text[:MAX_READ], []))).strip()
     if not body:
         return Rejection(RejectionReason.EMPTY, "it is empty")
-    body = inside_fence(body).strip()
-    found = [clean for one in _listed(body, cut=cut) if (clean := _bare(one, role))]
+    body = extract_fenced(body).strip()
+    found = [clean for one in _split_texts(body, cut=cut) if (clean := _strip_label_and_quotes(one, role))]
     if not found and is_assistants_refusal(body):
         return Rejection(RejectionReason.REFUSED, excerpt(body))
     if not found and cut:
         return Rejection(RejectionReason.TRUNCATED, "the reply was cut off before its first text ended")
-    if not found and count == 1 and not body.startswith(("[", "{")) and (whole := _bare(body, role)):
+    if (
+        not found
+        and count == 1
+        and not body.startswith(("[", "{"))
+        and (whole := _strip_label_and_quotes(body, role))
+    ):
         found = [whole]
     if not found:
         return Rejection(RejectionReason.UNREAD, f"it lists no texts: {excerpt(body)}")
     return found[:count]
 
 
-def _listed(body: str, *, cut: bool) -> list[str]:
+def _split_texts(body: str, *, cut: bool) -> list[str]:
     """Return the texts as they are written. Of a reply that was cut off, the last may be half of one."""
     listed = _json(body)
     if listed is not None:
@@ -78,7 +83,7 @@ def _json(body: str) -> list[str] | None:
     """Return the texts of the first JSON value that holds a list; None where there is none."""
     for first, last in (("[", "]"), ("{", "}")):
         start, end = body.find(first), body.rfind(last)
-        value = decoded(body[start : end + 1]) if 0 <= start < end else None
+        value = decode_json(body[start : end + 1]) if 0 <= start < end else None
         if (texts := [*_texts(value)]) or value == []:
             return texts
     return None
@@ -98,7 +103,7 @@ def _texts(value: object) -> Iterator[str]:
             yield text
 
 
-def _bare(text: str, role: str) -> str:
+def _strip_label_and_quotes(text: str, role: str) -> str:
     """Return a text without its label and the quotation marks around all of it; "" where it is too long to be
     one."""
     text = text.strip()

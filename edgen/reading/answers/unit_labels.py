@@ -39,18 +39,20 @@ def read_unit_labels(
     none."""
     if refusal is not None:
         return Rejection(RejectionReason.REFUSED, excerpt(refusal))
-    named = _named(body_of(text))
+    named = _find_labels(body_of(text))
     if finish_reason == "length" and len(named) < len(choices):
         return Rejection(RejectionReason.TRUNCATED, "the reply was cut off before the last unit")
     if not named:
-        return _none(f"it labels nothing: {excerpt(text)}" if text.strip() else "it is empty")
+        return _make_no_labels_rejection(
+            f"it labels nothing: {excerpt(text)}" if text.strip() else "it is empty"
+        )
     if odd := [number for number in named if not 1 <= number <= len(choices)]:
-        return _none(f"it labels a unit {odd[0]}, and there are {len(choices)}")
+        return _make_no_labels_rejection(f"it labels a unit {odd[0]}, and there are {len(choices)}")
     found = []
     for number, choice in enumerate(choices, start=1):
         chosen = choose_labels(named.get(number), choice)
         if isinstance(chosen, str):
-            return _none(f"unit {number}: {chosen}")
+            return _make_no_labels_rejection(f"unit {number}: {chosen}")
         found.append(chosen)
     return tuple(found)
 
@@ -63,7 +65,7 @@ def choose_labels(named: Any, choice: LabelChoices, what: str = "label") -> Labe
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
         return f"it names no {what} ({there})"
     known = {label.casefold(): label for label in choice.labels}
-    wanted = [one for one in map(_plain, listed) if one]
+    wanted = [one for one in map(_fold_name, listed) if one]
     if not wanted:
         return f"it names no {what} ({there})"
     if unknown := [one for one in wanted if one not in known]:
@@ -79,23 +81,23 @@ def split_names(text: str, known: Collection[str]) -> list[str]:
     folded = {name.casefold() for name in known}
     found = []
     for part in _FIRST.split(text):
-        found += [part] if _plain(part) in folded else _THEN.split(part)
+        found += [part] if _fold_name(part) in folded else _THEN.split(part)
     return found
 
 
-def _plain(name: str) -> str:
+def _fold_name(name: str) -> str:
     return name.strip(_MARKS).casefold()
 
 
-def _none(detail: str) -> Rejection:
+def _make_no_labels_rejection(detail: str) -> Rejection:
     return Rejection(RejectionReason.NO_LABELS, detail)
 
 
-def _named(text: str) -> dict[int, Any]:
+def _find_labels(text: str) -> dict[int, Any]:
     """Return the labels as the reply names them, by the number of the unit; empty if it names none."""
     value = object_in(text) or {}
     for inside in (value, *value.values()):
-        if isinstance(inside, Mapping) and (found := _by_number(inside)):
+        if isinstance(inside, Mapping) and (found := _key_by_number(inside)):
             return found
     found = {}
     for line in _LINE.finditer(text):
@@ -103,5 +105,5 @@ def _named(text: str) -> dict[int, Any]:
     return found
 
 
-def _by_number(value: Mapping[str, Any]) -> dict[int, Any]:
+def _key_by_number(value: Mapping[str, Any]) -> dict[int, Any]:
     return {int(key): said for key, said in value.items() if key.isascii() and key.isdigit() and len(key) < 7}

@@ -9,7 +9,7 @@ Never raises; linear.
 from __future__ import annotations
 
 from edgen.core.lazy_patterns import compile_later
-from edgen.reading.answers.body import decoded, inside_fence, with_line_feeds
+from edgen.reading.answers.body import decode_json, extract_fenced, with_line_feeds
 from edgen.reading.assistant_words import is_assistants_refusal
 from edgen.reading.text.thinking import drop_thinking
 
@@ -35,7 +35,7 @@ def read_values(text: str, *, cut: bool = False) -> list[str]:
     listed = _json(text)
     if listed is not None:
         return listed
-    lines = [line for line in inside_fence(text).split("\n", MOST_LINES)[:MOST_LINES] if line.strip()]
+    lines = [line for line in extract_fenced(text).split("\n", MOST_LINES)[:MOST_LINES] if line.strip()]
     if cut:
         lines = lines[:-1]
     lines = [line for line in lines if not _HEADING.match(line) and not _announces(line)]
@@ -44,7 +44,7 @@ def read_values(text: str, *, cut: bool = False) -> list[str]:
         lines = [line[mark.end() :] for line, mark in zip(lines, marks, strict=True) if mark is not None]
     elif len(lines) < _LEAST_BARE:
         return []
-    return [value for line in lines if (value := _bare(line))]
+    return [value for line in lines if (value := _strip_comma_and_quotes(line))]
 
 
 def _announces(line: str) -> bool:
@@ -56,7 +56,7 @@ def _announces(line: str) -> bool:
 def _json(text: str) -> list[str] | None:
     """Return the texts of a JSON list, or of the first list in a JSON object; None where the reply is no
     JSON."""
-    value = decoded(inside_fence(text).strip())
+    value = decode_json(extract_fenced(text).strip())
     if isinstance(value, dict):
         value = next((child for child in value.values() if isinstance(child, list)), None)
     if not isinstance(value, list):
@@ -71,7 +71,7 @@ def _text(item: object) -> str:
     return item.strip() if isinstance(item, str) else ""
 
 
-def _bare(text: str) -> str:
+def _strip_comma_and_quotes(text: str) -> str:
     """Return a line without its comma or its sentence's full stop, and without quotation marks around all of
     it."""
     text = text.strip()

@@ -130,19 +130,19 @@ def read_verdict(
         return None  # thoughts that never end
     if "<" in text or "[/" in text:
         text = drop_thinking(_THOUGHT.sub("\n", text), [])
-    lines = _lines(_bounded(text))
+    lines = _lines(_shorten_reply(text))
     if not lines:
         return None
     forms = [_form(line, alone=len(lines) == 1) for line in lines]
     if any(_ROLE.match(line) for line in lines):
-        return _beside_a_lesson(forms)
+        return _choose_beside_lesson(forms)
     # Next to other lines an ordinal is no answer; next to a score, an overall one is another score.
     scored = any(form is None and _SCORE.fullmatch(line) for line, form in zip(lines, forms, strict=True))
     doubtful = {_Kind.ORDINAL: len(lines) > 1, _Kind.OVERALL: scored}
-    return _decided(lines, [None if form and doubtful.get(form.kind) else form for form in forms])
+    return _decide_side(lines, [None if form and doubtful.get(form.kind) else form for form in forms])
 
 
-def _bounded(text: str) -> str:
+def _shorten_reply(text: str) -> str:
     """Return the reply; of a long one its first and its last whole lines."""
     text = text.strip()
     if len(text) <= _HEAD + _TAIL:
@@ -154,13 +154,13 @@ def _bounded(text: str) -> str:
 def _lines(text: str) -> list[str]:
     """Return the lines of a reply without markup, with a character for each side that they mention."""
     text = PRIVATE_USE.sub("", text)
-    text = _BOXED.sub(_unboxed, _json_read(_FENCE.sub("", text)))
+    text = _BOXED.sub(_unbox_answer, _json_read(_FENCE.sub("", text)))
     text = _CLOSING_TAG.sub("\n", _TAG.sub(r"\n\1: ", text)).translate(_SPELLINGS)
     text = "".join(c for c in text if c.isascii() or unicodedata.category(c) not in ("So", "Sk", "Cf"))
     lines = (" ".join(line.split()) for line in _MARKS.sub("", _STAR.sub("-", text)).splitlines())
     said = mark_sides("\n".join(line for line in lines if any(map(str.isalnum, line)))).split("\n")
     said = [line for line in map(_without_bullet, said) if line]
-    return _joined(said if len(said) <= _FIRST + _LAST else [*said[:_FIRST], _GAP, *said[-_LAST:]])
+    return _join_labels(said if len(said) <= _FIRST + _LAST else [*said[:_FIRST], _GAP, *said[-_LAST:]])
 
 
 def _without_bullet(line: str) -> str:
@@ -175,7 +175,7 @@ def _without_bullet(line: str) -> str:
     )
 
 
-def _joined(lines: Sequence[str]) -> list[str]:
+def _join_labels(lines: Sequence[str]) -> list[str]:
     """Return a label that has a line of its own goes before the next line."""
     joined: list[str] = []
     for line in lines:
@@ -186,7 +186,7 @@ def _joined(lines: Sequence[str]) -> list[str]:
     return joined
 
 
-def _unboxed(match: re.Match[str]) -> str:
+def _unbox_answer(match: re.Match[str]) -> str:
     before = match.string[max(0, match.start() - 200) : match.start()].rpartition("\n")[2]
     return f" {match[1]}" if _SOMEBODY.search(before) else f"\nanswer: {match[1]}\n"
 
@@ -258,17 +258,17 @@ def _line_form(line: str, match: re.Match[str]) -> _Form | None:
     return _Form(_Kind.DIGIT if mark else _Kind.ORDINAL, choice)
 
 
-def _beside_a_lesson(forms: Sequence[_Form | None]) -> Choice | None:
+def _choose_beside_lesson(forms: Sequence[_Form | None]) -> Choice | None:
     """Return the labelled answer that starts or ends a reply which has lines of a lesson."""
     labelled = {form.choice for form in forms if form and form.kind in _LABELLED}
     ends = [form for form in (forms[-1], forms[0]) if form and form.kind in _LABELLED]
     return ends[0].choice if ends and len(labelled) == 1 else None
 
 
-def _decided(lines: Sequence[str], forms: Sequence[_Form | None]) -> Choice | None:
+def _decide_side(lines: Sequence[str], forms: Sequence[_Form | None]) -> Choice | None:
     """Return the answer form at the end, at the start, or with a label that only a verdict has; else the
     prose's."""
-    last = forms[-1] or _last_sentence(lines[-1])
+    last = forms[-1] or _read_last_sentence(lines[-1])
     if len({form.choice for form in (*forms, last) if form and form.kind is not _Kind.NAME}) > 1:
         return None
     if last is not None:
@@ -279,7 +279,7 @@ def _decided(lines: Sequence[str], forms: Sequence[_Form | None]) -> Choice | No
     if (first := forms[0]) is not None and first.kind is not _Kind.STATEMENT:
         at = 0 if first.kind is not _Kind.NAME or _EXPLAINED.match(lines[1]) else at
     if at is None or (form := forms[at]) is None:
-        return _stated(lines)
+        return _read_prose(lines)
     doubtful = states_other(sentences(lines[:at]), form.choice)
     return None if doubtful or is_retracted(sentences(lines[at + 1 :]), form.choice) else form.choice
 
@@ -305,7 +305,7 @@ def _is_about(before: str, line: str, form: _Form) -> bool:
     )
 
 
-def _stated(lines: Sequence[str]) -> Choice | None:
+def _read_prose(lines: Sequence[str]) -> Choice | None:
     """Return the side that prose states, if no sentence of it is an answer for the other side."""
     said = sentences(lines)
     choice = find_preferred(said)
@@ -316,7 +316,7 @@ def _stated(lines: Sequence[str]) -> Choice | None:
     return None if any(form.kind is not _Kind.NAME or form is forms[-1] for form in against) else choice
 
 
-def _last_sentence(line: str) -> _Form | None:
+def _read_last_sentence(line: str) -> _Form | None:
     """Return the labelled or concluding answer in which a line of several sentences ends."""
     parts = sentences([line])
     if len(parts) < 2 or parts[-2].endswith("?") or '"' in parts[-1]:

@@ -77,7 +77,7 @@ def read_preference(text: str, said: Choice, tokens: Sequence[Token] | None) -> 
     answer = text.strip()
     spelt, start = _find(answer, tokens)
     if start < 0 and _RAW.search(spelt):
-        tokens = [*map(_cooked, tokens)]
+        tokens = [*map(_decode_token, tokens)]
         spelt, start = _find(answer, tokens)
     if start < 0:  # what was cleaned in the text, or is no part of it
         start, answer = 0, spelt
@@ -119,7 +119,7 @@ def _share(tokens: Sequence[Token], place: int, said: Choice, *, is_word: bool) 
     before = token.text[: place - (end - len(token.text))]
     found = {1: 0.0, 2: 0.0}
     rest = 1.0
-    for text, logprob in _likely(token):
+    for text, logprob in _list_likely_tokens(token):
         rest -= math.exp(logprob)
         if (choice := _begins(text, before, is_word=is_word)) is not None:
             found[choice] += math.exp(logprob)
@@ -132,7 +132,7 @@ def _share(tokens: Sequence[Token], place: int, said: Choice, *, is_word: bool) 
     return Bounds(low, high)
 
 
-def _likely(token: Token) -> Iterator[tuple[str, float]]:
+def _list_likely_tokens(token: Token) -> Iterator[tuple[str, float]]:
     """Yield (text, log probability) of the tokens that may stand in a token's place, itself first."""
     same = [
         (abs(logprob - token.logprob), place)
@@ -144,14 +144,16 @@ def _likely(token: Token) -> Iterator[tuple[str, float]]:
     yield from (other for place, other in enumerate(token.top) if place != own)
 
 
-def _cooked(token: Token) -> Token:
+def _decode_token(token: Token) -> Token:
     """Return a token with the characters that its raw text stands for."""
     return Token(
-        _plain(token.text), token.logprob, tuple((_plain(text), logprob) for text, logprob in token.top)
+        _decode_raw_text(token.text),
+        token.logprob,
+        tuple((_decode_raw_text(text), logprob) for text, logprob in token.top),
     )
 
 
-def _plain(text: str) -> str:
+def _decode_raw_text(text: str) -> str:
     return _RAW.sub(lambda mark: chr(int(mark[1], 16)) if mark[1] else "\n" if mark[0] == "Ċ" else " ", text)
 
 

@@ -61,7 +61,7 @@ def side(mark: str) -> Choice:
 def mark_sides(text: str) -> str:
     """Return the text with one character for each side that it mentions."""
     text = _MENTION.sub(_mark, text)
-    return _BACK_MARK.sub(_referred, text) if _BACK_MARK.search(text) else text
+    return _BACK_MARK.sub(_resolve_reference, text) if _BACK_MARK.search(text) else text
 
 
 def _mark(match: re.Match[str]) -> str:
@@ -72,7 +72,7 @@ def _mark(match: re.Match[str]) -> str:
     return _NAMES[(match["named"] or match["inside"] or match["ordinal"] or match["the"]).lower()]
 
 
-def _referred(match: re.Match[str]) -> str:
+def _resolve_reference(match: re.Match[str]) -> str:
     """`The latter` is the second of the two that its sentence named, or of the two that were shown."""
     before = match.string[max(0, match.start() - _REACH) : match.start()]
     second = match.group() == "\ue032"

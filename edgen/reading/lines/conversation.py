@@ -13,7 +13,7 @@ from typing import Any
 from edgen.core.lazy_patterns import compile_later
 from edgen.reading.assembly import FoundParts
 from edgen.reading.lines.groups import Inside, LineGroup, cut_at_end, drop_nested, look_inside, split_groups
-from edgen.reading.lines.line import Lines, RoleLine, count_speakers, has_half, stand_behind, unadorned
+from edgen.reading.lines.line import Lines, RoleLine, count_speakers, has_half, stand_behind, strip_half_marks
 from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
 from edgen.reading.lines.shared_marks import drop_shared_marks
 from edgen.reading.repairs import Repair
@@ -131,7 +131,7 @@ def _block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConversati
         firsts = [text[:1] for text in texts]
     fenced = ("```" in head or "~~~" in head) and len(surroundings.FENCE.findall(head)) % 2 == 1
     given, rest = surroundings.split_probabilities(head) if head else ([], "")
-    bracketed = _bracketed(head)
+    bracketed = _is_list_opened(head)
     block = LineConversation(head=head)
     repairs = block.repairs
     if fenced:
@@ -143,7 +143,7 @@ def _block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConversati
     if not group.plain:
         repairs += [Repair.ROLE_NAME] if any(line.named for line in lines) else []
         repairs += [Repair.ROLE_ALIAS] if any(line.aliased for line in lines) else []
-    reader = _Reader(block, find_layout_openers(firsts), fenced, bracketed, _listed(texts), roles)
+    reader = _Reader(block, find_layout_openers(firsts), fenced, bracketed, _is_comma_list(texts), roles)
     reader.turns(lines, texts, inside)
     tail = reader.turn(lines[-1], lines[-1].body, last=True)
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
@@ -173,7 +173,7 @@ def _tail(block: LineConversation, tail: str, late: str, given: list[Any]) -> No
         block.repairs.append(Repair.POSTAMBLE)
 
 
-def _listed(texts: list[str]) -> bool:
+def _is_comma_list(texts: list[str]) -> bool:
     """Return whether all turns but perhaps the last end with the comma of a list."""
     ends = {text[-1:] for text in texts[:-1]}
     return ends == {","} or (
@@ -181,7 +181,7 @@ def _listed(texts: list[str]) -> bool:
     )
 
 
-def _bracketed(head: str) -> bool:
+def _is_list_opened(head: str) -> bool:
     """Return whether the list that the turns stand in was opened."""
     return ("[" in head or "{" in head) and any(
         line.strip().endswith(("[", "{")) for line in head.split("\n")[-6:]
@@ -230,7 +230,7 @@ class _Reader:
                 if listed and said[-1:] == ",":
                     said = said[:-1].rstrip()
                 if halved and has_half(line.prefix, said):
-                    said = unadorned(line, said, self.roles).strip()
+                    said = strip_half_marks(line, said, self.roles).strip()
                 first = said[:1]
                 if first in openers:
                     said = unwrap_plain(said, first)
@@ -256,15 +256,15 @@ class _Reader:
         """
         repairs = self.block.repairs
         marked = find_marker(body)
-        said = body if marked is None else _closed(marked.said, body[marked.end :], self.openers)
+        said = body if marked is None else _close_quotation(marked.said, body[marked.end :], self.openers)
         end, closed = self._end(said, last)
-        if last and marked is not None and not closed and _attached(marked.said, body[marked.end :]):
+        if last and marked is not None and not closed and _is_end_of_speech(marked.said, body[marked.end :]):
             end = len(said)
         between = said[end:]
         text = said[:end]
         if self.listed and marked is None and text.rstrip().endswith(","):
             text = text.rstrip()[:-1]
-        text = unwrap(unadorned(line, text.rstrip(), self.roles), self.openers, repairs)
+        text = unwrap(strip_half_marks(line, text.rstrip(), self.roles), self.openers, repairs)
         if marked is None and (bare := find_marker(text)) is not None:
             repairs += bare.repairs
             self.block.entries.append((line.role, unwrap(bare.said, (), repairs), True))
@@ -292,7 +292,7 @@ class _Reader:
         first = stripped[:1]
         if first in self.openers:
             at = len(body) - len(stripped) + 1
-            end = _last_closing(body, CLOSERS[first], at, stop)
+            end = _find_last_closing(body, CLOSERS[first], at, stop)
             if end < 0 and stop < len(body.rstrip()):
                 end = _later_closing(body, CLOSERS[first], at, stop)
             if end >= 0:
@@ -343,7 +343,7 @@ class _Reader:
         return kind == "special"
 
 
-def _attached(said: str, behind: str) -> bool:
+def _is_end_of_speech(said: str, behind: str) -> bool:
     """Return whether an end marker closes words on its line that are spoken, not the line that gives the
     probability."""
     line = said[said.rfind("\n") + 1 :]
@@ -352,11 +352,11 @@ def _attached(said: str, behind: str) -> bool:
     return not surroundings.value_of_line(line) or bool(surroundings.split_probabilities(behind)[0])
 
 
-def _closed(said: str, behind: str, openers: Collection[str]) -> str:
+def _close_quotation(said: str, behind: str, openers: Collection[str]) -> str:
     """Return the words before an end marker, with the closing quotation mark that stands after the marker."""
     start = len(said) - len(said.lstrip())
     first = said[start : start + 1]
-    if first not in openers or _last_closing(said, CLOSERS[first], start + 1, len(said)) >= 0:
+    if first not in openers or _find_last_closing(said, CLOSERS[first], start + 1, len(said)) >= 0:
         return said
     line = behind.partition("\n")[0]
     return said.rstrip() + next((closer for closer in CLOSERS[first] if closer in line), "")
@@ -379,7 +379,7 @@ def _later_closing(body: str, closers: str, start: int, stop: int) -> int:
     return -1
 
 
-def _last_closing(body: str, closers: str, start: int, stop: int) -> int:
+def _find_last_closing(body: str, closers: str, start: int, stop: int) -> int:
     """Return the end of the last line of body[start:stop] that a closing quotation mark ends, or -1."""
     at = start + len(body[start:stop].rstrip(" \t\r\n,;.]}")) - 1
     if at >= start and body[at] in closers and body[at - 1] != "\\":

@@ -70,7 +70,7 @@ def rewrite_frames(text: str, roles: RoleWords) -> str | None:
     if words:
         labels = _labels(text, words, _pattern_of((*words,)))
         return _rewritten(text, [label for label in labels if label.start >= below])
-    words, pattern = _known(roles)
+    words, pattern = _compile_role_words(roles)
     return (
         _rewritten(text, _labels(text, words, pattern))
         or _rewritten(text, _labels(text, *_abbreviations(roles)))
@@ -81,7 +81,7 @@ def rewrite_frames(text: str, roles: RoleWords) -> str | None:
 
 
 @cache
-def _known(roles: RoleWords) -> tuple[Mapping[str, str], re.Pattern[str]]:
+def _compile_role_words(roles: RoleWords) -> tuple[Mapping[str, str], re.Pattern[str]]:
     """Return the role of each word for one, in any language, of two letters or more, and their pattern."""
     words = {word: role for word, role in roles.aliases.items() if len(word) > 1}
     for i, some in enumerate(roles.foreign()):
@@ -91,10 +91,10 @@ def _known(roles: RoleWords) -> tuple[Mapping[str, str], re.Pattern[str]]:
 
 
 def _pattern_of(words: tuple[str, ...], flags: str = "") -> re.Pattern[str]:
-    return re.compile(rf"{flags}(?<![^\W\d_])(?:{_any_of(words)})(?![^\W\d_])")
+    return re.compile(rf"{flags}(?<![^\W\d_])(?:{_join_alternatives(words)})(?![^\W\d_])")
 
 
-def _any_of(words: Sequence[str]) -> str:
+def _join_alternatives(words: Sequence[str]) -> str:
     return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
 
@@ -103,7 +103,7 @@ def _legend(text: str, roles: RoleWords) -> tuple[Mapping[str, str], int]:
 
     ({}, 0) if it does not name two speakers.
     """
-    known, _ = _known(roles)
+    known, _ = _compile_role_words(roles)
     found: dict[str, str] = {}
     end = 0
     tail = max(_HEAD, len(text) - _HEAD // 2)
@@ -239,7 +239,7 @@ def _as_lines(text: str, labels: Sequence[tuple[_Label, int]]) -> str | None:
 
 def _rewrite_columns(text: str, words: Mapping[str, str]) -> str | None:
     """Return the text with the rows of a table whose columns are the speakers as lines."""
-    choices = _any_of(tuple(words))
+    choices = _join_alternatives(tuple(words))
     head = re.search(_COLUMNS % (choices, choices), text)
     if head is None or words[head["one"].lower()] == words[head["two"].lower()]:
         return None

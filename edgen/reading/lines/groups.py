@@ -94,12 +94,12 @@ def _heading_in(body: str, lines: Sequence[RoleLine], number: int) -> int:
     ]
     # The first and the last are enough to look at, however many a turn holds.
     for at in dict.fromkeys((*breaks[:1], *breaks[-1:])):
-        if not _inside_quotes(body, at, lines, number):
+        if not _is_inside_quotes(body, at, lines, number):
             return at
     return -1
 
 
-def _inside_quotes(body: str, at: int, lines: Sequence[RoleLine], number: int) -> bool:
+def _is_inside_quotes(body: str, at: int, lines: Sequence[RoleLine], number: int) -> bool:
     """Return whether a place in the body of this line is inside a turn's quotation marks, which close after
     it."""
     if not _is_quoted_open(body[:at]):
@@ -121,7 +121,7 @@ def cut_at_end(group: LineGroup, inside: Inside) -> None:
     if not (inside.given or inside.marked):
         return
     lines, marked = group.lines, inside.marked
-    given = _explained(lines) if inside.given else len(lines)
+    given = _find_explained_line(lines) if inside.given else len(lines)
     for i, line in enumerate(lines[:-1]):
         if i >= given or (marked and find_marker(line.body) is not None):
             group.late = "".join([part for line in lines[i + 1 :] for part in (line.label, line.body)])[1:]
@@ -129,7 +129,7 @@ def cut_at_end(group: LineGroup, inside: Inside) -> None:
             return
 
 
-def _explained(lines: Sequence[RoleLine]) -> int:
+def _find_explained_line(lines: Sequence[RoleLine]) -> int:
     """Return the index of the line whose body gives the probability with an explanation after it.
 
     The number of lines if none does. Mere prose after it may be a lesson about probability: it counts only if

@@ -104,7 +104,7 @@ def has_half(prefix: str, text: str) -> bool:
     return text[-1:] in _HALVES or text[:1] == ">" or "<" in prefix or "[" in prefix or "(" in prefix
 
 
-def unadorned(line: RoleLine, text: str, roles: RoleWords) -> str:
+def strip_half_marks(line: RoleLine, text: str, roles: RoleWords) -> str:
     """Return the text that a line introduces, without the other half of the marks before the role."""
     prefix = line.prefix.rstrip()
     if prefix.endswith("|") and text.startswith(">"):

@@ -30,11 +30,11 @@ MAX_LINES = 20_000
 
 def split_lines(text: str, roles: RoleWords) -> Lines:
     """Cut a text at the lines that start a turn, in the one manner that the reply uses for it."""
-    found, names = _at_roles(text, roles)
+    found, names = _cut_at_roles(text, roles)
     if found.plain and not names and count_speakers(found.lines) > 1:
         return _without_examples(found)
     if names:
-        found = _at_names(found, names)
+        found = _cut_at_person_names(found, names)
     found = _without_odd_forms(found)
     lines = found.lines
     kinds = {line.kind for line in lines}
@@ -47,7 +47,7 @@ def split_lines(text: str, roles: RoleWords) -> Lines:
                 return _without_examples(found if of_kind is lines else keep(found, of_kind))
     if count_speakers(lines) > 1:
         return found
-    aliased = _at_aliases(text, roles)
+    aliased = _cut_at_aliases(text, roles)
     return aliased if count_speakers(aliased.lines) > 1 else found
 
 
@@ -151,12 +151,12 @@ def _is_mentioned(line: RoleLine) -> bool:
     return mark in ("@", ":") or (mark == '"' and '"' in line.label.partition('"')[2])
 
 
-def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
+def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     """Return the text cut at the lines that name a role, and the people whose roles they give."""
     bracketed = "(" in text or text.count("[") > 1
     pattern = ROLE if bracketed else ROLE_ALONE
     lead, *parts = pattern.of(roles).split("\n" + text, MAX_LINES)
-    if (bare := _at_bare_names(lead, parts, roles)) is not None:
+    if (bare := _cut_at_bare_names(lead, parts, roles)) is not None:
         return bare, _people(bare.lines)
     by_name = roles.by_name
     lines: list[RoleLine] = []
@@ -211,7 +211,7 @@ def _at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     return (keep(found, [line for line in lines if line.role]) if odd else found), names or _people(lines)
 
 
-def _at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | None:
+def _cut_at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | None:
     """Return the lines where every label is a role's bare name and a colon, perhaps decorated; None where one
     is more."""
     labels, prefixes, articles, called, words, notes, colons = (parts[i::12] for i in range(7))
@@ -293,7 +293,7 @@ def _open(line: RoleLine) -> None:
         line.body = line.body[count:]
 
 
-def _at_names(found: Lines, names: dict[str, str]) -> Lines:
+def _cut_at_person_names(found: Lines, names: dict[str, str]) -> Lines:
     """Return the text cut at lines under a person's name as well.
 
     Two lines that only say who is who (`Teacher: Ms. R`) are no turns themselves.
@@ -340,7 +340,7 @@ def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[
     return "".join(bodies[0]), lines
 
 
-def _at_aliases(text: str, roles: RoleWords) -> Lines:
+def _cut_at_aliases(text: str, roles: RoleWords) -> Lines:
     """Return the text cut at lines that call a role by any word."""
     lead, *parts = ALIAS.of(roles).split("\n" + text, MAX_LINES)
     lines: list[RoleLine] = []
@@ -366,7 +366,7 @@ def cut_at_other_words(found: Lines, roles: RoleWords) -> Lines:
     """
 
     def role_of(name: str, body: str) -> str | None:
-        return None if body.lstrip(_MARKS)[:1].islower() else roles.called(name)
+        return None if body.lstrip(_MARKS)[:1].islower() else roles.look_up_role(name)
 
     lines: list[RoleLine] = []
     for line in found.lines:

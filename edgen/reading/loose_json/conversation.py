@@ -58,7 +58,7 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
     result = JsonConversation()
     shapes = Shapes(Keys(roles))
     best: list[tuple[str, str]] = turns_of(values, shapes)
-    most = (_LISTED, _named(best))
+    most = (_LISTED, _count_named(best))
     beside: list[Any] = []
     others: list[list[tuple[str, str]]] = []
     stack: list[_Place] = [(value, 0, None, []) for value in reversed(values)]
@@ -93,7 +93,7 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
 
 def _is_whole(found: list[tuple[str, str]], roles: RoleWords) -> bool:
     """Return whether some turns are a conversation of two roles."""
-    return len(found) >= _LEAST and len({roles.named_in(name) for name, _ in found} - {None}) > 1
+    return len(found) >= _LEAST and len({roles.find_role_in(name) for name, _ in found} - {None}) > 1
 
 
 def _counts(child: Any, shapes: Shapes, result: JsonConversation) -> bool:
@@ -135,7 +135,7 @@ def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> 
 def _note(said: KeyMeaning, child: str, result: JsonConversation, keys: Keys) -> None:
     """Note a text that is no turn: who ended it, a person's name, or what may be a conversation in lines."""
     if said.ended:
-        result.ended_by = keys.roles.named_in(child)
+        result.ended_by = keys.roles.find_role_in(child)
     elif "\n" in child and keys.named in child:
         result.texts.append(child)
     elif said.person is not None and len(child) <= 40:
@@ -144,13 +144,13 @@ def _note(said: KeyMeaning, child: str, result: JsonConversation, keys: Keys) ->
 
 def _worth(found: list[tuple[str, str]], *, titled: bool, given: list[Any]) -> tuple[int, int]:
     """Return the rank of a container's turns as the conversation: by its place, then by their number."""
-    named = _named(found)
+    named = _count_named(found)
     if titled and named > 1:
         return (_COMPLETE, 0) if given else (_TITLED, named)
     return _LISTED, named
 
 
-def _named(found: list[tuple[str, str]]) -> int:
+def _count_named(found: list[tuple[str, str]]) -> int:
     return len([name for name, _ in found if name])
 
 
@@ -175,7 +175,7 @@ def _sole(value: Any) -> list[Any]:
 def _resolve(found: list[tuple[str, str]], result: JsonConversation, roles: RoleWords) -> None:
     """Names to roles; other words for them only where fewer than two are named."""
     names = {name for name, _ in found}
-    by_name = {name: roles.named_in(name) for name in names}
+    by_name = {name: roles.find_role_in(name) for name in names}
     few = len({role for role in by_name.values() if role is not None}) < 2
     bare = {name for name, role in by_name.items() if role is not None and roles.is_bare(name)}
     for name, text in found:

@@ -128,14 +128,14 @@ def _double(text: str) -> tuple[str, int]:
     control."""
     count = 0
 
-    def doubled(match: re.Match[str]) -> str:
+    def double_backslash(match: re.Match[str]) -> str:
         nonlocal count
         if match.lastgroup is None:
             return match.group()
         count += 1
         return "\\" + match.group()
 
-    return _ESCAPE.sub(doubled, text), count
+    return _ESCAPE.sub(double_backslash, text), count
 
 
 _TOKEN = compile_later(

@@ -115,7 +115,7 @@ def turns_of(value: Any, shapes: Shapes) -> list[tuple[str, str]]:
         keyed = [
             t
             for key, child in members(value)
-            if shapes.said[key].speaks and (t := _keyed(key, child, shapes.said))
+            if shapes.said[key].speaks and (t := _read_keyed_turn(key, child, shapes.said))
         ]
         if not keyed and (columns := _columns_of(value, shapes.said)):
             return columns
@@ -184,7 +184,7 @@ def _turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str, str]
     shared = set.intersection(*map(set, objects)) if len(objects) > 1 else set()
     texts = {key: [item[key] for item in objects] for key in shared}
     texts = {key: some for key, some in texts.items() if all(isinstance(text, str) for text in some)}
-    named = {key: {roles.named_in(name) for name in said} for key, said in texts.items()}
+    named = {key: {roles.find_role_in(name) for name in said} for key, said in texts.items()}
     who = next((key for key, spoken in named.items() if None not in spoken and len(spoken) > 1), None)
     said = [(sum(map(len, some)), some) for key, some in texts.items() if key != who]
     return list(zip(texts[who], max(said)[1], strict=True)) if who is not None and said else []
@@ -236,7 +236,7 @@ def _leaf(key: KeyMeaning, value: Any, keys: Keys) -> str | None:
     return text if place < _NO_PLACE else None
 
 
-def _keyed(key: str, child: Any, keys: Keys) -> tuple[str, str] | None:
+def _read_keyed_turn(key: str, child: Any, keys: Keys) -> tuple[str, str] | None:
     """`{"Teacher": "…"}`, also `{"Teacher (Ms. R)": "…"}` and `{"Teacher": {"text": "…"}}`."""
     if is_object(child):
         texts = [

@@ -63,7 +63,7 @@ def read_json_turn(text: str, own: str, roles: RoleWords) -> tuple[str, bool, li
     preamble = surroundings.has_words(parsed.before)
     values = tuple(_as_own(_within(value, roles), own, roles) for value in parsed.values)
     spoken = find_in_json(values, roles)
-    said = _of_entries(spoken, own) if spoken.entries else _bare(values)
+    said = _of_entries(spoken, own) if spoken.entries else _read_lone_turn(values)
     if said is None and not spoken.entries:
         said = next(iter(spoken.texts), None)
     # Words after an object that names no speaker belong to the turn, and the object with them.
@@ -112,14 +112,14 @@ def _as_own(value: Any, own: str, roles: RoleWords) -> Any:
     }
     if not names & CHAT_SELF or not names <= CHAT_SELF | CHAT_OTHER:
         return value
-    other = roles.other_than(own)
+    other = roles.find_other_role(own)
 
-    def named(key: str, child: Any) -> tuple[str, Any]:
+    def rename_role(key: str, child: Any) -> tuple[str, Any]:
         name = child.strip().lower() if isinstance(child, str) and key.strip().lower() in _WHO else ""
         return key, own if name in CHAT_SELF else other if name in CHAT_OTHER else child
 
     renamed = [
-        JsonMembers(named(*member) for member in turn) if isinstance(turn, JsonMembers) else turn
+        JsonMembers(rename_role(*member) for member in turn) if isinstance(turn, JsonMembers) else turn
         for turn in turns
     ]
     return renamed[0] if isinstance(value, JsonMembers) else renamed
@@ -135,18 +135,18 @@ def _of_entries(spoken: JsonConversation, own: str) -> str:
             RejectionReason.SPEAKS_FOR_OTHER, f"the {own.lower()} also speaks for the other, in JSON"
         )
     texts = [text for _, text in spoken.entries if not is_silent(text)]
-    turns = [text for text in texts if not _only_marker(text)]
+    turns = [text for text in texts if not _is_only_marker(text)]
     if len(turns) > 1:
         raise UnreadableError(RejectionReason.TWO_TURNS, f"JSON with {len(turns)} turns")
     return "\n".join(texts)
 
 
-def _only_marker(text: str) -> bool:
+def _is_only_marker(text: str) -> bool:
     marked = find_marker(text)
     return marked is not None and is_silent(marked.said.strip())
 
 
-def _bare(values: tuple[Any, ...]) -> str | None:
+def _read_lone_turn(values: tuple[Any, ...]) -> str | None:
     """Return the text of an object that holds only a turn and the keys known next to one; None otherwise."""
     if len(values) != 1:
         return None

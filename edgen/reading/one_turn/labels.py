@@ -96,16 +96,16 @@ def find_labels(text: str, own: str, roles: RoleWords) -> list[tuple[RoleLine, b
     page = _Page(text, own, roles)
     lines = find_role_lines(page.text, roles)
     found = [line for line in lines if not line.aliased]
-    found = [line for line, says in page.spoken(found) if page.may_label(line, says)]
+    found = [line for line, says in page.mark_spoken(found) if page.may_label(line, says)]
     # Where both sides are labelled in one manner from the beginning of the reply on, all in that manner are labels.
     manner = next((line.kind for line in found if line.start <= page.begin), None)
     if count_speakers(line for line in found if line.kind == manner) < 2:
         manner = None
     good = [line for line in found if line.kind == manner or page.labels(line)]
-    good += page.aliased(lines, good)
+    good += page.find_aliased(lines, good)
     taken = {line.start for line in good}
-    good += [line for line in (*page.rare(), *page.named()) if line.start not in taken]
-    return page.spoken(sorted(good, key=lambda line: line.start))
+    good += [line for line in (*page.rare(), *page.find_named()) if line.start not in taken]
+    return page.mark_spoken(sorted(good, key=lambda line: line.start))
 
 
 class _Page:
@@ -113,7 +113,7 @@ class _Page:
 
     def __init__(self, text: str, own: str, roles: RoleWords) -> None:
         self._own = own
-        self._other = roles.other_than(own)
+        self._other = roles.find_other_role(own)
         self._roles = roles
         self.text = text.replace("\r\n", " \n").translate(_LINE_ENDS)
         self.begin = len(text) - len(text.lstrip())
@@ -123,7 +123,7 @@ class _Page:
         self._quotations = find_quotations(self.text)
         self._starts = [start for start, _ in self._quotations]
 
-    def spoken(self, lines: list[RoleLine]) -> list[tuple[RoleLine, bool]]:
+    def mark_spoken(self, lines: list[RoleLine]) -> list[tuple[RoleLine, bool]]:
         """Return the lines, each with whether anything is said between it and the next."""
         ends = [*(line.start for line in lines[1:]), len(self.text)]
         return [
@@ -140,11 +140,11 @@ class _Page:
             return False
         if line.kind in ("alone", "dash") and not says:
             return False
-        if line.kind == "alone" and (any(c in name for c in "!?.,…") or _listed(line.prefix)):
+        if line.kind == "alone" and (any(c in name for c in "!?.,…") or _is_list_item(line.prefix)):
             return False
         if line.kind == "colon" and _RATIO.of(self._roles).match(self.text, line.text):
             return False
-        return not self._quoted(line) and not self._broken(line)
+        return not self._is_quoted(line) and not self._is_continuation(line)
 
     def labels(self, line: RoleLine) -> bool:
         """Return whether a line that may be a label is one."""
@@ -165,7 +165,7 @@ class _Page:
         keyed = line.prefix.rstrip(" \t\"'")[-1:] in (":", "=")
         return line.kind == "alone" and (bracketed or keyed or "*" in line.prefix or "#" in line.prefix)
 
-    def aliased(self, lines: list[RoleLine], good: list[RoleLine]) -> list[RoleLine]:
+    def find_aliased(self, lines: list[RoleLine], good: list[RoleLine]) -> list[RoleLine]:
         """Return the labels that call a side by another word: `Tutor:`, `User:`, and `T:` at the
         beginning."""
         found: list[RoleLine] = []
@@ -175,7 +175,7 @@ class _Page:
             if role is None:
                 continue
             line = _label(role, match, match["prefix"], aliased=True, form=name)
-            if not self._quoted(line):
+            if not self._is_quoted(line):
                 found.append(line)
         if not found:
             return self._initials(lines)
@@ -191,7 +191,7 @@ class _Page:
                 line = replace(line, role=self._own if line.form in CHAT_SELF else self._other)
             talks = self._talks(line)
             strict = opens and line.role == self._own and not loose
-            placed = opens or not loose or self._after_blank(line)
+            placed = opens or not loose or self._is_after_blank(line)
             brief = loose and not opens and self._answers(line, alone=len(found) == 1)
             if strict or runs_on or (chat and opened) or (placed and talks) or brief:
                 kept.append(line)
@@ -200,9 +200,9 @@ class _Page:
     def _initials(self, lines: list[RoleLine]) -> list[RoleLine]:
         """Return the labels `T:` and `S:`. They may mean anything, so both sides must speak or the reply
         begin with its own."""
-        both = [line for line in lines if not self._quoted(line)]
+        both = [line for line in lines if not self._is_quoted(line)]
         if any(line.aliased for line in both):
-            speaks = any(_speaks(self._said(line)) for line in both)
+            speaks = any(_speaks(self._read_first_line(line)) for line in both)
             acrostic = any(match["name"] not in "TS" for match in _LETTER.finditer(self.text))
             return both if count_speakers(both) > 1 and speaks and not acrostic else []
         match = _INITIAL.match(self.text, self.begin)
@@ -243,8 +243,8 @@ class _Page:
     def _conversing(self, lines: list[RoleLine]) -> list[RoleLine]:
         """Return the lines of one rarer manner if somebody speaks in them, none if they are about
         something."""
-        lines = [line for line in lines if not self._quoted(line)]
-        said = [self._said(line) for line in lines]
+        lines = [line for line in lines if not self._is_quoted(line)]
+        said = [self._read_first_line(line) for line in lines]
         if not lines or any(_DEFINES.match(what) for what in said):
             return []
         manner = lines[0].form
@@ -264,7 +264,7 @@ class _Page:
         ended = before.rstrip('"”’)]*_ ').endswith(_ENDS) and not before.lower().endswith(("e.g.", "i.e."))
         return bold or ended
 
-    def named(self) -> list[RoleLine]:
+    def find_named(self) -> list[RoleLine]:
         """Return the labels of two people who take turns: one of them with a title, or one of them speaking
         twice."""
         found = list(islice(_NAME_LINE.finditer(self.text), MAX_LINES)) if "\n" in self.text else []
@@ -281,23 +281,23 @@ class _Page:
         opening = [self._own, self._other] if found[0].start() <= self.begin else [self._other, self._own]
         roles = dict(zip(names, opening, strict=True))
         if len(titled) == 1 and (title := self._roles.titled) is not None:
-            roles = {name: title if name in titled else self._roles.other_than(title) for name in names}
+            roles = {name: title if name in titled else self._roles.find_other_role(title) for name in names}
         lines = [_label(roles[one["name"]], one, named=True) for one in found]
-        lines = [line for line in lines if not self._quoted(line)]
-        return lines if any(_speaks(self._said(line)) for line in lines) else []
+        lines = [line for line in lines if not self._is_quoted(line)]
+        return lines if any(_speaks(self._read_first_line(line)) for line in lines) else []
 
     def _answers(self, line: RoleLine, *, alone: bool) -> bool:
         """Return whether a chat's label stands before an answer (`ok`) and belongs to no list."""
         before = self.text[max(0, line.start - 60) : line.start].rstrip()
-        first = _SENTENCE.match(self._said(line))
+        first = _SENTENCE.match(self._read_first_line(line))
         answers = first is not None and _BRIEF.fullmatch(first["word"]) is not None
-        return answers and ((alone and not before.endswith(":")) or self._after_blank(line))
+        return answers and ((alone and not before.endswith(":")) or self._is_after_blank(line))
 
-    def _said(self, line: RoleLine) -> str:
+    def _read_first_line(self, line: RoleLine) -> str:
         """Return the first line of what is said, 300 characters at most."""
         return self.text[line.text : line.text + 300].lstrip().partition("\n")[0]
 
-    def _quoted(self, line: RoleLine) -> bool:
+    def _is_quoted(self, line: RoleLine) -> bool:
         """Return whether the line names its role inside a quotation: not where each line is quoted as a
         whole."""
         at = bisect_right(self._starts, line.text - 1) - 1
@@ -313,7 +313,7 @@ class _Page:
         """Return whether nothing but the comma of a list follows a place on its line."""
         return not self._line(at + 1).strip(" \t,;]")
 
-    def _broken(self, line: RoleLine) -> bool:
+    def _is_continuation(self, line: RoleLine) -> bool:
         """Return whether a line continues the sentence before it: `… what your⏎teacher: practise`."""
         name = self.text[line.start : line.text].lstrip()
         if line.prefix.strip() or not name[:1].islower() or line.start == 0:
@@ -325,7 +325,7 @@ class _Page:
         """Return whether three words or more follow the label, the first of them no number."""
         return _WORDS.match(self._line(line.text).lstrip()) is not None
 
-    def _after_blank(self, line: RoleLine) -> bool:
+    def _is_after_blank(self, line: RoleLine) -> bool:
         before = self.text[max(0, line.start - 60) : max(0, line.start - 1)].rstrip(" \t")
         return line.start > 0 and before[-1:] in ("", "\n")
 
@@ -373,6 +373,6 @@ def _speaks(said: str, *, to_end: bool = False) -> bool:
     return end in ("!", "?", "！", "？") or any(part[0].islower() for part in match["rest"].split())
 
 
-def _listed(prefix: str) -> bool:
+def _is_list_item(prefix: str) -> bool:
     """Return whether a prefix makes an item of a list: a bullet or a number."""
     return any(c.isdigit() for c in prefix) or prefix.strip() in ("-", "*", "+", "•", "–")

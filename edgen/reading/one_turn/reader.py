@@ -21,7 +21,7 @@ from edgen.reading.assistant_words import (
     is_assistants_refusal,
 )
 from edgen.reading.foreign_words import translate_conversation, translate_marker, translate_own_labels
-from edgen.reading.lines.line import unadorned
+from edgen.reading.lines.line import strip_half_marks
 from edgen.reading.one_turn.json_turn import ASIDE, UnreadableError, read_json_turn
 from edgen.reading.one_turn.labels import find_labels
 from edgen.reading.other_speaker import speaks_for_another
@@ -120,11 +120,11 @@ class _Reader:
                     text = left
                     break
             else:
-                return self._said(text)
+                return self._make_reply(text)
         self._label(text)
-        return self._said(text)
+        return self._make_reply(text)
 
-    def _said(self, text: str) -> TurnReply | Rejection:
+    def _make_reply(self, text: str) -> TurnReply | Rejection:
         if is_assistants_refusal(text):
             return Rejection(RejectionReason.REFUSED, f"the model declined: {excerpt(text)}")
         if not is_silent(text):
@@ -163,13 +163,13 @@ class _Reader:
         return left
 
     def _fence(self, text: str) -> str:
-        inner = self._unfenced(text)
+        inner = self._find_fenced_text(text)
         if inner is None:
             return text
         self._repairs.append(Repair.CODE_FENCE)
         return inner
 
-    def _unfenced(self, text: str) -> str | None:
+    def _find_fenced_text(self, text: str) -> str | None:
         """Return the contents of a fence or a tag around the whole reply; None if there is none."""
         if (tag := _XML.match(text)) is not None and text.lower().endswith(f"</{tag[1].lower()}>"):
             return text[tag.end() : -len(tag[1]) - 3]
@@ -248,7 +248,7 @@ class _Reader:
         said = text[label.text :].strip()
         if "[" in before and said.endswith("]"):
             said = said[:-1].rstrip()
-        return unadorned(label, said, self._roles)
+        return strip_half_marks(label, said, self._roles)
 
 
 def _second_turn(text: str) -> UnreadableError:

@@ -93,11 +93,11 @@ def _names_two(pattern: RolePattern, text: str, roles: RoleWords) -> bool:
 
 
 def _without_tags(text: str, roles: RoleWords) -> str:
-    known = _known(roles)
+    known = _list_role_words(roles)
     speakers: set[str] = set()
     elements: set[str] = set()
 
-    def labelled(match: re.Match[str]) -> str:
+    def label_tag(match: re.Match[str]) -> str:
         tag, attributes, rest, name = match.groups()
         if (speaker := _speaker(tag, attributes, known)) is None:
             if name is None or _WORD.match(name)[0].lower() not in known:  # type: ignore[index]
@@ -112,7 +112,7 @@ def _without_tags(text: str, roles: RoleWords) -> str:
         elements.add(tag)
         return f"{_BEGIN}\n{speaker}:{_END}{rest or ''}"
 
-    rewritten = _TAG.sub(labelled, text)
+    rewritten = _TAG.sub(label_tag, text)
     if len(speakers) < 2 or _PLAIN.of(roles).search("\n" + text):
         return text
     end = max([tag.start() for tag in _CLOSING.finditer(rewritten) if tag[1] in elements], default=-1)
@@ -141,7 +141,7 @@ def _speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | N
 
 
 @cache
-def _known(roles: RoleWords) -> frozenset[str]:
+def _list_role_words(roles: RoleWords) -> frozenset[str]:
     """Return every word for a role, in any language, that is more than a letter."""
     words = {*roles.by_name, *roles.aliases}
     words |= {word for by_role in roles.languages.values() for some in by_role for word in some}

@@ -125,39 +125,39 @@ def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
         repairs.append(Repair.STAGE_TAG)
         first = body[:1]
     if first not in openers:
-        return _unescaped(strip_debris(body, repairs))
+        return _unescape_quotes(strip_debris(body, repairs))
     at = find_closing(body, CLOSERS[first], 1, len(body))
     if at < 0:
         at = find_closing(body, CLOSERS[first], 1, len(body), escaped=True)
     if at < 0:
-        if first in "'’‘" or _balanced(body, first):  # else an apostrophe would go
-            return _unescaped(strip_debris(body, repairs))
+        if first in "'’‘" or _is_balanced(body, first):  # else an apostrophe would go
+            return _unescape_quotes(strip_debris(body, repairs))
         repairs.append(Repair.MISSING_QUOTE)
-        return _unescaped(strip_debris(body[1:].lstrip(), repairs))
+        return _unescape_quotes(strip_debris(body[1:].lstrip(), repairs))
     inner = body[1:at]
-    if _two_quotations(inner, body[at]):
-        return _unescaped(body)
+    if _is_two_quotations(inner, body[at]):
+        return _unescape_quotes(body)
     if body[at + 1 :].strip(" \t\r\n,;.]}"):
         repairs.append(Repair.STAGE_TAG)
     inner = inner.strip()
     if len(inner) > 2 and inner[0] == inner[-1] == '"' and inner.count('"') == 2 and inner[-2] != "\\":
         repairs.append(Repair.STRAY_DEBRIS)
         inner = inner[1:-1]
-    return _unescaped(strip_debris(inner, repairs))
+    return _unescape_quotes(strip_debris(inner, repairs))
 
 
-def _unescaped(text: str) -> str:
+def _unescape_quotes(text: str) -> str:
     r"""`\"` as `"`; every other backslash is the writer's own."""
     return text.replace('\\"', '"') if '\\"' in text else text
 
 
-def _balanced(body: str, opener: str) -> bool:
+def _is_balanced(body: str, opener: str) -> bool:
     if opener in CLOSERS[opener]:
         return body.count(opener) % 2 == 0
     return body.count(opener) <= sum(body.count(closer) for closer in CLOSERS[opener])
 
 
-def _two_quotations(inner: str, closer: str) -> bool:
+def _is_two_quotations(inner: str, closer: str) -> bool:
     """Return whether `inner` is the inside of `"A" and "B"`, whose ends belong to two quotations."""
     if closer != '"' or inner.count('"') % 2:
         return False
@@ -248,7 +248,7 @@ def unquote(text: str, repairs: list[str], *, labelled: bool) -> str:
     stage = _LEADING_TAG.match(text)
     spoken = text[stage.end() :] if stage is not None else text
     names: list[str] = []
-    inner = _inside(spoken, names, labelled=labelled)
+    inner = _extract_quoted(spoken, names, labelled=labelled)
     if inner is None:
         return text
     repairs += [Repair.STAGE_TAG] if stage is not None else []
@@ -256,7 +256,7 @@ def unquote(text: str, repairs: list[str], *, labelled: bool) -> str:
     return inner
 
 
-def _inside(text: str, names: list[str], *, labelled: bool) -> str | None:
+def _extract_quoted(text: str, names: list[str], *, labelled: bool) -> str | None:
     """Return the text that the marks around a text enclose; None if none enclose it."""
     first = text[:1]
     if first == '"':
@@ -267,7 +267,7 @@ def _inside(text: str, names: list[str], *, labelled: bool) -> str | None:
         names += [Repair.LAYOUT] if whole else []
         return inner if whole else None
     if first in CLOSERS and first != "`":
-        return _paired(text, names, labelled=labelled)
+        return _unquote_paired(text, names, labelled=labelled)
     return None
 
 
@@ -278,7 +278,7 @@ def _straight(text: str, names: list[str], *, labelled: bool) -> str | None:
             return None
         names.append(Repair.MISSING_QUOTE)
         return text[1:]
-    if not _whole(text[1:at], text[at + 1 :], labelled):
+    if not _is_whole_turn(text[1:at], text[at + 1 :], labelled):
         return None
     inner = unwrap(text, ('"',), names)
     if inner[:1] == '"' and len(inner) >= at:
@@ -288,7 +288,7 @@ def _straight(text: str, names: list[str], *, labelled: bool) -> str | None:
     return inner
 
 
-def _paired(text: str, names: list[str], *, labelled: bool) -> str | None:
+def _unquote_paired(text: str, names: list[str], *, labelled: bool) -> str | None:
     """Return the same where opening and closing marks differ, so that one can count how deep they are."""
     closers = CLOSERS[text[0]]
     depth = 0
@@ -310,7 +310,9 @@ def _paired(text: str, names: list[str], *, labelled: bool) -> str | None:
         return text[1:]
     if text[at + 1 :].strip(" \t\r\n,;.]}") and not labelled:
         return None
-    if find_closing(text, text[at], at, len(text)) != at or not _whole(text[1:at], text[at + 1 :], labelled):
+    if find_closing(text, text[at], at, len(text)) != at or not _is_whole_turn(
+        text[1:at], text[at + 1 :], labelled
+    ):
         return None
     names.append(Repair.LAYOUT)
     if text[at + 1 :].strip(" \t\r\n,;.]}"):
@@ -318,7 +320,7 @@ def _paired(text: str, names: list[str], *, labelled: bool) -> str | None:
     return text[1:at]
 
 
-def _whole(inner: str, behind: str, labelled: bool) -> bool:
+def _is_whole_turn(inner: str, behind: str, labelled: bool) -> bool:
     """Return whether closing marks followed by `behind` enclose a whole turn.
 
     `"La casa" (the house)` and `"Energy".` only begin with a quotation.

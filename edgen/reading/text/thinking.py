@@ -56,7 +56,7 @@ def drop_thinking(text: str, repairs: list[str], roles: RoleWords = TEACHER_STUD
     at = 0
     while (opened := _OPEN.search(left, at)) is not None:
         closed = _CLOSE.search(left, opened.end())
-        if closed is None and (opened := _unclosed(left, at, roles)) is None:
+        if closed is None and (opened := _find_unclosed(left, at, roles)) is None:
             break
         kept.append(left[at : opened.start() + 1])
         at = len(left) if closed is None else closed.end()
@@ -77,7 +77,7 @@ def _json(text: str) -> bool:
     return True
 
 
-def _unclosed(text: str, start: int, roles: RoleWords) -> re.Match[str] | None:
+def _find_unclosed(text: str, start: int, roles: RoleWords) -> re.Match[str] | None:
     """Return the first tag at or after `start` that opens a block which runs to the end of the text."""
     spoken = _SPOKEN.of(roles).search(text, start)
     stop = len(text) if spoken is None else spoken.start()

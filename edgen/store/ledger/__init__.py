@@ -42,7 +42,7 @@ from edgen.store.ledger.facts import (
 from edgen.store.ledger.given_times import times_of, with_times
 from edgen.store.ledger.logprobs import TABLE, add_table, store_beside, with_beside
 from edgen.store.ledger.merge import Drop, MergedLedger, MergeDuplicates, SourceLedger
-from edgen.store.ledger.opening import check, connect, empty_error, upgrade
+from edgen.store.ledger.opening import check, connect, make_empty_error, upgrade
 from edgen.store.ledger.outstanding import (
     OPEN,
     STRIKE,
@@ -57,11 +57,11 @@ from edgen.store.ledger.reader import (
     LedgerSummary,
     Outcomes,
     batches_at,
-    beside_task,
-    charged_at,
-    latest_reply,
-    out_at,
+    count_outstanding_at,
+    name_beside_task,
+    read_latest_reply,
     run_status,
+    sum_charges_at,
     summary_at,
 )
 from edgen.store.ledger.schema import wall_time
@@ -85,8 +85,8 @@ from edgen.store.ledger.writer import (
     Acknowledgement,
     Statement,
     Writer,
+    describe_lost_replies,
     has_acknowledgement,
-    lost_replies_sentence,
     read_acknowledged,
 )
 
@@ -142,9 +142,9 @@ class Ledger:
             check(connection, path)
             # After loss of the log, the user would pay again for its replies.
             if not create and self._book.row("SELECT id FROM sessions", tuple[Natural]) is None:
-                raise empty_error(path)
-            self._stored_replies = self._book.one(COUNT, tuple[Natural])[0]
-            last = self._book.one("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
+                raise make_empty_error(path)
+            self._stored_replies = self._book.require_row(COUNT, tuple[Natural])[0]
+            last = self._book.require_row("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
             with self._book.explain_errors():
                 upgrade(connection, path)
             if logprobs or people:
@@ -216,12 +216,16 @@ class Ledger:
     ) -> list[Statement]:  # fmt: skip
         """Return the statements by which `store_several` stores the replies of one call. `checksum`: that of
         its only reply (`reply_checksum`), if it is known."""
-        statements = [one for answer in answers for one in self._stored(*answer, latency, tries, checksum)]
+        statements = [
+            one
+            for answer in answers
+            for one in self._make_reply_statements(*answer, latency, tries, checksum)
+        ]
         if held is not None:
             statements.append((STRIKE, (held,)))
         return statements
 
-    def _stored(
+    def _make_reply_statements(
         self, address: Address, key: bytes, reply: Reply, charged_tokens: int, cost_usd: float | None,
         latency: float, tries: int, checksum: int | None,
     ) -> list[Statement]:  # fmt: skip
@@ -248,7 +252,7 @@ class Ledger:
     def places(self, scenario: int, task: TaskId) -> int:
         """Return the number of answered calls of a task; a call sent in several forms counts once."""
         answered = "SELECT COUNT(*) FROM (SELECT DISTINCT step, attempt FROM replies WHERE scenario = ? AND task = ?)"
-        return self._book.one(answered, tuple[Natural], (scenario, task))[0]
+        return self._book.require_row(answered, tuple[Natural], (scenario, task))[0]
 
     def reply(self, address: Address, key: bytes) -> Reply | None:
         """Return the reply to one request so far, from any session."""
@@ -275,26 +279,26 @@ class Ledger:
     ) -> None:
         """Queue a task's outcome and, if accepted, its record and further JSON values by name. `checksums`:
         those of outcome and record (`outcome_checksums`), if they are known."""
-        rows = _settled(outcome, fingerprint, record, checksums)
+        rows = _make_outcome_statements(outcome, fingerprint, record, checksums)
         for name, data in (beside or {}).items():
             one = Outcome(
                 outcome.scenario,
-                beside_task(outcome.task, name),
+                name_beside_task(outcome.task, name),
                 Status.ACCEPTED,
                 None,
                 None,
                 outcome.group,
                 None,
             )
-            rows += _settled(one, fingerprint + BESIDE, data)
+            rows += _make_outcome_statements(one, fingerprint + BESIDE, data)
         self.writer.add(*rows)
 
-    def settled(
+    def list_settled(
         self, fingerprint: str, first: int, end: int
     ) -> Iterator[tuple[int, Any, Status, str | None]]:
         """Yield (scenario, task, status, reason) of outcomes made under `fingerprint`, in order, without
         failed ones. `first` and `end` bound the scenarios (half open)."""
-        return self.outcomes(Scope(fingerprint, end, first=first)).answered()
+        return self.outcomes(Scope(fingerprint, end, first=first)).list_answered()
 
     def count_settled(
         self, fingerprint: str, first: int, end: int, replicates: int
@@ -386,7 +390,7 @@ class Ledger:
         await self.writer.put(*put_fact("flushed", "1"))
 
 
-def _settled(
+def _make_outcome_statements(
     outcome: Outcome, fingerprint: str, record: bytes | None, checksums: tuple[int, int] | None = None
 ) -> list[Statement]:
     """Return the statements that store an outcome and its record."""
@@ -423,14 +427,14 @@ __all__ = [
     "SplitRule",
     "TokenCounts",
     "batches_at",
-    "charged_at",
+    "count_outstanding_at",
+    "describe_lost_replies",
     "find_ledger_damage",
     "has_acknowledgement",
     "has_tally",
-    "latest_reply",
-    "lost_replies_sentence",
-    "out_at",
+    "read_latest_reply",
     "read_selection",
     "run_status",
+    "sum_charges_at",
     "summary_at",
 ]  # fmt: skip

@@ -19,7 +19,13 @@ from msgspec import Meta
 
 from edgen.core.errors import DamagedError
 from edgen.core.values import Address, FinishReason, Reply, Status, TaskId, Usage
-from edgen.store.ledger.opening import LedgerConnection, connect, damaged_error, find_raised_error, when_free
+from edgen.store.ledger.opening import (
+    LedgerConnection,
+    connect,
+    find_raised_error,
+    make_damaged_error,
+    run_when_free,
+)
 from edgen.store.ledger.schema import EARLIEST, LATEST
 
 Row = TypeVar("Row")
@@ -244,7 +250,7 @@ class CheckedReader:
             rows = self.connection.execute(sql, values).fetchall()
         return [self._take(one, row) for one in rows]
 
-    def derived(self, sql: str, row: type[Row], values: Values = ()) -> list[Row]:
+    def read_derived(self, sql: str, row: type[Row], values: Values = ()) -> list[Row]:
         """Return the rows of a query over derived data, without invalid ones: the next session makes them
         again."""
         with self.explain_errors(), self.lenient_text():
@@ -276,7 +282,7 @@ class CheckedReader:
             one: tuple[Any, ...] | None = self.connection.execute(sql, values).fetchone()
         return None if one is None else self._take(one, row)
 
-    def one(self, sql: str, row: type[Row], values: Values = ()) -> Row:
+    def require_row(self, sql: str, row: type[Row], values: Values = ()) -> Row:
         """Return the row of a query that always has one."""
         one = self.row(sql, row, values)
         assert one is not None, "a sum is always there"
@@ -284,7 +290,7 @@ class CheckedReader:
 
     def has_table(self, name: str) -> bool:
         """Return whether the ledger has a table of this name."""
-        return self.one(_TABLES, tuple[Natural], (name,))[0] > 0
+        return self.require_row(_TABLES, tuple[Natural], (name,))[0] > 0
 
     def write(self, sql: str, values: Values = ()) -> sqlite3.Cursor:
         with self.explain_errors():
@@ -305,7 +311,7 @@ class CheckedReader:
         """Run the body in one transaction. A writing one (`BEGIN IMMEDIATE`) waits until no other program
         writes; another one writes nothing."""
         with self.explain_errors():
-            when_free(self.connection, self.path, lambda: self.connection.execute(begin))
+            run_when_free(self.connection, self.path, lambda: self.connection.execute(begin))
         try:
             yield
             with self.explain_errors():
@@ -323,14 +329,14 @@ class CheckedReader:
         except msgspec.ValidationError as problem:
             place = int(str(problem).rpartition("$[")[2].rstrip("]`"))
             what = f"it holds {str(values[place])[:40]!r} where that cannot be"
-            raise damaged_error(self.path, what) from None
+            raise make_damaged_error(self.path, what) from None
 
     # -- rows with a checksum
 
     def reply(self, row: ReplyRow) -> Reply:
         """Return the reply in a row. Raises DamagedError unless its checksum matches."""
         if not row.is_sound:
-            raise self._damaged_reply(row)
+            raise self._make_reply_error(row)
         usage = None
         if row.prompt_tokens is not None:
             cached = (row.cache_read_tokens or 0, row.cache_write_tokens or 0)
@@ -340,15 +346,15 @@ class CheckedReader:
     def require_sound(self, outcome: OutcomeRow) -> None:
         """Raise DamagedError unless the checksum of an outcome matches."""
         if not outcome.is_sound:
-            raise self.damaged_outcome(outcome.scenario, outcome.task)
+            raise self.make_outcome_error(outcome.scenario, outcome.task)
 
     def record(self, outcome: OutcomeRow) -> bytes:
         """Return the record of an outcome. Raises DamagedError unless its checksum matches and it is JSON."""
         if outcome.data is None or not outcome.has_sound_record:
-            raise self.damaged_outcome(outcome.scenario, outcome.task)
+            raise self.make_outcome_error(outcome.scenario, outcome.task)
         return outcome.data
 
-    def _damaged_reply(self, row: ReplyRow) -> DamagedError:
+    def _make_reply_error(self, row: ReplyRow) -> DamagedError:
         scenario, task, step, attempt, *_ = row
         name = f"CAST(x'{task.encode().hex()}' AS TEXT)" if isinstance(task, str) else task
         forget = (
@@ -362,7 +368,7 @@ class CheckedReader:
             f'call is made again: sqlite3 {self.path} "{forget}"'
         )
 
-    def damaged_outcome(self, scenario: int, task: TaskId) -> DamagedError:
+    def make_outcome_error(self, scenario: int, task: TaskId) -> DamagedError:
         return DamagedError(
             f"{self.path}: what was made of the answers to scenario {scenario} (task {task}) is damaged: its "
             "checksum does not fit. Start the command that made this ledger again (`edgen generate`, or `edgen pairs` "
@@ -374,7 +380,7 @@ class CheckedReader:
         with self.explain_errors(), self.lenient_text():
             found = self.connection.execute(_OF_NO_STATUS).fetchone()
         if found is not None:
-            raise self.damaged_outcome(*found)
+            raise self.make_outcome_error(*found)
 
     def find_unsound(self) -> Iterator[tuple[Any, Any]]:
         """Yield scenario and task of changed outcomes and records. Both are derived and can be made again."""

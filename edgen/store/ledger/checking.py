@@ -22,7 +22,7 @@ from edgen.store.ledger.logprobs import find_unsound_beside
 from edgen.store.ledger.opening import check
 from edgen.store.ledger.status import read_status
 from edgen.store.ledger.tally import find_changed_tables
-from edgen.store.ledger.writer import COUNT, lost_replies_sentence, read_acknowledged
+from edgen.store.ledger.writer import COUNT, describe_lost_replies, read_acknowledged
 
 _MOST = 5  # rows of a kind that are listed
 
@@ -32,19 +32,19 @@ def find_ledger_damage(path: Path) -> Iterator[str]:
     acknowledged = read_acknowledged(path)  # first: a writer may continue meanwhile
     if not path.exists():
         if acknowledged:
-            yield lost_replies_sentence(path, acknowledged)
+            yield describe_lost_replies(path, acknowledged)
         return
     try:
         with open_to_read(path) as book:
             check(book.connection, path)
-            if (lost := acknowledged - book.one(COUNT, tuple[Natural])[0]) > 0:
-                yield lost_replies_sentence(path, lost)
+            if (lost := acknowledged - book.require_row(COUNT, tuple[Natural])[0]) > 0:
+                yield describe_lost_replies(path, lost)
             yield from map(str, find_damaged_facts(book))
             read_status(book)
             yield from _few(_unsound_replies(book))
             yield from _few(_unsound_costs(book))
             yield from _few(
-                str(book.damaged_outcome(scenario, task)) for scenario, task in book.find_unsound()
+                str(book.make_outcome_error(scenario, task)) for scenario, task in book.find_unsound()
             )
             yield from _few(_unsound_beside(book))
             yield from find_changed_tables(book)

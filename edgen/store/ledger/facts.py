@@ -56,7 +56,7 @@ def read_fact(book: CheckedReader, name: str) -> str | None:
     """Return a fact about the run, None if not noted yet. Raises DamagedError unless its checksum matches."""
     rows = dict(book.rows(f"{_ALL} WHERE name IN (?, ?)", tuple[str, str], (name, CHECKSUM + name)))
     if not _is_sound(rows, name):
-        raise _damaged(book, name, rows)
+        raise _make_fact_error(book, name, rows)
     return rows.get(name)
 
 
@@ -65,14 +65,14 @@ def read_facts(book: CheckedReader) -> dict[str, str]:
     rows = dict(book.rows(_ALL, tuple[str, str]))
     for name in _names(rows):
         if not _is_sound(rows, name):
-            raise _damaged(book, name, rows)
+            raise _make_fact_error(book, name, rows)
     return {name: value for name, value in rows.items() if not name.startswith(CHECKSUM)}
 
 
 def find_damaged_facts(book: CheckedReader) -> Iterator[DamagedError]:
     """Yield an error for each fact whose checksum does not fit."""
     rows = _read_leniently(book)
-    return (_damaged(book, name, rows) for name in _names(rows) if not _is_sound(rows, name))
+    return (_make_fact_error(book, name, rows) for name in _names(rows) if not _is_sound(rows, name))
 
 
 def drop_damaged_facts(book: CheckedReader) -> int:
@@ -115,7 +115,7 @@ def _checksum(value: Any) -> str:
     return str(crc32(value.encode("utf-8", "surrogateescape"))) if isinstance(value, str) else ""
 
 
-def _damaged(book: CheckedReader, name: str, rows: Mapping[str, Any]) -> DamagedError:
+def _make_fact_error(book: CheckedReader, name: str, rows: Mapping[str, Any]) -> DamagedError:
     repair = (
         "Restore the ledger from a copy: nothing else in the run says it."
         if _is_lasting(name, rows)
@@ -295,7 +295,7 @@ def read_round_end(noted: str | None, path: Path) -> RoundEnd | None:
     return decode_fact(noted, RoundEnd, path, "a note about a round")
 
 
-def ended_rounds(facts: Mapping[str, str], fingerprint: str, path: Path) -> int:
+def count_ended_rounds(facts: Mapping[str, str], fingerprint: str, path: Path) -> int:
     """Return the number of rounds that have ended under a fingerprint."""
     ends = [read_round_end(noted, path) for name, noted in facts.items() if name.startswith("end of round ")]
     return sum(end is not None and end.fingerprint == fingerprint for end in ends)

@@ -33,8 +33,8 @@ from edgen.store.ledger.opening import (
     describe_sqlite_error,
     find_raised_error,
     has_log,
+    make_still_uri,
     require_files,
-    still_uri,
 )
 from edgen.store.ledger.outstanding import NotedBatch, read_batches
 from edgen.store.ledger.schema import wall_time
@@ -80,7 +80,7 @@ class SourceLedger:
     def __init__(self, path: Path, run: str, scratch: Path) -> None:
         self.path = path
         self.run = run
-        self.file = _still(path, scratch)
+        self.file = _copy_if_logged(path, scratch)
         try:
             with contextlib.closing(CheckedReader(connect(self.file, still=True), path)) as book:
                 check(book.connection, path)
@@ -141,7 +141,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         with self._explain_errors(source.path):
             if source.logprobs:
                 add_table(CheckedReader(self._connection, self._path))
-            self._connection.execute("ATTACH DATABASE ? AS src", (still_uri(source.file),))
+            self._connection.execute("ATTACH DATABASE ? AS src", (make_still_uri(source.file),))
             self._connection.execute("BEGIN")
             self._choose(source)
             self._tell_outcomes(source)
@@ -286,14 +286,14 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             (*now.values(), checksum_of(scenario, task, *now.values()), scenario, task),
         )
 
-    def several(self) -> MergeDuplicates:
+    def count_duplicates(self) -> MergeDuplicates:
         """Return the duplicates among the merged ledgers."""
         run = self._connection.execute
         same, other = run("SELECT TOTAL(NOT other), TOTAL(other) FROM several").fetchone()
         first = run("SELECT scenario, task FROM several WHERE other ORDER BY scenario, task LIMIT ?", (_FEW,))
         return MergeDuplicates(int(same), int(other), tuple(first), *self._calls)
 
-    def settled(self) -> int:
+    def count_settled(self) -> int:
         """Return the number of outcomes that count."""
         count = "SELECT COUNT(*) FROM main.outcomes WHERE fingerprint = ?"
         return int(self._connection.execute(count, (self._fingerprint,)).fetchone()[0])
@@ -333,7 +333,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             for row in rows:
                 facts: dict[str, Any] = dict(zip(columns, row, strict=True))
                 del facts["checksum"]
-                told = {name: _plain(name, value) for name, value in facts.items()}
+                told = {name: _convert_to_json(name, value) for name, value in facts.items()}
                 self._drop({"kind": kind, "run": run, **told})
 
     def _names(self, source: SourceLedger) -> dict[str, str]:
@@ -348,7 +348,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             raise find_raised_error(self._connection, self._path if full else path, problem) from None
 
 
-def _plain(column: str, value: Any) -> Any:
+def _convert_to_json(column: str, value: Any) -> Any:
     """Return a column's value for JSON: a record is JSON already, a key becomes hex digits."""
     if not isinstance(value, bytes):
         return value
@@ -358,12 +358,12 @@ def _plain(column: str, value: Any) -> Any:
 def _require_sound(book: CheckedReader) -> None:
     """Raise DamagedError for a wrong checksum: a damaged row could replace a sound one."""
     if (unit := next(book.find_unsound(), None)) is not None:
-        raise book.damaged_outcome(*unit)
+        raise book.make_outcome_error(*unit)
     for row in book.stream(REPLIES, ReplyRow):
         book.reply(row)
 
 
-def _still(path: Path, scratch: Path) -> Path:
+def _copy_if_logged(path: Path, scratch: Path) -> Path:
     """Return where to read the ledger without changing it: itself, or a copy in `scratch` if its log is not
     empty. No process may write to it meanwhile."""
     require_files(path)

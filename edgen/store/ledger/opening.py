@@ -23,7 +23,15 @@ import msgspec
 from edgen.core import system
 from edgen.core.errors import DamagedError, EdgenError, RunError, StoppedError
 from edgen.core.files import DISK_FULL, write_whole
-from edgen.store.ledger.schema import APPLICATION_ID, SCHEMA, UPGRADE, UPGRADED, VERSION, expected, image
+from edgen.store.ledger.schema import (
+    APPLICATION_ID,
+    SCHEMA,
+    UPGRADE,
+    UPGRADED,
+    VERSION,
+    image,
+    make_expected_schema,
+)
 
 T = TypeVar("T")
 
@@ -83,7 +91,7 @@ def connect(
         )
     # If the folder is read-only, read the ledger without a log.
     still = still or (read_only and not system.may_write(path.parent) and not has_log(path))
-    uri = still_uri(path) if still else f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}"
+    uri = make_still_uri(path) if still else f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}"
     try:
         connection = sqlite3.connect(
             uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30, factory=LedgerConnection
@@ -154,7 +162,7 @@ def has_log(path: Path) -> bool:
     return log.exists() and log.stat().st_size > 0
 
 
-def still_uri(path: Path) -> str:
+def make_still_uri(path: Path) -> str:
     """Return the URI that opens the database at `path` without a lock, a log or any other file."""
     return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
 
@@ -202,7 +210,7 @@ def _recognise(connection: LedgerConnection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION_ID:
         if application == 0 and not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-            raise empty_error(path)
+            raise make_empty_error(path)
         raise RunError(
             f"{path}: this is not an edgen ledger. Nothing was changed; "
             "move it away or use another run folder."
@@ -212,7 +220,7 @@ def _recognise(connection: LedgerConnection, path: Path) -> None:
             f"{path}: this ledger has layout {version}, and this edgen reads layout {VERSION}. "
             "Nothing was changed; use the edgen that made it, or another run folder."
         )
-    plain, more = expected(version)
+    plain, more = make_expected_schema(version)
     found = connection.execute(f"{SCHEMA.format('')} LIMIT ?", (len(more) + 1,)).fetchall()
     if set(found) not in (plain, more):
         strange = sorted(str(row[1])[:40] for row in set(found) - more or plain - set(found))
@@ -227,7 +235,7 @@ def upgrade(connection: LedgerConnection, path: Path) -> None:
     """Give a ledger of the layout before this one the present layout, which `edgen` of then does not read."""
     if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
         return
-    when_free(connection, path, lambda: connection.execute("BEGIN IMMEDIATE"))
+    run_when_free(connection, path, lambda: connection.execute("BEGIN IMMEDIATE"))
     try:
         for statement in UPGRADE:
             connection.execute(statement)
@@ -294,10 +302,10 @@ def describe_sqlite_error(path: Path, problem: object) -> EdgenError:
         return RunError(f"{path}: another program keeps the ledger locked ({text}).")
     if "unable to open" in text or "readonly" in text:
         return RunError(f"{path}: the ledger cannot be opened here ({text}); is the folder writable?")
-    return damaged_error(path, " ".join(text.removeprefix("*** in database main ***").split()))
+    return make_damaged_error(path, " ".join(text.removeprefix("*** in database main ***").split()))
 
 
-def empty_error(path: Path) -> RunError:
+def make_empty_error(path: Path) -> RunError:
     """Return the error for a ledger at `path` without any content."""
     return RunError(
         f"{path}: this ledger is empty. If a run was killed before it began, start it again; if it had "
@@ -313,10 +321,10 @@ def decode_fact(noted: str | None, kind: type[T], path: Path, name: str) -> T | 
     try:
         return msgspec.json.decode(noted, type=kind)
     except (ValueError, RecursionError) as problem:
-        raise damaged_error(path, f"{name} is invalid: {problem}") from None
+        raise make_damaged_error(path, f"{name} is invalid: {problem}") from None
 
 
-def damaged_error(path: Path, what: str) -> DamagedError:
+def make_damaged_error(path: Path, what: str) -> DamagedError:
     """Return the error for unexpected content in the ledger at `path`."""
     return DamagedError(
         f"{path}: the ledger is damaged or no ledger at all ({what}). Nothing was changed. "
@@ -325,7 +333,7 @@ def damaged_error(path: Path, what: str) -> DamagedError:
     )
 
 
-def when_free(
+def run_when_free(
     connection: sqlite3.Connection,
     path: Path,
     work: Callable[[], object],

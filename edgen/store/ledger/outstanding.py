@@ -97,13 +97,13 @@ class OutstandingCalls:
     def __init__(self, book: CheckedReader, writer: Writer) -> None:
         self._book = book
         self._writer = writer
-        self._last = book.one("SELECT IFNULL(MAX(id), 0) FROM outstanding", tuple[Natural])[0]
+        self._last = book.require_row("SELECT IFNULL(MAX(id), 0) FROM outstanding", tuple[Natural])[0]
 
     # -- single calls
 
     async def hold(self, address: Address, key: bytes, tokens: int, usd: float) -> int:
         """Note a call before it is sent; return its id when the note is on disk."""
-        number = self._next()
+        number = self._assign_number()
         try:
             await self._writer.put((HOLD, (number, None, *_place(address), key, tokens, usd)))
         except asyncio.CancelledError:  # it is stored nevertheless
@@ -119,9 +119,9 @@ class OutstandingCalls:
 
     def put(self, batch: int, address: Address, key: bytes, tokens: int, usd: float) -> None:
         """Queue a request of a batch in preparation."""
-        self._writer.add((HOLD, (self._next(), batch, *_place(address), key, tokens, usd)))
+        self._writer.add((HOLD, (self._assign_number(), batch, *_place(address), key, tokens, usd)))
 
-    def returned(self, row: OutstandingCall, failure: CallError | None, *, lost: bool = False) -> None:
+    def note_return(self, row: OutstandingCall, failure: CallError | None, *, lost: bool = False) -> None:
         """Queue that a request of a batch ended without a reply: failed, or never worked on. `lost`: it may
         have been paid, and is charged."""
         place = (*_place(row.address), row.key)
@@ -156,7 +156,7 @@ class OutstandingCalls:
 
     async def begin(self, *, fingerprint: str, backend: str, token: str, round_: int) -> NotedBatch:
         """Create a new batch in preparation."""
-        number = 1 + self._book.one("SELECT IFNULL(MAX(id), 0) FROM batches", tuple[Natural])[0]
+        number = 1 + self._book.require_row("SELECT IFNULL(MAX(id), 0) FROM batches", tuple[Natural])[0]
         batch = NotedBatch(
             number=number,
             state="preparing",
@@ -202,9 +202,9 @@ class OutstandingCalls:
     def sums(self, batch: int | None) -> tuple[int, int, float]:
         """Return (calls, tokens, maximum US dollars) outstanding in a batch; None: single calls."""
         sql = f"SELECT COUNT(*), {total('tokens')}, TOTAL(usd) FROM outstanding WHERE batch IS ?"  # noqa: S608 - ours
-        return self._book.one(sql, tuple[Natural, Natural, Amount], (batch,))
+        return self._book.require_row(sql, tuple[Natural, Natural, Amount], (batch,))
 
-    def _next(self) -> int:
+    def _assign_number(self) -> int:
         self._last += 1
         return self._last
 
@@ -218,7 +218,7 @@ def abandon(book: CheckedReader) -> None:
     """Settle a dead session's outstanding work at the start of a new one, in the present transaction. Single
     calls are charged at their maximum, since the service may have worked on them; a batch with an incomplete
     file is ignored."""
-    tokens, usd = book.one(
+    tokens, usd = book.require_row(
         f"SELECT {total('tokens')}, {total_pico('usd')} / {PICO:g} FROM outstanding WHERE batch IS NULL",  # noqa: S608
         tuple[Natural, Amount],
     )

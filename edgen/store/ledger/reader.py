@@ -92,11 +92,11 @@ class Outcomes:
         self._book = book
         self._scope = scope
 
-    def accepted(self, first: int = 0) -> Iterator[tuple[int, Any]]:
+    def list_accepted(self, first: int = 0) -> Iterator[tuple[int, Any]]:
         """(scenario, task) of what was accepted, from a scenario on."""
         self._book.require_statuses()
         query = f"SELECT scenario, task FROM outcomes WHERE {_OUTCOMES} AND status = 'accepted' {_ORDER}"  # noqa: S608
-        return self._paged(query, UnitRow, first=first)
+        return self._read_in_pages(query, UnitRow, first=first)
 
     def groups(self) -> Iterator[tuple[int, int]]:
         """Yield (group hash, accepted outcomes), by ascending hash."""
@@ -110,24 +110,24 @@ class Outcomes:
         """(scenario, task, group hash, record) of what was accepted, of scenarios `within` a range."""
         self._book.require_statuses()
         query = f"{WITH_ANY_RECORDS} WHERE {_OUTCOMES} AND o.status = 'accepted' {_ORDER}"
-        for row in self._paged(query, OutcomeRow, _RECORDS, within.start):
+        for row in self._read_in_pages(query, OutcomeRow, _RECORDS, within.start):
             if row.scenario >= within.stop:
                 return
             self._book.require_sound(row)
             yield row.scenario, row.task, row.grp, self._book.record(row)
 
-    def settled(self) -> Iterator[tuple[int, Any, Status, str | None]]:
+    def list_settled(self) -> Iterator[tuple[int, Any, Status, str | None]]:
         """Yield (scenario, task, status, reason) of every outcome."""
         for row in self._rows(""):
             yield row.scenario, row.task, row.status, row.reason
 
-    def answered(self) -> Iterator[tuple[int, Any, Status, str | None]]:
+    def list_answered(self) -> Iterator[tuple[int, Any, Status, str | None]]:
         """Yield the same as `settled` without failed outcomes, which have no answer and are retried.
         Checksums are not checked."""
         query = f"SELECT scenario, task, status, reason FROM outcomes WHERE {_OUTCOMES} AND status != 'failed' {_ORDER}"  # noqa: S608
-        return self._paged(query, AnsweredRow)
+        return self._read_in_pages(query, AnsweredRow)
 
-    def refused(self) -> Iterator[tuple[int, Any, Status, str | None, str | None, Reply | None]]:
+    def list_refused(self) -> Iterator[tuple[int, Any, Status, str | None, str | None, Reply | None]]:
         """Yield (scenario, task, status, reason, detail, last reply) of outcomes that were not accepted."""
         for row in self._rows("AND status != 'accepted'"):
             last = None
@@ -140,7 +140,9 @@ class Outcomes:
     def candidates(self, reasons: Collection[str]) -> Iterator[tuple[int, Any, bytes]]:
         """Yield (scenario, task, record) of outcomes accepted, or rejected for one of these reasons with a
         kept record."""
-        for row in self._paged(f"{WITH_ANY_RECORDS} WHERE {_OUTCOMES} {_ORDER}", OutcomeRow, _RECORDS):
+        for row in self._read_in_pages(
+            f"{WITH_ANY_RECORDS} WHERE {_OUTCOMES} {_ORDER}", OutcomeRow, _RECORDS
+        ):
             if row.status is Status.ACCEPTED or (row.reason in reasons and row.data is not None):
                 self._book.require_sound(row)
                 yield row.scenario, row.task, self._book.record(row)
@@ -150,9 +152,9 @@ class Outcomes:
         rows = self._rows("")
         return (row for row in rows if row.status is Status.ACCEPTED or row.reason in reasons)
 
-    def beside(self, scenario: int, task: TaskId) -> dict[str, bytes]:
+    def read_additional_values(self, scenario: int, task: TaskId) -> dict[str, bytes]:
         """Return the additional values of a task's record, by name."""
-        first = beside_task(task, "")
+        first = name_beside_task(task, "")
         found = {}
         query = f"{WITH_ANY_RECORDS} WHERE scenario = ? AND task >= ? AND task < ? AND o.fingerprint = ? ORDER BY task"
         values = (scenario, first, first[:-1] + chr(ord(first[-1]) + 1), self._scope.fingerprint + BESIDE)
@@ -162,11 +164,11 @@ class Outcomes:
         return found
 
     def _rows(self, where: str) -> Iterator[OutcomeRow]:
-        for row in self._paged(f"{OUTCOMES} WHERE {_OUTCOMES} {where} {_ORDER}", OutcomeRow):
+        for row in self._read_in_pages(f"{OUTCOMES} WHERE {_OUTCOMES} {where} {_ORDER}", OutcomeRow):
             self._book.require_sound(row)
             yield row
 
-    def _paged(self, sql: str, row: type[Row], size: int = _PAGE, first: int = 0) -> Iterator[Row]:
+    def _read_in_pages(self, sql: str, row: type[Row], size: int = _PAGE, first: int = 0) -> Iterator[Row]:
         """Yield the rows, from a scenario on, of a query over _TASKS that begins with scenario and task."""
         begin = max(self._scope.first, first) - 1
         values = {**self._scope.values, "scenario": begin, "task": _BEHIND, "page": size}
@@ -274,27 +276,27 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         latest = {(row.step, row.attempt): row for row in self._book.rows(query, ReplyRow, (scenario, task))}
         return [(*call, self._book.reply(row)) for call, row in latest.items()]
 
-    def spent(self) -> Iterator[tuple[int, Any, int, int, int, float | None]]:
+    def list_spending(self) -> Iterator[tuple[int, Any, int, int, int, float | None]]:
         """Yield (scenario, task, calls answered, prompt tokens, completion tokens, US dollars) of every task
         of the plan with replies, in order. Replies to an earlier form of the job count, too."""
-        return self._paged(
+        return self._read_in_pages(
             f"SELECT scenario, task, COUNT(*), {total('prompt_tokens')}, {total('completion_tokens')}, SUM(cost_usd) "  # noqa: S608
             f"FROM replies WHERE {_TASKS} {_BY_TASK}",
             tuple[Natural, Task, Natural, Natural, Natural, Amount | None],
         )
 
-    def out(self) -> Iterator[tuple[int, Any, int, int, float]]:
+    def list_outstanding_tasks(self) -> Iterator[tuple[int, Any, int, int, float]]:
         """Yield (scenario, task, calls, tokens, maximum US dollars) of every task of the plan with
         outstanding batch requests, in order."""
         states = ", ".join(f"'{state}'" for state in OPEN)
-        return self._paged(
+        return self._read_in_pages(
             f"SELECT scenario, task, COUNT(*), {total('tokens')}, TOTAL(usd) FROM outstanding "  # noqa: S608 - ours
             f"WHERE batch IN (SELECT id FROM batches WHERE state IN ({states}) AND fingerprint = :fingerprint) "
             f"AND {_TASKS} {_BY_TASK}",
             tuple[Natural, Task, Natural, Natural, Amount],
         )
 
-    def counted_replies(self) -> Iterator[tuple[int, Any, list[CountedReply]]]:
+    def list_counted_replies(self) -> Iterator[tuple[int, Any, list[CountedReply]]]:
         """Yield (scenario, task, its calls) of every task of the plan whose answers were all counted and sent
         in one form of the job, in order."""
         rows = self._book.stream(
@@ -323,7 +325,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         """Yield the seconds that each stored answer took, in no particular order."""
         return (latency for (latency,) in self._book.stream("SELECT latency FROM replies", tuple[Amount]))
 
-    def answered_since(self, moment: float, most: int) -> Iterator[float]:
+    def list_reply_times(self, moment: float, most: int) -> Iterator[float]:
         """Yield when the latest replies were stored, the last first, in seconds since the epoch: back to a
         moment, and at most so many."""
         rows = self._book.stream(
@@ -333,13 +335,13 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         )
         return (at for (at,) in rows if at >= moment)
 
-    def in_flight(self) -> int:
+    def count_in_flight(self) -> int:
         """Return the number of single calls that are noted as outstanding."""
         row = self._book.row("SELECT COUNT(*) FROM outstanding WHERE batch IS NULL", tuple[Natural], ())
         return 0 if row is None else row[0]
 
 
-def beside_task(task: TaskId, name: str) -> str:
+def name_beside_task(task: TaskId, name: str) -> str:
     """Return the task of an additional value of a task's record. It is a text, so it does not collide with
     numbered tasks."""
     return f"{task}/{name}"
@@ -362,18 +364,18 @@ def summary_at(path: Path) -> LedgerSummary:
             unanswered=(lost, lost_pico / PICO),
             batches=read_batches(book),
             facts=read_facts(book),
-            lost_replies=read_lost(book) + max(0, acknowledged - book.one(COUNT, tuple[Natural])[0]),
+            lost_replies=read_lost(book) + max(0, acknowledged - book.require_row(COUNT, tuple[Natural])[0]),
         )
 
 
-def latest_reply(path: Path) -> tuple[float, Address, Reply] | None:
+def read_latest_reply(path: Path) -> tuple[float, Address, Reply] | None:
     """Return the last reply that the ledger at `path` stored, its time (seconds since the epoch) and its
     call."""
     with open_to_read(path) as book:
         row = book.row(f"{REPLIES} ORDER BY rowid DESC LIMIT 1", ReplyRow)
         if row is None:
             return None
-        at = book.one("SELECT answered_at FROM replies ORDER BY rowid DESC LIMIT 1", tuple[Moment])[0]
+        at = book.require_row("SELECT answered_at FROM replies ORDER BY rowid DESC LIMIT 1", tuple[Moment])[0]
         return at, Address(row.scenario, row.task, row.step, row.attempt), book.reply(row)
 
 
@@ -385,14 +387,14 @@ def batches_at(path: Path) -> list[NotedBatch]:
         return read_batches(book)
 
 
-def out_at(path: Path, batch: int) -> int:
+def count_outstanding_at(path: Path, batch: int) -> int:
     """Return the number of outstanding requests of a batch of the ledger at `path`."""
     with open_to_read(path) as book:
         query = "SELECT COUNT(*) FROM outstanding WHERE batch = ?"
-        return book.one(query, tuple[Natural], (batch,))[0]
+        return book.require_row(query, tuple[Natural], (batch,))[0]
 
 
-def charged_at(path: Path, price: Callable[[int, int], float]) -> tuple[int, float]:
+def sum_charges_at(path: Path, price: Callable[[int, int], float]) -> tuple[int, float]:
     """Return `Ledger.sum_charges` of the ledger at `path`; zeros if there is none."""
     if not path.exists():
         return 0, 0.0

@@ -143,10 +143,10 @@ Tables = frozenset[tuple[str, str, str, str | None]]
 
 
 @functools.cache
-def expected(version: int = VERSION) -> tuple[Tables, Tables]:
+def make_expected_schema(version: int = VERSION) -> tuple[Tables, Tables]:
     """Return the expected contents of sqlite_schema (type, name, table, SQL) without and with log
     probabilities. SQLite keeps the SQL byte for byte."""
-    with contextlib.closing(_made(version)) as connection:
+    with contextlib.closing(_make_database(version)) as connection:
         plain = frozenset(connection.execute(SCHEMA.format("")))
         connection.execute(LOGPROBS)
         return plain, frozenset(connection.execute(SCHEMA.format("")))
@@ -155,7 +155,7 @@ def expected(version: int = VERSION) -> tuple[Tables, Tables]:
 @functools.cache
 def all_columns() -> dict[str, dict[str, str]]:
     """Return the columns of each table with their declared types."""
-    with contextlib.closing(_made()) as connection:
+    with contextlib.closing(_make_database()) as connection:
         connection.execute(LOGPROBS)
         names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         return {
@@ -168,13 +168,13 @@ def all_columns() -> dict[str, dict[str, str]]:
 def image(version: int = VERSION) -> bytes:
     """Return an empty ledger as file content, written whole, so that no process ever sees one without
     tables."""
-    with contextlib.closing(_made(version)) as connection:
+    with contextlib.closing(_make_database(version)) as connection:
         data = bytearray(connection.serialize())
     data[18] = data[19] = 2  # of the file format: written through a log (WAL)
     return bytes(data)
 
 
-def _made(version: int = VERSION) -> sqlite3.Connection:
+def _make_database(version: int = VERSION) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:")
     trigger = f"{_TRIGGER};" if version == UPGRADED else ""
     connection.executescript(

@@ -14,7 +14,7 @@ import msgspec
 from edgen.core.values import Status, Usage
 from edgen.store.ledger.checked_reader import Amount, CheckedReader, Moment, Natural
 from edgen.store.ledger.facts import LOST, PLAN, read_fact
-from edgen.store.ledger.opening import damaged_error, decode_fact
+from edgen.store.ledger.opening import decode_fact, make_damaged_error
 from edgen.store.ledger.schema import PICO, SCENARIOS, total, total_pico
 
 _Scenario = Annotated[int, msgspec.Meta(ge=0, le=SCENARIOS)]
@@ -149,7 +149,7 @@ class RunStatus(msgspec.Struct, frozen=True):
             return "stopped"
         return "complete" if self.accepted >= self.plan.asked else "short"
 
-    def last(self, *, held: bool) -> str | None:
+    def describe_last_end(self, *, held: bool) -> str | None:
         """Return the end state of the last session, for a run that is not complete."""
         if self.state(held=held) not in ("stopped", "short"):
             return None
@@ -165,7 +165,7 @@ def read_sessions(book: CheckedReader) -> list[LedgerSession]:
 
 def count_outcomes(book: CheckedReader, scope: Scope) -> list[tuple[Status, str | None, int]]:
     """Return the number of outcomes of a scope by (status, reason)."""
-    return book.derived(
+    return book.read_derived(
         f"SELECT status, reason, COUNT(*) FROM outcomes WHERE {IN_SCOPE} GROUP BY 1, 2 ORDER BY 1, 2",  # noqa: S608
         tuple[Status, str | None, Natural],
         scope.values,
@@ -179,7 +179,7 @@ def read_status(book: CheckedReader) -> RunStatus:
         sums: dict[Status, Counter[str]] = {status: Counter() for status in Status}
         for status, reason, count in count_outcomes(book, plan.scope):
             sums[status][reason or "unknown"] += count
-        totals = book.one(
+        totals = book.require_row(
             f"SELECT {total('made')}, {total('retried')}, SUM(cost_usd), {', '.join(map(total, _TOKENS))} FROM sessions",  # noqa: S608
             tuple[Natural, Natural, Amount | None, Natural, Natural, Natural, Natural],
         )
@@ -199,7 +199,7 @@ def read_plan(book: CheckedReader) -> RunPlan | None:
     """Return the run's plan; None if not noted yet."""
     plan = decode_fact(read_fact(book, PLAN), RunPlan, book.path, "its plan")
     if plan is not None and plan.first > plan.scenarios:
-        raise damaged_error(book.path, "its plan ends before it begins")
+        raise make_damaged_error(book.path, "its plan ends before it begins")
     return plan
 
 
@@ -212,7 +212,7 @@ def read_lost(book: CheckedReader) -> int:
 def sum_charges(book: CheckedReader, price: Callable[[int, int], float]) -> tuple[int, float]:
     """Return (tokens, US dollars) used by all sessions, with outstanding calls; `price` values replies stored
     without a cost."""
-    tokens, cost, prompt, completion = book.one(
+    tokens, cost, prompt, completion = book.require_row(
         f"SELECT {total('charged_tokens')}, {total_pico('cost_usd')}, "  # noqa: S608 - ours
         f"{total('CASE WHEN cost_usd IS NULL THEN prompt_tokens END')}, "
         f"{total('CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END')} "
@@ -228,11 +228,11 @@ def sum_lost(book: CheckedReader) -> tuple[int, int]:
     """Return (tokens, picodollars) charged for calls without a kept answer that the service may have worked
     on, at their maximum."""
     sql = f"SELECT {total('lost_tokens')}, {total_pico('lost_usd')} FROM sessions"  # noqa: S608 - ours
-    return book.one(sql, tuple[Natural, Natural])
+    return book.require_row(sql, tuple[Natural, Natural])
 
 
 def sum_out(book: CheckedReader) -> tuple[int, int]:
     """Return (tokens, picodollars) reserved for outstanding work at its maximum: calls under way (including
     those of a dead process), sent batches, and request files to be sent."""
     sql = f"SELECT {total('tokens')}, {total_pico('usd')} FROM outstanding"  # noqa: S608 - ours
-    return book.one(sql, tuple[Natural, Natural])
+    return book.require_row(sql, tuple[Natural, Natural])

@@ -120,7 +120,7 @@ class RowCounter:
         # A damaged tally stays: `validate` reports it, and the next session makes a new one.
         with contextlib.suppress(DamagedError):
             if (tally := self._read(book)) is not None:
-                self._tally = self._changed(book, tally)
+                self._tally = self._apply_changes(book, tally)
                 self._noted = msgspec.json.encode(self._tally).decode()
                 for _, (name, value) in put_fact(_TALLY, self._noted):  # an update writes fewer pages
                     connection.execute(_CHANGE, (value, name))
@@ -131,7 +131,7 @@ class RowCounter:
         row = book.connection.execute(_VALUE, (_TALLY,)).fetchone()
         return self._tally if row is not None and row[0] == self._noted else _read(book)
 
-    def _changed(self, book: CheckedReader, tally: _Tally) -> _Tally:
+    def _apply_changes(self, book: CheckedReader, tally: _Tally) -> _Tally:
         tables = dict(tally.tables)
         for name, (columns, added, removed) in self._rows.items():
             if added or removed:
@@ -168,8 +168,8 @@ def find_changed_tables(book: CheckedReader) -> Iterator[str]:
     """Yield a sentence for each table that differs from the tally."""
     with book.transaction():
         tally = _read(book)
-        changed = [] if tally is None else [*tally.damaged, *_changed(book, tally, _PROBLEMS)]
-        if book.one(f"SELECT COUNT(*) FROM meta WHERE NOT {_NOT_OWN}", tuple[Natural])[0] == 1:  # noqa: S608 - ours
+        changed = [] if tally is None else [*tally.damaged, *_find_changed(book, tally, _PROBLEMS)]
+        if book.require_row(f"SELECT COUNT(*) FROM meta WHERE NOT {_NOT_OWN}", tuple[Natural])[0] == 1:  # noqa: S608 - ours
             changed.append("meta")
     return (f"{book.path}: {_PROBLEMS[name]}" for name in dict.fromkeys(changed) if name in _PROBLEMS)
 
@@ -186,7 +186,7 @@ def open_tally(book: CheckedReader) -> list[str]:
             _write(book, _Tally(dict.fromkeys(_PROBLEMS, _Table())))
             count_tables(book, _PROBLEMS)
             return []
-        changed = _changed(book, tally, _LASTING)
+        changed = _find_changed(book, tally, _LASTING)
         damaged = dict.fromkeys([*tally.damaged, *(name for name in changed if name != "replies")])
         if changed:
             _write(book, msgspec.structs.replace(tally, damaged=tuple(damaged)))
@@ -219,7 +219,7 @@ def _write(book: CheckedReader, tally: _Tally) -> None:
         book.write(sql, values)
 
 
-def _changed(book: CheckedReader, tally: _Tally, names: Iterable[str]) -> list[str]:
+def _find_changed(book: CheckedReader, tally: _Tally, names: Iterable[str]) -> list[str]:
     return [name for name in names if _count(book, name) != tally.tables.get(name)]
 
 

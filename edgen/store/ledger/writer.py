@@ -29,7 +29,7 @@ from zlib import crc32
 from edgen.core import system
 from edgen.core.errors import EdgenError
 from edgen.core.files import read_regular
-from edgen.store.ledger.opening import LedgerConnection, describe_sqlite_error, when_free
+from edgen.store.ledger.opening import LedgerConnection, describe_sqlite_error, run_when_free
 from edgen.store.ledger.schema import COUNT_REPLIES
 
 ACKNOWLEDGED = "-acked"  # suffix of the note next to a ledger
@@ -59,7 +59,7 @@ def _note_of(number: bytes) -> bytes:
     return b"%b %08x\n" % (number, crc32(number))
 
 
-def lost_replies_sentence(ledger: Path, count: int) -> str:
+def describe_lost_replies(ledger: Path, count: int) -> str:
     """Say that a ledger has lost replies, and what follows."""
     many = f"{count:,} answers that were stored are" if count > 1 else "an answer that was stored is"
     again = "They are asked for and paid for again" if count > 1 else "It is asked for and paid for again"
@@ -237,7 +237,7 @@ class Writer:
             for sql, row in statements:
                 by_sql.setdefault(sql, []).append(row)
         self._before_commit()
-        when_free(
+        run_when_free(
             connection, self._path, lambda: connection.execute("BEGIN IMMEDIATE"), lambda: self._patience
         )
         try:

@@ -24,7 +24,9 @@ def in_other_words(run: Placed, texts: int = 3) -> dict[str, list[str]]:
                 line = {"id": one.candidate.id, "turn": at, "role": "Tutor", "writer": "x", "texts": said}
                 lines.append(json.dumps({**line, "text_sha256": _sha(turn.text)}))
                 found[f"{one.candidate.id}-{at + 1}"] = said
-    run.rundir.written("paraphrases").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    run.rundir.locate_written_texts("paraphrases").write_text(
+        "".join(f"{line}\n" for line in lines), encoding="utf-8"
+    )
     return found
 
 
@@ -99,10 +101,10 @@ def test_a_run_without_paraphrases_says_what_to_do(share: str, tmp_path: Path) -
         one = run.taught[0].candidate
         at = next(n for n, turn in enumerate(one.turns) if turn.role == "Tutor")
         line = {"id": one.id, "turn": at, "role": "Tutor", "writer": "x", "texts": ["other"], "text_sha256": _sha(one.turns[at].text)}  # fmt: skip
-        run.rundir.written("paraphrases").write_text(json.dumps(line) + "\n", encoding="utf-8")
+        run.rundir.locate_written_texts("paraphrases").write_text(json.dumps(line) + "\n", encoding="utf-8")
     if share == "stale":
         in_other_words(run)
-        path = run.rundir.written("paraphrases")
+        path = run.rundir.locate_written_texts("paraphrases")
         path.write_text(path.read_text(encoding="utf-8").replace('"text_sha256": "', '"text_sha256": "0'))
     with pytest.raises(
         ShortError, match=r"--tests 1 is about .* `edgen annotate .* --write paraphrases --after 0`"

@@ -32,7 +32,9 @@ def reworded(run: Placed, share: float = 1.0, most: int = 4) -> dict[str, list[s
                 line = {"id": one.candidate.id, "turn": at, "role": "Tutor", "writer": "../x", "texts": texts}
                 lines.append(json.dumps({**line, "text_sha256": _sha(turn.text)}))
                 found[f"{one.candidate.id}-{at + 1}"] = texts
-    run.rundir.written("paraphrases").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    run.rundir.locate_written_texts("paraphrases").write_text(
+        "".join(f"{line}\n" for line in lines), encoding="utf-8"
+    )
     return found
 
 
@@ -99,7 +101,7 @@ def test_missing_paraphrases_are_said_and_none_at_all_is_an_error(tmp_path: Path
     exported = write(run, tmp_path / "out", subtask=3, cuts="all")
     assert "A model wrote the paraphrases (not known)" in exported.remarks[0]
     assert "examples have one right answer, since no paraphrases were written" in exported.remarks[1]
-    path = run.rundir.written("paraphrases")
+    path = run.rundir.locate_written_texts("paraphrases")
     path.write_text(path.read_text(encoding="utf-8").replace('"text_sha256": "', '"text_sha256": "0'))
     with pytest.raises(ShortError, match="no turn that is to be chosen has paraphrases"):
         write(run, tmp_path / "stale", subtask=3)

@@ -18,7 +18,7 @@ from edgen.simulator.text import request_key, respond
 from edgen.space import load_space
 from edgen.space.model import DEFAULT_VARIABLES
 from edgen.space.sampling import Sampler
-from edgen.stats.ratios import paired_differences
+from edgen.stats.ratios import compare_paired
 from tests.evaluation.comparison.values import sample
 
 pytestmark = pytest.mark.integration
@@ -84,7 +84,7 @@ def shares() -> dict[str, float]:
     # Each is compared with the next: neighbours share an arm, which makes 200 pairs worth 145 of arms of their own.
     for seed, (a, b) in enumerate(zip(tables, [*tables[1:], tables[0]], strict=True)):
         rng = np.random.default_rng(seed)
-        made = paired_differences(a.__getitem__, b.__getitem__, wanted, rng, RESAMPLES, 99)
+        made = compare_paired(a.__getitem__, b.__getitem__, wanted, rng, RESAMPLES, 99)
         for spec, found in zip(wanted, made, strict=True):
             assert found.low is not None
             assert found.high is not None

@@ -94,4 +94,4 @@ async def test_an_outcome_with_an_impossible_status_is_not_left_out(path: Path) 
         ledger.take_over()
         assert ledger.damaged_outcomes == 1
     with LedgerReader(path) as view:
-        assert not [*view.settled()]
+        assert not [*view.list_settled()]

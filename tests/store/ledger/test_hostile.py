@@ -23,9 +23,9 @@ from edgen.store.ledger import (
     RunPlan,
     Scope,
     SourceLedger,
-    charged_at,
-    out_at,
+    count_outstanding_at,
     run_status,
+    sum_charges_at,
     summary_at,
 )
 from edgen.store.ledger.schema import image
@@ -69,12 +69,17 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read_all(path: Path) -> None:
     """Everything that any command reads of a ledger."""
-    summary_at(path), run_status(path), out_at(path, 1), charged_at(path, lambda prompt, completion: 0.0)
+    (
+        summary_at(path),
+        run_status(path),
+        count_outstanding_at(path, 1),
+        sum_charges_at(path, lambda prompt, completion: 0.0),
+    )
     with LedgerReader(path) as view:
-        for each in (view.accepted, view.records, view.settled, view.refused, view.spent, view.out, view.latencies,
+        for each in (view.list_accepted, view.records, view.list_settled, view.list_refused, view.list_spending, view.list_outstanding_tasks, view.latencies,
                      view.groups):  # fmt: skip
             list(each())
-        list(view.counted_replies())
+        list(view.list_counted_replies())
         view.sessions(), view.simulated, view.is_sound()
         for index in range(4):
             view.outcomes(index), view.record(index, 0)
@@ -86,9 +91,9 @@ async def work_on(path: Path) -> None:
         _ = ledger.plan
         ledger.take_over()
         ledger.sum_charges(lambda prompt, completion: 0.0)
-        list(ledger.settled("f", 0, 4)), ledger.count_settled("f", 0, 4, 1), ledger.status()
+        list(ledger.list_settled("f", 0, 4)), ledger.count_settled("f", 0, 4, 1), ledger.status()
         outcomes = ledger.outcomes(Scope("f", 4, 1))
-        list(outcomes.groups()), list(outcomes.records()), list(outcomes.refused())
+        list(outcomes.groups()), list(outcomes.records()), list(outcomes.list_refused())
         for index in range(4):
             ledger.replies(index, 0), ledger.reply(Address(index, 0), key(index))
             (
@@ -240,8 +245,8 @@ async def test_sums_beyond_what_sqlite_counts(tmp_path: Path) -> None:
         ledger.take_over()
     assert run_status(path).counts.prompt_tokens == most
     with LedgerReader(path) as view:
-        assert [row[3] for row in view.spent()] == [most] * 4
-        list(view.out()), list(view.counted_replies())
+        assert [row[3] for row in view.list_spending()] == [most] * 4
+        list(view.list_outstanding_tasks()), list(view.list_counted_replies())
     summary_at(path)
 
 
@@ -263,7 +268,7 @@ async def test_a_record_that_is_none_is_made_again(small: Path, tmp_path: Path, 
         with pytest.raises(DamagedError, match="scenario 2"):
             list(ledger.outcomes(Scope("f", 4, 1)).records())
         ledger.take_over()
-        assert [unit[0] for unit in ledger.settled("f", 0, 99)] == [0, 1, 3]
+        assert [unit[0] for unit in ledger.list_settled("f", 0, 99)] == [0, 1, 3]
 
 
 DERIVED = {
@@ -288,12 +293,12 @@ async def test_what_is_made_of_answers_and_damaged_is_made_again(
             assert not view.is_sound()
     if what in ("record", "reason", "group"):
         with LedgerReader(path) as view, pytest.raises(DamagedError, match=r"scenario 1 .*made again"):
-            list(view.settled()), list(view.records())
+            list(view.list_settled()), list(view.records())
     with pytest.raises(DamagedError):
         SourceLedger(path, "r", tmp_path)
     async with Ledger(path) as ledger:
         ledger.take_over()
-        assert [unit[0] for unit in ledger.settled("f", 0, 99)] == [0, 2, 3], "it is pending again"
+        assert [unit[0] for unit in ledger.list_settled("f", 0, 99)] == [0, 2, 3], "it is pending again"
         assert ledger.replies(1, 0), "and its answer is there"
     with LedgerReader(path) as view:
         assert view.is_sound()
@@ -322,7 +327,7 @@ def test_a_rejected_answer_that_is_damaged_is_not_written_down(small: Path, tmp_
     shutil.copyfile(small, path := tmp_path / "run.db")
     change(path, "UPDATE replies SET text = 'nO' WHERE scenario = 3")
     with LedgerReader(path) as view, pytest.raises(DamagedError, match="scenario 3"):
-        list(view.refused())
+        list(view.list_refused())
 
 
 # --- signals -------------------------------------------------------------------------------------

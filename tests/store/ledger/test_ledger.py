@@ -13,7 +13,7 @@ import pytest
 from edgen.core.errors import RunError
 from edgen.core.values import Address, Reply, Status, Usage
 from edgen.store.ledger import Ledger, LedgerReader, Outcome, RunPlan, Scope, run_status
-from edgen.store.ledger.opening import when_free
+from edgen.store.ledger.opening import run_when_free
 from tests import fork_server
 
 PLAN = RunPlan(name="t", fingerprint="f", scenarios=10, replicates=1, asked=10)
@@ -107,8 +107,8 @@ async def test_settled_leaves_out_failures_and_other_fingerprints(tmp_path: Path
         ledger.settle(outcome(2), "old", b"{}")
         ledger.settle(outcome(3, Status.REJECTED, "empty"), "f", None)
         await ledger.flush()
-        assert [row[0] for row in ledger.settled("f", 0, 10)] == [0, 3]
-        assert [row[0] for row in ledger.settled("f", 1, 3)] == []
+        assert [row[0] for row in ledger.list_settled("f", 0, 10)] == [0, 3]
+        assert [row[0] for row in ledger.list_settled("f", 1, 3)] == []
 
 
 async def test_settled_pages_through_many(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ async def test_settled_pages_through_many(tmp_path: Path) -> None:
         for i in range(1_203):
             ledger.settle(outcome(i), "f", b"{}")
         await ledger.flush()
-        assert [row[0] for row in ledger.settled("f", 0, 5_000)] == list(range(1_203))
+        assert [row[0] for row in ledger.list_settled("f", 0, 5_000)] == list(range(1_203))
 
 
 async def test_records_groups_and_refusals_come_in_order(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ async def test_records_groups_and_refusals_come_in_order(tmp_path: Path) -> None
             (0, b'{"n": 0}'), (7, b'{"n": 1}'), (14, b'{"n": 2}')]  # fmt: skip
         assert list(outcomes.groups()) == [(0, 1), (7, 1), (14, 1)]
         assert list(ledger.outcomes(Scope("f", 2, 1)).groups()) == [(0, 1), (7, 1)]
-        assert [row[:5] for row in outcomes.refused()] == [(3, 0, "rejected", "no_turns", None)]
-        assert [row[5].text for row in outcomes.refused() if row[5] is not None] == ["raw words"]
+        assert [row[:5] for row in outcomes.list_refused()] == [(3, 0, "rejected", "no_turns", None)]
+        assert [row[5].text for row in outcomes.list_refused() if row[5] is not None] == ["raw words"]
 
 
 async def test_tasks_are_any_numbers_and_texts(tmp_path: Path) -> None:
@@ -147,12 +147,16 @@ async def test_tasks_are_any_numbers_and_texts(tmp_path: Path) -> None:
         await ledger.flush()
         assert [row[1] for row in ledger.outcomes(Scope("f", 2)).records()] == tasks
         assert [row[1] for row in ledger.outcomes(Scope("f", 2, 3)).records()] == [0, 2]
-        assert [row[1] for row in ledger.settled("f", 0, 2)] == tasks
+        assert [row[1] for row in ledger.list_settled("f", 0, 2)] == tasks
         assert [ledger.replies(1, task)[key(1)].text for task in tasks] == list(map(str, tasks))
         plan = RunPlan(name="t", fingerprint="f", scenarios=2, replicates=0, asked=7, planned=7)
         ledger.set_fact("plan", msgspec.json.encode(plan).decode())
     with LedgerReader(path) as view:
-        assert [row[1] for row in view.spent()] == [row[1] for row in view.counted_replies()] == tasks
+        assert (
+            [row[1] for row in view.list_spending()]
+            == [row[1] for row in view.list_counted_replies()]
+            == tasks
+        )
         assert list(view.outcomes(1)) == tasks
         assert view.record(1, "ü") == '"ü"'.encode()
         assert view.status.pending == 0
@@ -170,16 +174,20 @@ async def test_a_view_is_of_the_present_plan_alone(tmp_path: Path) -> None:
         ledger.settle(Outcome(1, 1, Status.REJECTED, "replicate", None, 7, None), "f", None)
         await ledger.store(Address(4, 0), key(4), Reply("old", usage=Usage(30, 40)), 0.1, 1)
     with LedgerReader(path) as view:
-        assert list(view.settled()) == [
+        assert list(view.list_settled()) == [
             (0, 0, "accepted", None),
             (1, 0, "accepted", None),
             (2, 0, "rejected", "no_turns"),
         ]
-        assert list(view.refused()) == [(2, 0, "rejected", "no_turns", None, None)]
-        assert list(view.accepted()) == [(0, 0), (1, 0)]
+        assert list(view.list_refused()) == [(2, 0, "rejected", "no_turns", None, None)]
+        assert list(view.list_accepted()) == [(0, 0), (1, 0)]
         assert [row[:2] for row in view.records()] == [(0, 0), (1, 0)]
         # Replies cost what they cost, whatever form of the job asked for them.
-        assert list(view.spent()) == [(0, 0, 1, 3, 4, 0.5), (1, 0, 1, 3, 4, 0.5), (4, 0, 1, 30, 40, None)]
+        assert list(view.list_spending()) == [
+            (0, 0, 1, 3, 4, 0.5),
+            (1, 0, 1, 3, 4, 0.5),
+            (4, 0, 1, 30, 40, None),
+        ]
 
 
 async def test_a_view_pages_through_many(tmp_path: Path) -> None:
@@ -190,8 +198,8 @@ async def test_a_view_pages_through_many(tmp_path: Path) -> None:
         for i in range(1_203):
             ledger.settle(outcome(i, Status.REJECTED, "empty"), "f", None)
     with LedgerReader(path) as view:
-        assert [row[0] for row in view.settled()] == list(range(1_203))
-        assert [row[0] for row in view.refused()] == list(range(1_203))
+        assert [row[0] for row in view.list_settled()] == list(range(1_203))
+        assert [row[0] for row in view.list_refused()] == list(range(1_203))
 
 
 async def test_many_writers_lose_nothing(tmp_path: Path) -> None:
@@ -314,7 +322,7 @@ async def test_a_ledger_that_another_program_holds_is_waited_for_with_words(
                 other.execute("ROLLBACK")
             mine.execute("BEGIN IMMEDIATE")
 
-        when_free(mine, path, begin, speak=(0.1, 60.0))
+        run_when_free(mine, path, begin, speak=(0.1, 60.0))
         mine.execute("ROLLBACK")
         await storing
         assert ledger.replies(0, 0)[key(0)].text == "kept"

@@ -50,7 +50,7 @@ async def work(path: Path, *, first: int = 0) -> None:
         ledger.settle(Outcome(first + 3, 0, Status.REJECTED, "short", None, 5, None), "f", None)
         await ledger.flush()
         waiting = next(ledger.out.of(batch.number))
-        ledger.out.returned(waiting, CallError(FailureKind.TIMEOUT, "late"), lost=True)
+        ledger.out.note_return(waiting, CallError(FailureKind.TIMEOUT, "late"), lost=True)
         await ledger.out.note(_sent(batch))
         ledger.note_session(session, replayed=1, retried=2, state="stopped", message="why")
 

@@ -124,7 +124,7 @@ class CandidateDrawing:
         self._bm25: dict[Side, Any] = {}
         self._written: WrittenTexts | None = None
         if known.options.negatives == "written":
-            self._written = WrittenTexts(known.run.rundir.written("wrong"))
+            self._written = WrittenTexts(known.run.rundir.locate_written_texts("wrong"))
 
     def draw_wrong(
         self, one: CutConversation, count: int, seed: str, others: Sequence[str] = ()

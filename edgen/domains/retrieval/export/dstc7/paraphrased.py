@@ -42,7 +42,7 @@ class ParaphrasedTests:
 
     def __init__(self, run: RunReader) -> None:
         self._run = run
-        path = run.rundir.written("paraphrases")
+        path = run.rundir.locate_written_texts("paraphrases")
         if not path.exists() or not path.stat().st_size:
             raise self.make_no_paraphrases_error()
         self._written = WrittenTexts(path)

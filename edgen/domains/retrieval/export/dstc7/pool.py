@@ -93,7 +93,7 @@ class SharedPool:
 
     def _paraphrases(self) -> Iterator[int]:
         """Yield models' paraphrases of the run's turns, if there are any."""
-        path = self.known.run.rundir.written("paraphrases")
+        path = self.known.run.rundir.locate_written_texts("paraphrases")
         if not path.exists():
             return
         written, candidates = WrittenTexts(path), self.known.candidates

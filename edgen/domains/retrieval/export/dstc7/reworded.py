@@ -23,7 +23,7 @@ _ID = re.compile(r"[0-9a-f]{16}")
 
 def writers_of(run: RunFolder) -> list[str]:
     """Return the models that wrote a run's paraphrases, as far as noted."""
-    path = run.written("paraphrases")
+    path = run.locate_written_texts("paraphrases")
     found = set()
     for writer in {line.writer for line in read_written(path)}:
         facts: Any = None
@@ -42,7 +42,7 @@ class Rewordings:
 
     def __init__(self, known: KnownUtterances) -> None:
         self._known = known
-        path = known.run.rundir.written("paraphrases")
+        path = known.run.rundir.locate_written_texts("paraphrases")
         if not path.exists() or not path.stat().st_size:
             raise self.make_no_paraphrases_error()
         self._written = WrittenTexts(path)
