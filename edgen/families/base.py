@@ -92,7 +92,7 @@ class Family(DataSetReader, ScenesAndPictures, SpaceDefaults, ABC):
     """A kind of conversation.
 
     Required are `name`, `schema` and the three abstract methods. `recognizes` and `read_file` are for files
-    of any origin. All else has a default in `abilities`, a class for each purpose.
+    of any origin. All else has a default, in a class for each purpose.
     """
 
     title = "records of edgen"

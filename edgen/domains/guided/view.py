@@ -17,7 +17,7 @@ class GuidedViews:
         seat = next((one for one in (prepared.wizard, prepared.partner) if one.name.lower() == backend), None)
         if seat is None:
             return None
-        known = session._known(seat)
+        known = session._list_known_variables(seat)
         facts = [tuple(line.split(": ", 1)) for line in (*known["about"], *known["world"])]
         view = View(seat.name, tuple((label, value) for label, value in facts), list_utterances(course.turns))
         if use == "questionnaire" and prepared.questionnaire is not None:
