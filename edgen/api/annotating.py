@@ -49,7 +49,7 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
-    from edgen.evaluation.gold import GoldFigures
+    from edgen.evaluation.gold_agreement import GoldFigures
     from edgen.evaluation.layer_figures import LayerFigures
     from edgen.stats.annotators import AnnotatorAgreement
 

@@ -16,7 +16,7 @@ from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measure import JudgeAsking
 from edgen.evaluation.measuring import Quality, find_judged_measure
 from edgen.evaluation.measuring import measure as measure_data_set
-from edgen.evaluation.parts import Parts
+from edgen.evaluation.parallel import Parts
 from edgen.runtime.control import Control
 from edgen.runtime.processes import require_several
 from edgen.store.run_folder import RunFolder

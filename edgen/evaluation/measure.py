@@ -19,7 +19,7 @@ import msgspec
 
 from edgen.core.plugin_faults import FaultyPluginError, blame, plugin_error
 from edgen.evaluation.aggregates import Aggregate, Columns, Examples, Histogram, Mean, Share, Tally
-from edgen.evaluation.figures import Block
+from edgen.evaluation.drawings import Block
 from edgen.evaluation.panels import ArmResult as ArmResult
 from edgen.evaluation.panels import Panel as Panel
 from edgen.evaluation.panels import draw_panels, list_usual_panels

@@ -390,7 +390,7 @@ def _find_ordered_gates(plan: Plan) -> MakeInOrder | None:
     """Return the gates of a plan that depend on the previous conversations; None without one."""
     if not plan.gates.ordered:
         return None
-    from edgen.evaluation.in_order import InOrder
+    from edgen.evaluation.near_duplicate_gates import InOrder
 
     return InOrder
 
