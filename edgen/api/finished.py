@@ -115,7 +115,7 @@ def export_run(
 
 def _export_between(run: Path, format_: Format, output: Path, options: ExportOptions) -> Exported:
     """Write the pairs of a run with others. Raises UsageError for a format without pairs."""
-    from edgen.asking.places import open_for_reading
+    from edgen.asking.ledger_paths import open_for_reading
     from edgen.export.write import export
 
     if "pairs" not in format_.needs:

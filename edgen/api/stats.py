@@ -22,7 +22,7 @@ from edgen.runtime.processes import require_several
 from edgen.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from edgen.asking.needs import NeededCalls
+    from edgen.asking.call_estimates import NeededCalls
 
 
 def measure(

@@ -23,10 +23,10 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 
 from edgen.asking.answering import Answerer
-from edgen.asking.needs import NeededCalls
+from edgen.asking.call_estimates import NeededCalls
+from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import AskOptions
-from edgen.asking.places import open_for_reading, open_for_work
-from edgen.asking.start import Start
+from edgen.asking.runner import Start
 from edgen.asking.units import UnitAsker, name_task, read_task
 from edgen.config import Job
 from edgen.core.digest import fingerprint
