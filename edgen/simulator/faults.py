@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from edgen.core.errors import InputError
-from edgen.simulator import defects
+from edgen.simulator import layout_defects as defects
 
 TURN = {
     "speaks_for_other": "in self-play, a turn continues with a labelled line of the other side",

@@ -22,7 +22,7 @@ from edgen.simulator.phrases import PhraseSpeaker, Way, aspects_of
 
 if TYPE_CHECKING:
     from edgen.simulator.agent_prompt import AgentPrompt
-    from edgen.simulator.talk import Talk
+    from edgen.simulator.phrase_turns import Talk
     from edgen.space.scene import Scene
 
 
@@ -145,7 +145,7 @@ class SimulatedRequest:
         """Return the part of the scene's role; None without a scene or a role."""
         if self.scene is None or self.scene.role is None:
             return None
-        from edgen.simulator.talk import Talk
+        from edgen.simulator.phrase_turns import Talk
 
         return Talk(self.scene, self.scene.role, self._rng)
 
@@ -179,7 +179,7 @@ class SimulatedRequest:
 
     def probability(self) -> str | None:
         """Return the number for a closing question."""
-        from edgen.simulator import closing
+        from edgen.simulator import closing_question as closing
 
         asked = closing.read(self.messages, self._place)
         if asked is not None:
@@ -212,7 +212,7 @@ class SimulatedRequest:
             return None
         quality = judge.quality
         if self._planted is not None:
-            from edgen.simulator import planted
+            from edgen.simulator import planted_worth as planted
 
             quality = functools.partial(planted.quality, self._planted)
         return self.as_json("answer", judge.answer(comparison, self.fault, self._rng, quality))
@@ -228,7 +228,7 @@ class SimulatedRequest:
 
     def values(self) -> str | None:
         """Return new values of a space's dimension."""
-        from edgen.simulator import values
+        from edgen.simulator import list_values as values
 
         if self._place is not None or (wish := values.read(self.messages)) is None:
             return None

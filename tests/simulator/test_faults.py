@@ -8,7 +8,7 @@ import pytest
 
 from edgen.core.errors import InputError
 from edgen.core.values import Message
-from edgen.simulator import defects
+from edgen.simulator import layout_defects as defects
 from edgen.simulator.faults import (
     BATCH,
     CONTENT,

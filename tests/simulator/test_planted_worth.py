@@ -10,7 +10,7 @@ import pytest
 from edgen.config.backends import BackendConfig
 from edgen.core.values import Message
 from edgen.protocols.fence import fence_text
-from edgen.simulator import planted
+from edgen.simulator import planted_worth as planted
 from edgen.simulator.backend import Simulator
 from edgen.simulator.config import SimulatorConfig
 from edgen.simulator.text import respond

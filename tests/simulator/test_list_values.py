@@ -10,7 +10,7 @@ from edgen.core import resources
 from edgen.core.values import Message
 from edgen.prompting import load_prompt
 from edgen.protocols.space_growth import VARIABLES
-from edgen.simulator import values
+from edgen.simulator import list_values as values
 from edgen.simulator.simulated_request import SimulatedRequest
 from edgen.simulator.text import respond
 from edgen.space.similar_values import KnownValues
