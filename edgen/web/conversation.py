@@ -20,7 +20,7 @@ from edgen.space import load_space
 from edgen.store.layers import LabelsByLayer
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import NO_RUN, SOURCES, html_page, run_of, source_of
-from edgen.web.marks import TextMark, differences, parts_of_reply
+from edgen.web.marked_texts import TextMark, differences, parts_of_reply
 from edgen.web.rendering import render
 from edgen.web.sent_requests import read_sent_requests
 from edgen.web.sources import IndexedFiles, IndexedRun

@@ -12,8 +12,8 @@ from edgen.core.errors import UsageError
 from edgen.core.system import handling
 from edgen.web import answering, faces, labelling, pages, people, play, starting, voting
 from edgen.web.answers import SOURCES
-from edgen.web.faces import Face
 from edgen.web.guard import PageGuard
+from edgen.web.invited_pages import Face
 from edgen.web.sources import Sources, stop_building
 
 HOST = "127.0.0.1"

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from edgen.domains.tutoring.served import SOURCES, origin_of, source_of
+from edgen.domains.tutoring.served_turns import SOURCES, origin_of, source_of
 from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Turn, Words
 from edgen.plugin.measures import Aggregate, Compared, Crossed, Panel, Shared
 
