@@ -103,11 +103,15 @@ def test_no_import_points_up_through_edgen_plugin() -> None:
 
 # Names of the domains' folders, and of what is theirs alone: data sets, tools, things.
 DOMAINS = {path.parent.name for path in (ROOT / "edgen" / "domains").glob("*/__init__.py")}
-THEIRS = {"msdialog", "dstc", "dstc7", "cima", "crwiz", "bm25s", "wizard", "wizards", "exercise", "exercises"}
+THEIRS = {
+    "msdialog", "dstc", "dstc7", "cima", "crwiz", "bm25s", "wizards?", "exercises?", "tutees?",
+    r"state machines?", r"machine\.yaml", "machineerror",
+}  # fmt: skip
 # The data set whose layout, template and space a job has that names none, and the class that programs import.
 DEFAULTS = r"education[\W_]+dialogue|(?:sync)?educationenv"
 # Words of other things, by file.
 OTHER_THINGS = {
+    "edgen/reading/other_speaker.py": "words for speakers: tutee",
     "edgen/reading/phrase_kinds.py": "words of teachers and students: guided, tutoring",
     "edgen/simulator/phrases.txt": "words of teachers and students: exercises",
     "edgen/simulator/gemini_fields.py": "a service's field `retrieval`",
@@ -127,6 +131,26 @@ def test_the_engine_names_no_domain() -> None:
             found[name] = named
     # In a copy of the tree without some domains, words of these are not looked for.
     assert found.keys() - OTHER_THINGS == set(), found
+
+
+# Modules that decide by the dimensions of Education Dialogue, the data set that a job has which names none. Other
+# defaults for its spaces are attributes of its family (`edgen.families.base.SpaceDefaults`).
+OF_ITS_DIMENSIONS = {
+    "api/projects", "api/spaces/from_ed", "evaluation/measures/coverage_count", "export/conversation_rows",
+    "planning/sizes", "planning/unused_variables", "plugin/protocols", "protocols/selfplay", "protocols/stage",
+    "space/dump", "space/model", "space/parse", "space/scene", "space/splits",
+}  # fmt: skip
+
+
+def test_few_modules_decide_by_the_dimensions_of_education_dialogue() -> None:
+    names = re.compile(r"\b(DIMENSIONS|TOPIC_FIELDS|has_five_dimensions|five_list_scenario|is_five_lists)\b")
+    folder = ROOT / "edgen"
+    found = {
+        path.relative_to(folder).with_suffix("").as_posix()
+        for path in folder.rglob("*.py")
+        if not path.is_relative_to(folder / "domains") and names.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == OF_ITS_DIMENSIONS
 
 
 def test_tests_import_no_other_domains_tests() -> None:
