@@ -7,8 +7,8 @@ They are those of `edgen.errors`.
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 EdgenError: the base of all. UsageError, JobError: an unusable argument; an unusable job. DataError,
-SpaceError, TemplateError: an unusable file of that sort. FileError: the base of these. RunError: an unusable run folder.
-ShortError: less was made than was asked for.
+SpaceError, TemplateError: an unusable file of that sort. FileError: the base of these. RunError: an
+unusable run folder. ShortError: less was made than was asked for.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class TutoringProtocol(PlayedProtocol):
         """Return `prepared` with the responses of these sessions in its pool; unchanged without a pool."""
         if prepared.responses is None:
             return prepared
-        return msgspec.structs.replace(prepared, responses=prepared.responses.grown(made))
+        return msgspec.structs.replace(prepared, responses=prepared.responses.grow(made))
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
         """Return a template for the student and one for each tutor; a tutor without one of its own has that

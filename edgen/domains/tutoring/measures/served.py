@@ -1,8 +1,8 @@
 """Sources of the turns that students are served, in sessions of rounds with a pool; and how often the same
 response is served.
 
-A turn of the tutor that says where it comes from (`domains/tutoring/served_turns`) counts. Intervals are clustered
-by scenario. Memory: some bytes a session, and 8 bytes for each different response that is served.
+A turn of the tutor that says where it comes from (`domains/tutoring/served_turns`) counts. Intervals are
+clustered by scenario. Memory: some bytes a session, and 8 bytes for each different response that is served.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import random
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edgen.domains.retrieval.export.dstc7.collect import CutConversation, KnownUtterances, collect
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
@@ -21,6 +21,9 @@ from edgen.domains.retrieval.truth import NONE
 from edgen.plugin import Chat, Item, LeftOut, Row, RunReader
 from edgen.plugin.formats import WrittenTexts
 from edgen.plugin.texts import hash64
+
+if TYPE_CHECKING:
+    from edgen.domains.retrieval.bm25 import Bm25
 
 Candidate = dict[str, str]  # `candidate-id` and `utterance`
 
@@ -121,7 +124,7 @@ class CandidateDrawing:
     def __init__(self, known: KnownUtterances) -> None:
         self.known = known
         self.topped_up = self.borrowed = 0
-        self._bm25: dict[Side, Any] = {}
+        self._bm25: dict[Side, Bm25] = {}
         self._written: WrittenTexts | None = None
         if known.options.negatives == "written":
             self._written = WrittenTexts(known.run.rundir.locate_written_texts("wrong"))
@@ -149,13 +152,13 @@ class CandidateDrawing:
         if kind == "same-topic":
             wrong.draw(self.known.candidates.list_group(self.known.find_topic_group(one.conversation)))
         elif kind == "bm25":
-            wrong.draw(self._index(one.side).best(one.cut.reply) or ())
+            wrong.draw(self._index(one.side).find_best(one.cut.reply) or ())
         elif self._written is not None:
             turn = one.conversation.candidate.turns[one.cut.place]
             texts = self._written.of(one.conversation.candidate.id, one.cut.place, turn.text)
             wrong.take(map(join_lines, texts))
 
-    def _index(self, side: Side) -> Any:
+    def _index(self, side: Side) -> Bm25:
         if side not in self._bm25:
             from edgen.domains.retrieval.bm25 import Bm25
 
