@@ -41,34 +41,31 @@ _SURE = 1.96  # standard errors of a mean that was drawn
 
 
 class AnnotatorNeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """An annotator that has answered `there` requests of the layer; what the other `requests` take.
-    `cost_usd` is None where no price is known. Of the calls `at_most`: each asked as often as the job
-    allows."""
+    """An annotator, and the use of its remaining requests."""
 
-    annotator: str
-    model: str
-    there: int
-    requests: int
-    calls: EstimateInterval
-    tokens: TokenIntervals
-    cost_usd: EstimateInterval | None
+    annotator: str  # name of the annotator
+    model: str  # name of the model
+    there: int  # requests of the layer that it has answered
+    requests: int  # requests that it still has to answer
+    calls: EstimateInterval  # `at_most`: each request as often as the job allows
+    tokens: TokenIntervals  # of these calls
+    cost_usd: EstimateInterval | None  # US dollars; None without a price
 
 
 class AnnotateEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """Estimate of a layer: of each annotator, and in all, on the assumption that their errors are alike.
-    `basis`: its grounds, in sentences."""
+    """Estimate of a layer: of each annotator, and in all, on the assumption that their errors are alike."""
 
-    run: str
-    layer: str
-    labels: str
-    unit: UnitKind
-    together: bool
-    annotators: tuple[AnnotatorNeeds, ...]
-    requests: int
-    calls: EstimateInterval
-    tokens: TokenIntervals
-    cost_usd: EstimateInterval | None
-    basis: tuple[str, ...]
+    run: str  # the run's path
+    layer: str  # name of the layer
+    labels: str  # name of the label set
+    unit: UnitKind  # labelled unit
+    together: bool  # one request labels all turns of a conversation
+    annotators: tuple[AnnotatorNeeds, ...]  # each one's part
+    requests: int  # of all annotators, without stored answers
+    calls: EstimateInterval  # of all annotators
+    tokens: TokenIntervals  # of all annotators
+    cost_usd: EstimateInterval | None  # US dollars; None without a price
+    basis: tuple[str, ...]  # its grounds, in sentences
 
 
 class _Needs(NamedTuple):

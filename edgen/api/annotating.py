@@ -59,23 +59,21 @@ _MOST = 50  # annotators of one command
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedRun:
-    """The status of the annotators, and the people whose labels were taken.
+    """The status of the annotators, and the people whose labels were taken. Figures need the extra
+    `analysis`."""
 
-    `units` have labels in `file`, with the `figures` of the measure `labels`: both None if it was not
-    written, since `ended` stopped them. `gold`: the layer against gold. Figures need the extra `analysis`.
-    """
-
-    run: Path
-    layer: str
-    labels: LabelSet
-    unit: UnitKind
-    file: Path
-    annotators: tuple[AnnotatorStatus, ...]
+    run: Path  # folder of the run
+    layer: str  # name of the layer
+    labels: LabelSet  # the label set
+    unit: UnitKind  # labelled unit
+    file: Path  # labels.jsonl of the layer
+    annotators: tuple[AnnotatorStatus, ...]  # status of each
     units: int | None = None
-    figures: LayerFigures | None = None
-    ended: EdgenError | None = None
-    people: tuple[Person, ...] = ()
-    gold: GoldFigures | None = None
+    """With labels in `file`; None if `ended` stopped the annotators and it was not written."""
+    figures: LayerFigures | None = None  # of the measure `labels`; None if `ended` stopped the annotators
+    ended: EdgenError | None = None  # the error that stopped the annotators; None: none
+    people: tuple[Person, ...] = ()  # those whose labels were taken
+    gold: GoldFigures | None = None  # the layer against gold, if given
 
     @property
     def agreement(self) -> AnnotatorAgreement | None:
@@ -314,15 +312,14 @@ def require_labels(made: AnnotatedRun) -> None:
 
 
 class LabelSheet(msgspec.Struct, frozen=True, kw_only=True):
-    """A sheet that was written: how many units of how many conversations, and the labels that they can
-    carry."""
+    """A sheet that was written."""
 
-    file: str
-    unit: str
-    units: int
-    conversations: int
-    labels: tuple[str, ...]
-    several: bool
+    file: str  # path of the sheet
+    unit: str  # labelled unit
+    units: int  # number of units
+    conversations: int  # number of conversations
+    labels: tuple[str, ...]  # those that a unit can carry
+    several: bool  # a unit can carry more than one label
 
 
 def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> LabelSheet:

@@ -21,19 +21,19 @@ from edgen.store.run_folder import RunFolder
 
 
 class BatchFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch as the run has noted it; `of`: the arm or judge whose it is, empty for the run's own."""
+    """A batch as the run has noted it."""
 
-    number: int
-    of: str
-    state: str
-    backend: str
-    round: int
-    requests: int
-    id: str | None
-    file: str | None
-    sent_at: str | None
-    age_s: float
-    message: str | None
+    number: int  # in its ledger, from 1
+    of: str  # its arm or judge; empty: the run itself
+    state: str  # its last noted one
+    backend: str  # its name in the job
+    round: int  # of the run
+    requests: int  # number of requests
+    id: str | None  # the provider's; None before it is created
+    file: str | None  # path of its requests
+    sent_at: str | None  # ISO 8601, UTC; None before it is sent
+    age_s: float  # seconds since it was sent or made
+    message: str | None  # of the provider, or the reason of its failure
 
 
 class Cancelled(msgspec.Struct, frozen=True):
@@ -46,18 +46,17 @@ class Cancelled(msgspec.Struct, frozen=True):
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of the lines of a result file. `strangers` answer no request of the run; `stranger` is the
-    first."""
+    """Counts of the lines of a result file."""
 
-    path: str
-    lines: int
-    answered: int
-    known: int
-    failed: int
-    unanswered: int
-    strangers: int
-    stranger: str
-    unreadable: int
+    path: str  # of the file
+    lines: int  # all lines
+    answered: int  # taken as answers now
+    known: int  # answered earlier
+    failed: int  # with an error
+    unanswered: int  # never worked on
+    strangers: int  # lines that answer no request of the run
+    stranger: str  # id of the first of these; empty without one
+    unreadable: int  # lines that cannot be read
 
 
 class ReadResults(msgspec.Struct, frozen=True):

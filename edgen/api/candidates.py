@@ -33,26 +33,26 @@ MOST = 20  # texts of one turn
 
 @dataclass(frozen=True, slots=True)
 class WrittenCandidates:
-    """Status of the writer, and the content of `file`: None if it was not written, since `ended` stopped the
-    writer."""
+    """Status of the writer, and its file."""
 
-    run: Path
-    options: CandidateOptions
-    file: Path
-    writer: WriterStatus
+    run: Path  # folder of the run
+    options: CandidateOptions  # of the call
+    file: Path  # with the texts
+    writer: WriterStatus  # status of the writer
     totals: WriterTotals | None = None
-    ended: EdgenError | None = None
+    """Content of `file`; None if `ended` stopped the writer and it was not written."""
+    ended: EdgenError | None = None  # the error that stopped the writer; None: none
 
 
 class CandidatesEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """Estimate of candidates: the number of turns that already have texts, and the calls for the others."""
+    """Estimate of candidates."""
 
-    run: str
-    writer: str
-    writes: Kind
-    there: int
-    to_write: int
-    calls: CallsNeeded
+    run: str  # the run's path
+    writer: str  # id of the writer
+    writes: Kind  # kind of texts
+    there: int  # turns that already have texts
+    to_write: int  # the other turns
+    calls: CallsNeeded  # for the other turns
 
 
 def write_for_run(run: Path, options: CandidateOptions, control: Control) -> WrittenCandidates:

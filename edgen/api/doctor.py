@@ -176,15 +176,14 @@ async def _check_same_model(diagnosis: Diagnosis, role: str, config: BackendConf
 
 
 class _Checked(NamedTuple):
-    """A backend that is looked at: its place in the job, the templates with schemas that it is asked with,
-    the budget in which its calls count, and the patience while it loads."""
+    """A backend that is looked at."""
 
-    role: str
-    config: BackendConfig
-    job: Job
-    schemas: list[Prompt]
-    budget: Budget | None
-    loading: Loading
+    role: str  # its place in the job
+    config: BackendConfig  # its settings, of one server
+    job: Job  # the job, or one arm of it
+    schemas: list[Prompt]  # templates with schemas that it is asked with
+    budget: Budget | None  # the one in which its calls count
+    loading: Loading  # the patience while it loads
 
 
 def _schemas_for(config: BackendConfig, plans: Iterable[Plan]) -> list[Prompt]:

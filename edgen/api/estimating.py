@@ -38,18 +38,17 @@ class TokenIntervals(msgspec.Struct, frozen=True):
 
 
 class BackendPrice(msgspec.Struct, frozen=True, kw_only=True):
-    """US dollars for a million tokens; None where no price is known; those of a prompt cache are left out
-    where it has none of its own. `batch`: the share that a batch pays."""
+    """US dollars for a million tokens, and the source of these prices."""
 
-    backend: str
-    model: str
-    prompt: float | None = None
-    completion: float | None = None
-    cache_read: float | UnsetType = UNSET
-    cache_write: float | UnsetType = UNSET
-    batch: float | None = None
-    date: str | None = None
-    source: str | None = None
+    backend: str  # its name in the job
+    model: str  # name of the model
+    prompt: float | None = None  # None if unknown
+    completion: float | None = None  # None if unknown
+    cache_read: float | UnsetType = UNSET  # unset without a price of its own
+    cache_write: float | UnsetType = UNSET  # unset without a price of its own
+    batch: float | None = None  # share of the price that a batch pays; None if unknown
+    date: str | None = None  # of the price list, YYYY-MM-DD
+    source: str | None = None  # of the price
 
 
 class RunBasis(msgspec.Struct, frozen=True):
@@ -76,29 +75,27 @@ class OutFacts(msgspec.Struct, frozen=True):
 
 
 class AlreadyThere(msgspec.Struct, frozen=True, kw_only=True):
-    """Conversations of the plan that are there, and what the whole run has used. `other_form`: a run of that
-    name was made by another form of the job."""
+    """Existing conversations of the plan, and the use of the whole run."""
 
-    conversations: int
-    calls: int
-    tokens: Tokens
-    cost_usd: float | None
-    out: OutFacts
-    other_form: bool
+    conversations: int  # of the plan, settled
+    calls: int  # of the whole run
+    tokens: Tokens  # of the whole run
+    cost_usd: float | None  # US dollars; None without a price
+    out: OutFacts  # requests at the provider
+    other_form: bool  # a run of that name was made by another form of the job
 
 
 class EstimatedNeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """Needs of the conversations still to be made and not yet at the provider. `cost_usd` is None without a
-    price, `seconds`, of online work, by batch."""
+    """Needs of the conversations still to be made and not yet at the provider."""
 
-    conversations: int
-    to_make: int
-    calls: EstimateInterval
-    tokens: TokenIntervals
-    cost_usd: EstimateInterval | None
-    seconds: EstimateInterval | None
-    basis: Basis
-    already: AlreadyThere
+    conversations: int  # wanted conversations
+    to_make: int  # expected ones still to be made
+    calls: EstimateInterval  # calls for `to_make`
+    tokens: TokenIntervals  # of these calls
+    cost_usd: EstimateInterval | None  # US dollars; None without a price
+    seconds: EstimateInterval | None  # of online work; None by batch
+    basis: Basis  # of the estimate
+    already: AlreadyThere  # results that exist
 
 
 class JobEstimate(EstimatedNeeds, frozen=True, kw_only=True):

@@ -46,26 +46,23 @@ _SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
 
 @dataclass(frozen=True, slots=True)
 class PairedRun:
-    """The result. `made` is None if the judge was stopped by `ended`: then no pairs are written.
+    """The result of making pairs."""
 
-    `judged` is the status of the judge, if one was asked. `rollouts`: the status of those of each arm, `k` of
-    each response, if labels depend on them. `name` is that of the pair set, None for the default one.
-    """
-
-    run: Path
-    by: Source
-    scenarios: int
-    file: Path
-    compare: str
-    votes: int
-    model: str | None = None
-    judged: JudgeStatus | None = None
+    run: Path  # folder of the run
+    by: Source  # source of the labels
+    scenarios: int  # scenarios with candidates
+    file: Path  # pairs.jsonl of the pair set
+    compare: str  # compared texts, `conversation` or `response`
+    votes: int  # judge calls per pair in each order
+    model: str | None = None  # the judge's; None without one
+    judged: JudgeStatus | None = None  # status of the judge; None if none was asked
     made: PairCounts | None = None
-    bias: dict[str, Any] | None = None
-    ended: EdgenError | None = None
-    k: int | None = None
-    rollouts: tuple[RolloutStatus, ...] = ()
-    name: str | None = None
+    """Counts of pairs; None if `ended` stopped the judge: then no pairs are written."""
+    bias: dict[str, Any] | None = None  # figures of `preferences.bias`
+    ended: EdgenError | None = None  # the error that stopped the judge; None: none
+    k: int | None = None  # rollouts of each response; None without rollouts
+    rollouts: tuple[RolloutStatus, ...] = ()  # status of each arm's, if labels depend on them
+    name: str | None = None  # the pair set's; None for the default one
 
 
 def make_pairs(run: Path, options: PairOptions, control: Control, *, report: bool = False) -> PairedRun:

@@ -37,16 +37,15 @@ class ScenarioPrompts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """The first scenarios of each arm. `cells`: combinations of values in the space; `warnings` are
-    sentences; `rounds`: those that the first arm is made in."""
+    """The first scenarios of each arm."""
 
-    job: str
-    cells: int | None
-    previews: tuple[ScenarioPrompts, ...]
-    warnings: tuple[str, ...]
-    planned: int
-    space: str
-    rounds: int = 1
+    job: str  # name of the job
+    cells: int | None  # combinations of values in the space; None if there are too many to count
+    previews: tuple[ScenarioPrompts, ...]  # scenarios with their prompts
+    warnings: tuple[str, ...]  # sentences
+    planned: int  # conversations
+    space: str  # name of the space
+    rounds: int = 1  # those that the first arm is made in
 
 
 class PromptPair(msgspec.Struct, frozen=True):

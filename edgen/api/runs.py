@@ -26,16 +26,15 @@ class WorkingProcess(msgspec.Struct, frozen=True):
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One run; `problem` in place of its `status` where it cannot be read. `work`: of a run that a process
-    holds. `age_seconds`: since it was worked on."""
+    """One run of a folder."""
 
-    run: str
-    name: str
-    status: StatusReport | None = None
-    problem: str | None = None
-    work: WorkingProcess | None = None
-    age_seconds: float
-    bytes: int
+    run: str  # path of the run
+    name: str  # of its folder
+    status: StatusReport | None = None  # None if it cannot be read
+    problem: str | None = None  # why it cannot be read; None if it can
+    work: WorkingProcess | None = None  # the process that holds it
+    age_seconds: float  # since it was worked on
+    bytes: int  # of its files
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON of `edgen status DIR --json`."""
@@ -53,17 +52,16 @@ _NOT_LISTED = frozenset({"run", "range", "arms", "judges", "rollouts", "annotato
 
 
 class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Totals of the runs that can be read; `runs` and `bytes` are of all. `cost_usd` is None where no run has
-    a price."""
+    """Totals of the runs that can be read."""
 
-    runs: int
-    running: int
-    planned: int
-    accepted: int
-    calls: int
-    tokens: int
-    cost_usd: float | None
-    bytes: int
+    runs: int  # all, readable or not
+    running: int  # held by a process
+    planned: int  # conversations
+    accepted: int  # conversations
+    calls: int  # answered ones
+    tokens: int  # of prompts and answers
+    cost_usd: float | None  # US dollars; None if no run has a price
+    bytes: int  # of all runs, readable or not
 
 
 def add_up_runs(runs: Sequence[RunFacts]) -> RunTotals:

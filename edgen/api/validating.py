@@ -46,27 +46,23 @@ class FixedFile(msgspec.Struct, frozen=True):
 class FixedFiles(msgspec.Struct, frozen=True):
     """All repaired copies, and the list of every change."""
 
-    out: str
-    records: int
-    changed: int
-    left_out: int
-    changes: str
-    files: tuple[FixedFile, ...]
+    out: str  # folder of the copies
+    records: int  # in all files
+    changed: int  # repaired records
+    left_out: int  # records that cannot be repaired
+    changes: str  # path of the list of changes
+    files: tuple[FixedFile, ...]  # each copy
 
 
 class Validation(msgspec.Struct, frozen=True):
-    """The result of a check. Errors make a record, or a file of a run, invalid; warnings do not.
+    """The result of a check. Errors make a record, or a file of a run, invalid; warnings do not."""
 
-    `repairs`: sentences about remedies for damaged files of runs; `restored`: the inputs of runs that were
-    restored.
-    """
-
-    records: int
-    valid: int
-    files: tuple[FileReport, ...]
-    fixed: FixedFiles | UnsetType = UNSET
-    repairs: tuple[str, ...] | UnsetType = UNSET
-    restored: tuple[str, ...] | UnsetType = UNSET
+    records: int  # records that were checked
+    valid: int  # records without an error
+    files: tuple[FileReport, ...]  # each with its findings
+    fixed: FixedFiles | UnsetType = UNSET  # copies, if asked for
+    repairs: tuple[str, ...] | UnsetType = UNSET  # sentences about remedies for damaged files of runs
+    restored: tuple[str, ...] | UnsetType = UNSET  # inputs of runs that were restored
 
     @property
     def sound(self) -> bool:

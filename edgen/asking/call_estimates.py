@@ -41,15 +41,14 @@ class Needs(NamedTuple):
 
 
 class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """`expected` and `at_most` calls for `missing` of the `units`; the others have stored answers. `provider`
-    is the backend's type."""
+    """Calls that an asker needs."""
 
-    units: str
-    stored: int
-    missing: int
-    expected: int
-    at_most: int
-    provider: str
+    units: str  # what they are, in plural
+    stored: int  # units with stored answers
+    missing: int  # the other units
+    expected: int  # calls for these
+    at_most: int  # calls for these
+    provider: str  # the backend's type
 
     @classmethod
     def of(cls, needs: Needs, units: str, provider: str) -> NeededCalls:

@@ -49,7 +49,7 @@ class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
 class PairOptions(AskOptions, frozen=True, kw_only=True):
     """The options of pairs. `by` is the source of the labels."""
 
-    by: Source = "oracle"
+    by: Source = "oracle"  # source of the labels
     against: tuple[Path, ...] = ()
     """Other runs of the same scenarios; then pairs are between the runs."""
     credit: Annotated[
@@ -77,7 +77,7 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     max_per_scenario: Annotated[
         int | None, option("Keep the N clearest pairs of each scenario.", metavar="N", ge=1)
     ] = None
-    min_turns_left: TurnsLeft = None
+    min_turns_left: TurnsLeft = None  # minimum turns after the one at which a pair parts
     name: Annotated[
         str | None,
         option(
@@ -85,7 +85,7 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
             metavar="NAME",
         ),
     ] = None
-    allow_outside: AllowOutside = False
+    allow_outside: AllowOutside = False  # also read files that the job names outside its project
 
     @property
     def human(self) -> Path | None:
@@ -119,7 +119,7 @@ class AnnotateOptions(AskOptions, frozen=True, kw_only=True):
     together: Annotated[
         bool, option("Label all turns of a conversation in one request, which is cheaper.")
     ] = False
-    sample: Sample = None
+    sample: Sample = None  # conversations to label, of each arm; None: all
     layer: Annotated[
         str | None,
         option(

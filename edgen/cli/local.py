@@ -57,18 +57,17 @@ def _render_model(model: LocalModel) -> Iterator[str]:
 
 
 class LocalModel(msgspec.Struct, frozen=True):
-    """An installed model. `backend`: how a job names it; `size`: bytes; `context`: the tokens that it was
-    trained with; `problem`: why it cannot be used, empty if it can."""
+    """An installed model."""
 
-    name: str
-    backend: str
-    path: str
-    package: str
-    version: str
-    size: int
-    architecture: str = ""
-    context: int = 0
-    problem: str = ""
+    name: str  # short name
+    backend: str  # how a job names it
+    path: str  # of the file
+    package: str  # that installed it
+    version: str  # of the package
+    size: int  # bytes
+    architecture: str = ""  # as the file states it
+    context: int = 0  # tokens that it was trained with; 0 if unknown
+    problem: str = ""  # why it cannot be used; empty if it can
 
 
 class LocalModels(msgspec.Struct, frozen=True):

@@ -87,11 +87,10 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
 class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of every backend. None: the service's default.
 
-    A provider's own struct has `tag_field="type"` and its name as the tag. KNOBS are the keys that shape no
-    answer.
-    """
+    A provider's own struct has `tag_field="type"` and its name as the tag."""
 
     KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "service_tier", "choices"})
+    """Keys that shape no answer."""
     TAKES_SEED: ClassVar[bool] = False  # the service takes a seed with a call
     LISTS: ClassVar[frozenset[str]] = frozenset()  # keys whose value may also be a list of such values
     ALWAYS_SEEDED: ClassVar[bool] = (
@@ -211,7 +210,9 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
     """Settings of a backend that is reached at an address: one server, or a fleet of the same model."""
 
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"known_as", "more_base_urls"}
+    """Keys that shape no answer."""
     LISTS: ClassVar[frozenset[str]] = frozenset({"base_url"})
+    """Keys whose value may also be a list of such values."""
     PATH: ClassVar[str] = ""  # of the API at a server that `node-local` means
 
     base_url: Url | None = None

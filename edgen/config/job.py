@@ -239,7 +239,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     # Not keys of a file: the keys named after a protocol, each as the protocol's own Config; and the roles of
     # the space, filled in by planning.
     protocol_settings: dict[str, Any] = {}
-    speakers: tuple[Role, ...] = ROLES
+    speakers: tuple[Role, ...] = ROLES  # roles of the space, filled in by planning
 
     @property
     def measure_references(self) -> tuple[str, ...]:
@@ -255,12 +255,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class CallSettings(msgspec.Struct, frozen=True):
     """The parts of a job that a scheduler needs."""
 
-    name: str
-    limits: Limits
-    batch: BatchSettings
-    backends: dict[str, BackendConfig]
-    stop_when_useless: bool = True
-    top_up: bool = False
+    name: str  # name of the run
+    limits: Limits  # of speed and size
+    batch: BatchSettings  # of provider batches
+    backends: dict[str, BackendConfig]  # by role
+    stop_when_useless: bool = True  # as in the job
+    top_up: bool = False  # as in the job
 
     @classmethod
     def of(cls, job: Job) -> CallSettings:

@@ -35,17 +35,15 @@ class FieldChoice(NamedTuple):
 
 
 class Field(NamedTuple):
-    """One part of an answer. `name` is empty for a whole answer without a form. `most`: characters of a
-    text, the largest number, or lines of a list; `least`: the smallest. `own`: the other field whose value
-    the person writes here instead of choosing there. `asks`: the question that it answers, if any."""
+    """One part of an answer."""
 
-    name: str
-    kind: Kind
-    choices: tuple[FieldChoice, ...] = ()
-    least: int = 0
-    most: int = _LONGEST
-    own: str = ""
-    asks: str = ""
+    name: str  # empty for a whole answer without a form
+    kind: Kind  # of its value
+    choices: tuple[FieldChoice, ...] = ()  # values to choose from
+    least: int = 0  # the smallest number
+    most: int = _LONGEST  # characters of a text, the largest number, or lines of a list
+    own: str = ""  # the other field whose value the person writes here instead of choosing there
+    asks: str = ""  # the question that it answers, if any
 
     @property
     def inner(self) -> str:

@@ -28,22 +28,18 @@ Compare = Literal["conversation", "response"]
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """An accepted conversation of a scenario, to be compared with others of the same scenario.
+    """An accepted conversation of a scenario, to be compared with others of the same scenario."""
 
-    `branch` is the turn, counted from 0, at which it left replicate 0. Turns have no end marker. `outcome` is
-    its result, if its protocol states one.
-    """
-
-    id: str
-    scenario: int
-    replicate: int
-    turns: tuple[Turn, ...]
-    arm: str = ""
-    probability: float | None = None
-    ended_by: Role | None = None
-    branch: int | None = None
-    simulated: bool = False
-    outcome: dict[str, Any] | None = None
+    id: str  # of the conversation
+    scenario: int  # index of the scenario
+    replicate: int  # from 0
+    turns: tuple[Turn, ...]  # without the end marker
+    arm: str = ""  # empty without arms
+    probability: float | None = None  # that the student understood; None if unknown
+    ended_by: Role | None = None  # the speaker of the end marker; None without one
+    branch: int | None = None  # turn, from 0, at which it left replicate 0; None if it did not
+    simulated: bool = False  # no model wrote it
+    outcome: dict[str, Any] | None = None  # its result, if its protocol states one
 
     @classmethod
     def of(cls, recorded: Any, arm: str) -> Candidate:
@@ -111,23 +107,21 @@ UNKNOWN_SIDE = "unknown_side"  # why there is no preference: the token of one si
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer of a judge. `order` is the order of the shown sides; `choice` is None for an unreadable
-    answer, and `text` then its beginning.
+    """One answer of a judge."""
 
-    If log probabilities were requested, `logprob_p` is side a's share of both sides' probability at the
-    verdict; None if unknown, for the reason `logprob_gap` (those of `reading.answers.verdict_logprobs`,
-    UNKNOWN_SIDE or "unread"). If the service lists only one side there, `logprob_bounds` has the least and
-    the greatest possible share, and `logprob_p` is the bound nearer to even, or None if the bounds favour no
-    side.
-    """
-
-    order: Order
-    vote: int
-    choice: SideName | None
-    text: str | None = None
+    order: Order  # of the shown sides
+    vote: int  # its number, from 0, in that order
+    choice: SideName | None  # None for an unreadable answer
+    text: str | None = None  # beginning of an unreadable answer
     logprob_p: float | UnsetType | None = UNSET
+    """Side a's share of both sides' probability at the verdict, if log probabilities were requested. None if
+    unknown; the bound nearer to even if the service lists only one side, None if the bounds favour no
+    side."""
     logprob_gap: str | UnsetType = UNSET
+    """Why `logprob_p` is unknown: a reason of `reading.answers.verdict_logprobs`, UNKNOWN_SIDE or
+    "unread"."""
     logprob_bounds: tuple[float, float] | UnsetType = UNSET
+    """The least and the greatest possible share, if the service lists only one side."""
 
 
 class LogprobSignal(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,25 +138,21 @@ class LogprobSignal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OracleSignal(msgspec.Struct, frozen=True, kw_only=True):
-    """The signal of one judge. `judge` names backend, template and settings (16 hex digits).
+    """The signal of one judge. Unreadable verdicts never count for either side."""
 
-    `wins_ab` and `wins_ba` are side a's share of the readable verdicts in each order, `p` their mean; `tie`:
-    the orders do not favour the same side. An order abstains unless more than half of its verdicts are
-    readable; it then has no share, and the signal abstains, too. Unreadable verdicts never count for either
-    side. `simulated`: no model judged. `logprobs` is set if log probabilities were requested.
-    """
-
-    judge: str
-    model: str
-    compare: Compare
-    verdicts: tuple[Verdict, ...]
+    judge: str  # names backend, template and settings (16 hex digits)
+    model: str  # name of the judge's model
+    compare: Compare  # compared texts
+    verdicts: tuple[Verdict, ...]  # every answer of the judge
     wins_ab: float | None
-    wins_ba: float | None
-    p: float | None
-    tie: bool
-    abstain: bool
-    simulated: bool = False
-    logprobs: LogprobSignal | UnsetType = UNSET
+    """Side a's share of the readable verdicts in order ab; None: at most half of its
+    verdicts are readable, and the order abstains."""
+    wins_ba: float | None  # the same in order ba
+    p: float | None  # the mean of both; None if the signal abstains
+    tie: bool  # the orders do not favour the same side
+    abstain: bool  # an order abstains
+    simulated: bool = False  # no model judged
+    logprobs: LogprobSignal | UnsetType = UNSET  # set if log probabilities were requested
 
 
 class ProbabilitySignal(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,29 +167,25 @@ class ProbabilitySignal(msgspec.Struct, frozen=True, kw_only=True):
 
 class RolloutSignal(msgspec.Struct, frozen=True, kw_only=True):
     """The results of continuing the conversation `k` times from each of the two responses at which a pair
-    parts.
-
-    `by` the conversations' own probabilities, `a` and `b` are the means over the rollouts of that response,
-    and p = 0.5 + (a - b) / 2. By a judge, the first rollout of a is compared with the first of b in both
-    orders, and so on; p is the mean of these preferences (orders that disagree and equal texts: 0.5), `a` is
-    p and `b` the rest. `counted`: rollouts with a value, on the side with fewer; the signal abstains unless
-    that is more than half of k. `se` is p's standard error, None for fewer than two. `verdicts`: the judge's
-    readable ones.
-    """
+    parts."""
 
     by: Literal["oracle", "probability"]
-    k: int
-    counted: int
-    a: float | None
-    b: float | None
+    """The conversations' own probabilities, or a judge that compares the first rollout of a with the first of
+    b in both orders, and so on."""
+    k: int  # rollouts of each response
+    counted: int  # rollouts with a value, on the side with fewer
+    a: float | None  # by probability: mean over the rollouts of a; by a judge: p
+    b: float | None  # by probability: mean over the rollouts of b; by a judge: 1 - p
     p: float | None
-    se: float | None
-    tie: bool
-    abstain: bool
-    judge: str | None = None
-    model: str | None = None
-    verdicts: int = 0
-    simulated: bool = False
+    """By probability: 0.5 + (a - b) / 2. By a judge: mean preference, 0.5 for orders that disagree and equal
+    texts."""
+    se: float | None  # p's standard error; None for fewer than two
+    tie: bool  # p favours no side
+    abstain: bool  # `counted` is not more than half of k
+    judge: str | None = None  # its identity; None without one
+    model: str | None = None  # name of the judge's model
+    verdicts: int = 0  # the judge's readable ones
+    simulated: bool = False  # no model wrote or judged
 
 
 class HumanVote(msgspec.Struct, frozen=True, kw_only=True):
@@ -239,9 +225,9 @@ class JudgeDirected(msgspec.Struct, frozen=True, kw_only=True):
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
     """All signals of a pair, one field per source."""
 
-    probability: ProbabilitySignal
-    oracle: tuple[OracleSignal, ...] = ()
-    human: HumanSignal | None = None
+    probability: ProbabilitySignal  # from the conversations' own probabilities
+    oracle: tuple[OracleSignal, ...] = ()  # one for each judge
+    human: HumanSignal | None = None  # people's votes
     judge_directed: JudgeDirected | UnsetType = UNSET
     """Not a source of labels but a reason against them; None if neither side addresses a judge."""
     flag: MarkSignal | UnsetType = UNSET
@@ -271,39 +257,31 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True):
-    """The chosen side, with its source. `p` is the source's preference for the chosen side, in (0.5, 1];
-    `margin` in (0, 1] is 2p - 1, or for an oracle's label a function of the Bradley-Terry strengths. `judge`
-    and `compare` (its mode) are an oracle's; None for other sources. A label from rollouts is about the
-    responses at which the pair parts: `k` is the number of rollouts of each, `se` p's standard error."""
+    """The chosen side, with its source."""
 
-    by: Source
-    chosen: SideName
-    p: float
-    margin: float
-    judge: str | None = None
-    compare: Compare | None = None
-    k: int | UnsetType = UNSET
-    se: float | UnsetType | None = UNSET
+    by: Source  # source of the label
+    chosen: SideName  # the better side
+    p: float  # the source's preference for the chosen side, in (0.5, 1]
+    margin: float  # in (0, 1]: 2p - 1, or for an oracle's label a function of the Bradley-Terry strengths
+    judge: str | None = None  # an oracle's identity; None for other sources
+    compare: Compare | None = None  # an oracle's compared texts; None for other sources
+    k: int | UnsetType = UNSET  # rollouts of each response at which the pair parts, for a label from rollouts
+    se: float | UnsetType | None = UNSET  # p's standard error, for a label from rollouts
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of pairs.jsonl. `label` is None if no label is justified; `left_out` is the reason.
+    """One line of pairs.jsonl."""
 
-    `prefix_turns` counts the turns shared from the start, `differs_at` is the first speaker after that (None:
-    one ends there). `texts` is a digest of both conversations, in 16 hexadecimal digits: a vote with another
-    digest was cast on other texts.
-    """
-
-    id: str
-    scenario: int
-    split: Literal["train", "test"]
-    origin: PairOrigin
-    a: Side
-    b: Side
-    prefix_turns: int
-    differs_at: Role | None
-    texts: str
-    signals: Signals
-    label: Label | None
-    left_out: str | None
-    provenance: dict[str, Any]
+    id: str  # of the pair
+    scenario: int  # of both sides
+    split: Literal["train", "test"]  # its side of the split
+    origin: PairOrigin  # of the two candidates
+    a: Side  # one side
+    b: Side  # the other side
+    prefix_turns: int  # turns shared from the start
+    differs_at: Role | None  # the first speaker after the shared turns; None: one conversation ends there
+    texts: str  # digest of both conversations, 16 hex digits; a vote with another one was cast on other texts
+    signals: Signals  # all of them
+    label: Label | None  # None if no label is justified
+    left_out: str | None  # the reason of a missing label
+    provenance: dict[str, Any]  # how the pair was made

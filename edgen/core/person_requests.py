@@ -48,22 +48,17 @@ class View(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PersonRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A request that waits for a person. `key` identifies everything that shapes the answer, `arm` the
-    ledger that it belongs to.
+    """A request that waits for a person."""
 
-    `together`: all roles that people play in this conversation. `schema`: the JSON Schema of the answer;
-    empty: any text. `again`: why the person's last answer could not be used. `wait`: seconds that a person
-    who took the conversation has for the answer."""
-
-    key: str
-    address: Address
-    role: str
-    view: View
-    schema: bytes = b""
-    again: str = ""
-    wait: float = 3600.0
-    arm: str = ""
-    together: tuple[str, ...] = ()
+    key: str  # identifies everything that shapes the answer
+    address: Address  # of the call
+    role: str  # of the job that the person answers for
+    view: View  # shown to the person
+    schema: bytes = b""  # JSON Schema of the answer; empty: any text
+    again: str = ""  # why the person's last answer could not be used
+    wait: float = 3600.0  # seconds that a person who took the conversation has for the answer
+    arm: str = ""  # the ledger that it belongs to
+    together: tuple[str, ...] = ()  # all roles that people play in this conversation
 
 
 class PersonAnswer(NamedTuple):

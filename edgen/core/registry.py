@@ -65,14 +65,14 @@ class PluginError(InputError):
 
 
 class Plugin(NamedTuple):
-    """One entry point. `object` is `module:name`; `requires` are the requirements of its package."""
+    """One entry point."""
 
-    kind: Kind
-    name: str
-    object: str
-    package: str
-    version: str
-    requires: tuple[str, ...] = ()
+    kind: Kind  # kind of plugin
+    name: str  # as commands and jobs know it
+    object: str  # `module:name`
+    package: str  # distribution that holds it
+    version: str  # of the package
+    requires: tuple[str, ...] = ()  # requirements of the package
 
     @property
     def origin(self) -> str:

@@ -74,7 +74,7 @@ the number of the next turn; more keys by kind."""
 class Conversation(msgspec.Struct, frozen=True):
     """A parsed conversation: at least two turns, both roles present."""
 
-    turns: tuple[Turn, ...]
+    turns: tuple[Turn, ...]  # with at least one of each role
     probability: float | None = None
     """Probability that the student understood, in [0, 1]; None if the reply gives no such number."""
     ended_by: Role | None = None
@@ -157,8 +157,8 @@ class Address(msgspec.Struct, frozen=True):
 class Request(msgspec.Struct, frozen=True):
     """One model call to be made."""
 
-    address: Address
-    messages: tuple[Message, ...]
+    address: Address  # of the call in the run
+    messages: tuple[Message, ...]  # of the prompt
     seed: int
     """In [0, 2**31), a pure function of the job's seed and the address."""
     role: str = "default"
@@ -230,16 +230,17 @@ class AnswerTimes(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AnswerTime(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Times of a person's answer, as in `AnswerTimes`. `answered`: when it was given."""
+    """Times of a person's answer, as in `AnswerTimes`: seconds since the epoch, by the clocks of edgen's
+    processes."""
 
-    role: str
-    step: int
-    attempt: int
-    answered: float
-    seconds: float | None = None
-    asked: float | None = None
-    seen: float | None = None
-    typed: float | None = None
+    role: str  # that the person plays
+    step: int  # of the call's address
+    attempt: int  # of the call's address
+    answered: float  # when it was given
+    seconds: float | None = None  # from seen to given; None if unknown, as below
+    asked: float | None = None  # when it was asked for
+    seen: float | None = None  # when the person first saw the request
+    typed: float | None = None  # when its writing began
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -247,13 +248,13 @@ class Reply(msgspec.Struct, frozen=True):
 
     text: str
     """Any text that a model can write, including the empty string; no lone surrogates."""
-    finish_reason: FinishReason = "stop"
+    finish_reason: FinishReason = "stop"  # why the answer ended
     refusal: str | None = None
     """The service's words if it refused outside the text (a refusal field, a block reason); no lone
     surrogates."""
     usage: Usage | None = None
     """None if the service did not count; of the whole call if it asked for several answers."""
-    model: str | None = None
+    model: str | None = None  # as the service names it
     simulated: bool = False
     """No model wrote this."""
     tokens: tuple[Token, ...] | None = None

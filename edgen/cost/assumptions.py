@@ -43,15 +43,14 @@ _LEAST_TURN = 4  # tokens
 
 
 class Prompts(NamedTuple):
-    """The prompts of a job's scenarios, by use: mean tokens, maximum tokens, and possible error of the means
-    as a share."""
+    """The prompts of a job's scenarios, by use."""
 
-    mean: dict[str, float]
-    most: dict[str, int]
-    error: float
-    how: str
-    hints: tuple[str, ...]
-    rendered: int
+    mean: dict[str, float]  # mean tokens of a prompt
+    most: dict[str, int]  # maximum tokens of any scenario
+    error: float  # possible error of the means, as a share
+    how: str  # the counting method, in words
+    hints: tuple[str, ...]  # sentences about better counts
+    rendered: int  # scenarios that were rendered and counted
 
 
 def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:

@@ -47,13 +47,12 @@ _HOPELESS = 0.02  # share of accepted conversations below which planning stops
 
 
 class Already(msgspec.Struct, frozen=True):
-    """Existing results of the run: settled conversations of the plan, and the use of all its calls, for the
-    plan or not."""
+    """Existing results of the run."""
 
-    conversations: int = 0
-    accepted: int = 0
-    used: CallUse = CallUse()
-    cost_usd: float | None = None
+    conversations: int = 0  # settled ones of the plan
+    accepted: int = 0  # settled conversations that were accepted
+    used: CallUse = CallUse()  # by all its calls, for the plan or not
+    cost_usd: float | None = None  # of all its calls; None without a price
     partly: CallUse = CallUse()  # of begun conversations
     out: CallUse = CallUse()  # requests of the plan at the provider, at their maximum
     other_form: bool = False  # a run of that name exists, made by another form of the job
@@ -62,7 +61,7 @@ class Already(msgspec.Struct, frozen=True):
 class PlanEstimate(msgspec.Struct, frozen=True):
     """The remaining use of a plan."""
 
-    job: Job
+    job: Job  # job of the plan
     conversations: int
     """Wanted conversations."""
     to_make: float
@@ -73,12 +72,12 @@ class PlanEstimate(msgspec.Struct, frozen=True):
     """Requests that are at the provider already."""
     most: CallUse | None
     """The maximum use of all; None without max_tokens."""
-    priced: bool
-    prompts: Prompts
-    runs: tuple[EarlierRun, ...]
+    priced: bool  # every backend that answers has a price
+    prompts: Prompts  # sizes of the prompts
+    runs: tuple[EarlierRun, ...]  # earlier runs that the estimate rests on
     basis: tuple[str, ...]
     """The basis of the estimate in words."""
-    already: Already
+    already: Already  # results that exist
     duration: Duration | None
     """The duration online; None by batch."""
 
@@ -301,19 +300,16 @@ def _list_begun_uses(view: LedgerReader, plan: Plan, units: range, rates: RolePr
 
 
 class BudgetReach(msgspec.Struct, frozen=True):
-    """The reach of a cap: charges so far, the part of these reserved for outstanding requests, and the
-    expected share of all conversations that exist or can be made with the rest. `enough`: at the interval's
-    high end; `enough_at_most`: at the maximum, if no call is lost. `binds`: some counted calls have a cost.
-    """
+    """The reach of a cap: the conversations that can be made within it."""
 
-    key: str
-    cap: float
-    charged: float
-    out: float
-    share: float
-    enough: bool
-    enough_at_most: bool
-    binds: bool
+    key: str  # the cap's name in the job or the budget file
+    cap: float  # in US dollars or tokens
+    charged: float  # so far, in the same unit
+    out: float  # part of `charged` that is reserved for outstanding requests
+    share: float  # expected, of all conversations that exist or can be made with the rest
+    enough: bool  # for the high end of the estimate's interval
+    enough_at_most: bool  # for the maximum, if no call is lost
+    binds: bool  # some counted calls have a cost
 
 
 def budgets(job: Job, estimates: Mapping[str, PlanEstimate], whole: RunFolder, via: Way) -> list[BudgetReach]:

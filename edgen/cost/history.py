@@ -47,20 +47,18 @@ _UNFINISHED = 0.1  # of the begun conversations: with more, the run only represe
 
 
 class EarlierRun(NamedTuple):
-    """One earlier run: the use of each of its scenarios, at this job's prices and for this job's number of
-    replicates; conversations accepted, and those that ended with an answer; its differences, in words.
-    `passing`: conversations that pass the job's gates, of those examined, None if it had these gates;
-    `labelled`: with the job's own labels."""
+    """One earlier run, at this job's prices and for this job's number of replicates."""
 
-    path: Path
-    scenarios: list[CallUse]
-    accepted: int
-    ended: int
-    other_model: str | None
-    other_settings: bool
-    other_space: bool
+    path: Path  # of the run
+    scenarios: list[CallUse]  # the use of each
+    accepted: int  # accepted conversations
+    ended: int  # conversations that ended with an answer
+    other_model: str | None  # the difference of models in words; None: the same ones
+    other_settings: bool  # the backends' settings differ
+    other_space: bool  # the space's content differs
     passing: tuple[int, int] | None = None
-    labelled: bool = True
+    """Conversations that pass the job's gates, and those examined; None if it had these gates."""
+    labelled: bool = True  # it has the job's own labels
 
 
 def find_earlier_runs(plan: Plan, folder: Path, rates: RolePrices) -> tuple[list[EarlierRun], list[Path]]:

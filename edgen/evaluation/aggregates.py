@@ -118,19 +118,14 @@ class Histogram(Aggregate, frozen=True, kw_only=True):
 
 
 class Tally(Aggregate, frozen=True, kw_only=True):
-    """Number of conversations with each text.
+    """Number of conversations with each text."""
 
-    First come `keys`, present or not, then the others by `order`, and at the end `last`. On the terminal
-    zeros are left out, and at most `most` are named; `rest` is the row for the others. `names` has other
-    words for texts.
-    """
-
-    keys: Keys = ()
-    order: Literal["size", "name", "seen"] = "size"
-    last: tuple[str, ...] = ()
-    names: Mapping[str, str] = {}
-    most: int | None = None
-    rest: str = ""
+    keys: Keys = ()  # texts that come first, present or not
+    order: Literal["size", "name", "seen"] = "size"  # of the other texts: by size, by name, or as first seen
+    last: tuple[str, ...] = ()  # texts that come at the end
+    names: Mapping[str, str] = {}  # other words for texts
+    most: int | None = None  # texts named on the terminal, where zeros are left out; None: all
+    rest: str = ""  # the name of the row for the others
 
     def start(self, data: DataSet) -> Sum:
         return _Tallying([*_keys_of(self.keys, data)], self.order, self.last)

@@ -32,14 +32,14 @@ def series_colour(place: int) -> str:
 
 
 class Axis(NamedTuple):
-    """An x axis. `low` and `high` None: as the data have it. `log`: the values are logarithms to base 10."""
+    """An x axis."""
 
-    title: str = ""
-    tick: Callable[[float], str] = number
-    low: float | None = None
-    high: float | None = None
-    whole: bool = False
-    log: bool = False
+    title: str = ""  # with the unit
+    tick: Callable[[float], str] = number  # formats a value
+    low: float | None = None  # its left end; None: as the data have it
+    high: float | None = None  # its right end; None: as the data have it
+    whole: bool = False  # ticks at whole numbers only
+    log: bool = False  # the values are logarithms to base 10
 
 
 WHOLE_NUMBERS = Axis(low=0, whole=True)
@@ -65,15 +65,15 @@ class Stack(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """A value with its interval, either end of which may be unknown. `hollow`: drawn as an open mark."""
+    """A value with its interval, either end of which may be unknown."""
 
-    label: str
-    value: float | None
-    low: float | None
-    high: float | None
-    said: str
-    colour: str = "blue"
-    hollow: bool = False
+    label: str  # of its row
+    value: float | None  # None if unknown
+    low: float | None  # None if unknown
+    high: float | None  # None if unknown
+    said: str  # value and interval as text
+    colour: str = "blue"  # a name of the palette
+    hollow: bool = False  # drawn as an open mark
 
 
 class HistogramBars(NamedTuple):
@@ -154,19 +154,17 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
-    """A chart and all that goes with it: what to look for, a text alternative, its data as tables. `legend`
-    is (colour, words); `key` says what numbered rows and columns are: (which, their names). Pictures with the
-    same `folded` are folded away together under it."""
+    """A chart and all that goes with it."""
 
-    name: str
-    title: str
-    chart: Chart
-    caption: str
-    alternative: str
-    tables: tuple[Table, ...]
-    legend: tuple[tuple[str, str], ...] = ()
-    key: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    folded: str = ""
+    name: str  # unique in the report
+    title: str  # above the chart
+    chart: Chart  # the drawing
+    caption: str  # the point to look for
+    alternative: str  # the text alternative
+    tables: tuple[Table, ...]  # the chart's data
+    legend: tuple[tuple[str, str], ...] = ()  # pairs of a colour and its words
+    key: tuple[tuple[str, tuple[str, ...]], ...] = ()  # of numbered rows and columns: which, and their names
+    folded: str = ""  # pictures with the same words are folded away together under them
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):

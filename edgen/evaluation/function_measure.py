@@ -37,16 +37,15 @@ class MeasureError(InputError):
 
 
 class MeasuredConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """The argument of a function. `str()` of it is the turns, a line each; `scenario["topic"]` is a value of
-    the scenario."""
+    """The argument of a function. `str()` of it is the turns, a line each."""
 
-    id: str
-    scenario: Scenario
-    turns: tuple[Turn, ...]
-    probability: float | None = None
-    ended_by: Role | None = None
-    outcome: dict[str, Any] | None = None
-    events: tuple[Event, ...] = ()
+    id: str  # as in the shards
+    scenario: Scenario  # `scenario["topic"]` is a value of it
+    turns: tuple[Turn, ...]  # without the end marker
+    probability: float | None = None  # that the student understood; None if unknown
+    ended_by: Role | None = None  # the speaker of the end marker
+    outcome: dict[str, Any] | None = None  # its result, if its protocol states one
+    events: tuple[Event, ...] = ()  # besides turns
 
     def __str__(self) -> str:
         return "\n".join(f"{turn.role}: {turn.text}" for turn in self.turns)

@@ -16,17 +16,15 @@ from edgen.store.layers import UnitLabels
 
 
 class GoldFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """`gold`: the file or the layer; `units` have labels by both, of which `ties` have none by most
-    annotators: there the majority says nothing, and is wrong; `unlabelled` units are in gold alone.
-    `majority` and each of `annotators` against gold: precision, recall, F1, Jaccard, by label, micro and
+    """The majority and each annotator against gold: precision, recall, F1, Jaccard, by label, micro and
     macro, and bias by label: how much more often than gold it gives the label."""
 
-    gold: str
-    units: int
-    ties: int
-    unlabelled: int
-    majority: LabelFigures
-    annotators: dict[str, LabelFigures]
+    gold: str  # the file or the layer
+    units: int  # with labels by both
+    ties: int  # units without a majority, which count as wrong for the majority
+    unlabelled: int  # units in gold alone
+    majority: LabelFigures  # the majority against gold
+    annotators: dict[str, LabelFigures]  # each against gold, by name
 
 
 class GoldCount:

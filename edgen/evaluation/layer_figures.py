@@ -29,42 +29,33 @@ THIRDS = ("first", "middle", "last")
 
 
 class Shares(msgspec.Struct, frozen=True, kw_only=True):
-    """Frequency of labels among the units that have any (`units`, without `ties`): the number of units with
-    each (`counts`), and the share of them.
+    """Frequency of labels among the units that have any."""
 
-    `mean`: of labels that are numbers on a scale. `thirds`: the same in each third of the conversations'
-    turns, if turns are labelled.
-    """
-
-    units: int
-    ties: int
-    counts: dict[str, int]
-    shares: dict[str, Estimate]
-    mean: Estimate | None = None
+    units: int  # with labels, without ties
+    ties: int  # units where no labels have a majority
+    counts: dict[str, int]  # units with each label
+    shares: dict[str, Estimate]  # of the units, by label
+    mean: Estimate | None = None  # of labels that are numbers on a scale
     thirds: dict[str, Shares] = {}
+    """The same in each third of the conversations' turns, if turns are labelled."""
 
 
 class LayerFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of a layer.
+    """Figures of a layer."""
 
-    `annotators`: the number of units that each labels; `several`: whether any unit carries more than one
-    label; `roles`: by speaker, if turns are labelled; `transitions`: (label, label of the next labelled turn,
-    count); `against_rest`: each annotator against the majority of the others, without ties. Of annotators
-    that send identical requests (`identical`), one counts for agreement; `not_available` says why.
-    """
-
-    units: int
-    ties: int
-    several: bool
-    annotators: dict[str, int]
-    overall: Shares
-    roles: dict[str, Shares]
-    transitions: tuple[tuple[str, str, int], ...]
-    agreement: AnnotatorAgreement
-    confusion: tuple[Confusion, ...]
-    against_rest: dict[str, LabelFigures]
+    units: int  # units with labels
+    ties: int  # units where no labels have a majority
+    several: bool  # whether any unit carries more than one label
+    annotators: dict[str, int]  # units that each labels, by name
+    overall: Shares  # of all units
+    roles: dict[str, Shares]  # by speaker, if turns are labelled
+    transitions: tuple[tuple[str, str, int], ...]  # label, label of the next labelled turn, count
+    agreement: AnnotatorAgreement  # between annotators
+    confusion: tuple[Confusion, ...]  # by pair of annotators
+    against_rest: dict[str, LabelFigures]  # each annotator against the majority of the others, without ties
     identical: tuple[tuple[str, ...], ...] | UnsetType = UNSET
-    not_available: str | UnsetType = UNSET
+    """Groups of annotators that send identical requests, of which one counts for agreement."""
+    not_available: str | UnsetType = UNSET  # why agreement is missing
 
     @property
     def independent(self) -> int:

@@ -52,21 +52,18 @@ class Count(Observer, Protocol[V_co]):
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """A comparison of a measure by `edgen compare`: the sum of one column over that of another, in each arm
-    and as a difference, paired by scenario.
+    and as a difference, paired by scenario."""
 
-    If `name` has `{key}`, `top` is a column of texts, and each text is compared.
-    """
-
-    name: str
-    title: str
+    name: str  # stable; with `{key}`, `top` is a column of texts, and each text is compared
+    title: str  # for people
     kind: Literal["share", "number"]
     """How it is printed."""
-    top: str
+    top: str  # the column of the numerator
     bottom: str = ""
     """"": how often the column `top` is there."""
     over: str
     """Units of the average."""
-    definition: str
+    definition: str  # for people
 
 
 class JudgeAsking(NamedTuple):
@@ -87,7 +84,7 @@ class Measure(Generic[V]):
     is shared; docs/decisions.md says when); or, where its value follows from what is shared alone, `finish`.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # by which options and expressions know it
     definition: ClassVar[str]
     """Names its source, or says that it is edgen's own."""
     order: ClassVar[int] = 1000

@@ -28,17 +28,16 @@ _TELL_EVERY = 500  # conversations
 
 
 class Quality(msgspec.Struct, frozen=True, kw_only=True):
-    """Measures of a data set. `sources`: the paths it was read from; `values`: each measure's value, in the
-    measures' order; `definitions`: the definition of each with its source; `notes`: limits, in sentences;
-    `faults`: of plugins' measures that raised, and so have no value, by name."""
+    """Measures of a data set."""
 
-    name: str
-    sources: tuple[str, ...]
-    overview: Any
-    values: dict[str, Any]
-    definitions: dict[str, str]
-    notes: tuple[str, ...] = ()
+    name: str  # of the data set
+    sources: tuple[str, ...]  # paths it was read from
+    overview: Any  # counts of conversations and turns
+    values: dict[str, Any]  # each measure's value, in the measures' order
+    definitions: dict[str, str]  # of each measure, with its source
+    notes: tuple[str, ...] = ()  # limits, in sentences
     faults: dict[str, FaultyPluginError] = {}
+    """Of plugins' measures that raised, and so have no value, by name."""
 
     def __getitem__(self, measure: str) -> Any:
         """Return a measure's value. Raises UsageError for a measure without one."""

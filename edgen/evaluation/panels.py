@@ -65,11 +65,11 @@ class Panel(msgspec.Struct, frozen=True):
     """A picture of figures of one kind, every arm side by side: shares and means as dots on their intervals,
     distributions as histograms, counts of texts as bars, a crossed table as a table."""
 
-    name: str
-    title: str
+    name: str  # unique in the report
+    title: str  # above the picture
     figures: tuple[str, ...]
     """Names of aggregates of one class."""
-    caption: str = ""
+    caption: str = ""  # the point to look for
     axis: Axis | None = None
     """None: the usual one of the class."""
     of: str = ""

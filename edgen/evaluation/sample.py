@@ -34,31 +34,24 @@ class Words(list[list[str]]):
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One conversation, from a run or from anybody's file.
+    """One conversation, from a run or from any file."""
 
-    `scenario.index` is the run's, else the conversation's place in what was read: conversations that share it
-    are one cluster. `turns` are without debris, end marker and empty turns; `entries` counts the turns as the
-    file has them. `defects` are the kinds of debris found (`validation.KINDS`), each once. `marker` says
-    where the end marker stands. `split` is None where it is not known. `outcome` is what the conversation
-    came to, `events` what happened besides turns, where that is known. `labels` is what each layer of the run
-    says of it.
-    """
-
-    id: str
-    source: str
-    split: Split | None
+    id: str  # as in its source
+    source: str  # the path it was read from
+    split: Split | None  # train or test; None if unknown
     scenario: Scenario
-    turns: tuple[Turn, ...]
-    entries: int
-    defects: tuple[str, ...] = ()
-    marker: Marker = "absent"
-    ended_by: Role | None = None
-    probability: float | None = None
-    simulated: bool = False
-    repairs: tuple[str, ...] = ()
-    outcome: dict[str, Any] | None = None
-    events: tuple[Event, ...] = ()
-    labels: LabelsByLayer = {}
+    """Its `index` is the run's, else the place in the source; conversations with one index are a cluster."""
+    turns: tuple[Turn, ...]  # without debris, end marker and empty turns
+    entries: int  # the number of turns as the file has them
+    defects: tuple[str, ...] = ()  # kinds of debris found (`validation.KINDS`), each once
+    marker: Marker = "absent"  # where the end marker stands
+    ended_by: Role | None = None  # the speaker of the end marker; None without one
+    probability: float | None = None  # that the student understood; None if unknown
+    simulated: bool = False  # no model wrote it
+    repairs: tuple[str, ...] = ()  # the reader's fixes
+    outcome: dict[str, Any] | None = None  # its result, if known
+    events: tuple[Event, ...] = ()  # besides turns, if known
+    labels: LabelsByLayer = {}  # what each layer of the run says of it
 
 
 def cut(turns: Iterable[Turn]) -> Words:
@@ -130,43 +123,37 @@ class RepeatedIds(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class DataSet:
-    """A data set to measure.
+    """A data set to measure."""
 
-    `name` is for people, `sources` are the paths it was read from. `family` is the kind of conversations,
-    None for several kinds; `roles` are those that may speak, with the dimensions that each sees, () if
-    unknown; `find_guide`: see `ConversationProtocol.guide`. `arm` is the arm of a run that it is, "" without
-    arms.
-    `samples()` yields every accepted conversation. A run also has `divide(size)`, ranges of scenarios with
-    about so many conversations, and `turns(range)`, the conversations of one in the order of `samples`, for
-    several processes; both are None for other data sets. `plan()` the outcome of everything planned (None for
-    files, which have no plan). `calibration` is the agreement of the conversations' own probabilities with
-    judges, `{"judges": [{"judge", "model", "compare", "calibration", "logprobs"}]}` as in `edgen pairs
-    --report`, if there are pairs. `count` is the number of samples, None if still unknown. `unread` counts
-    unreadable records, by reason, and is complete at the end of `samples()`, as is `stale_labels`, which
-    counts units left out of layers, by layer and reason. `label_sets` are those of the layers, by the layer's
-    name, if known; `identical` are the groups of a layer's annotators that send identical requests. `notes`
-    are sentences about limits of the data set.
-    """
-
-    name: str
-    sources: tuple[str, ...] = ()
-    samples: Callable[[], Iterator[Sample]]
+    name: str  # for people
+    sources: tuple[str, ...] = ()  # paths it was read from
+    samples: Callable[[], Iterator[Sample]]  # yields every accepted conversation
     divide: Callable[[int], Iterator[range]] | None = None
+    """Of a run: ranges of scenarios with about so many conversations each, for several processes;
+    None for other data sets."""
     turns: Callable[[range], Iterator[Sequence[Turn]]] | None = None
+    """Of a run: the conversations of one range, in the order of `samples`; None for other data sets."""
     plan: Callable[[], Iterator[PlannedOutcome] | None] = lambda: None
-    family: DataSetReader | None
-    roles: tuple[SpaceRole, ...]
-    space: Space | None = None
-    find_guide: Callable[[], Any] = lambda: None
-    arm: str = ""
-    count: int | None = None
+    """The outcome of everything planned; None for files, which have no plan."""
+    family: DataSetReader | None  # the kind of conversations; None for several kinds
+    roles: tuple[SpaceRole, ...]  # those that may speak, with the dimensions that each sees; empty if unknown
+    space: Space | None = None  # None if unknown
+    find_guide: Callable[[], Any] = lambda: None  # see `ConversationProtocol.guide`
+    arm: str = ""  # the arm of a run that it is; empty without arms
+    count: int | None = None  # number of samples; None if still unknown
     calibration: dict[str, Any] | None = None
+    """The agreement of the conversations' own probabilities with judges, `{"judges": [{"judge", "model",
+    "compare", "calibration", "logprobs"}]}` as in `edgen pairs --report`; None without pairs."""
     unread: Counter[str] = field(default_factory=Counter)
+    """Unreadable records by reason, complete at the end of `samples()`."""
     stale_labels: Counter[str] = field(default_factory=Counter)
-    repeated: RepeatedIds | None = None
+    """Units left out of layers, by layer and reason, complete at the end of `samples()`."""
+    repeated: RepeatedIds | None = None  # ids that occur more than once
     label_sets: Mapping[str, LabelSet] = field(default_factory=dict)
+    """Of the layers, by the layer's name, if known."""
     identical: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    """Groups of annotators that send identical requests, by layer."""
+    notes: tuple[str, ...] = ()  # sentences about limits of the data set
 
     @cached_property
     def guide(self) -> Any:

@@ -30,7 +30,7 @@ _WALKED = 400  # answered conversations that are examined
 class Rework(NamedTuple):
     """The losses of one run. None means unknown or impossible."""
 
-    run: Path
+    run: Path  # folder of the run
     finished: int
     """Conversations in its files now."""
     left: int
@@ -39,7 +39,7 @@ class Rework(NamedTuple):
     """Answered conversations that would be requested again."""
     calls: int
     """Approximate number of those calls."""
-    usd: float | None
+    usd: float | None  # US dollars for these calls
     back: str | None
     """Options that restore the files without a call; None if the job's requests have changed."""
 

@@ -33,15 +33,15 @@ _GONE = 3  # scenarios in a row without an answer at the end of a run: not a coi
 
 
 class AnyRollout(Protocol):
-    """A task in progress, here or at a worker: what its calls and its outcome need; see Rollout."""
+    """A task in progress, here or at a worker; see Rollout."""
 
-    client: ModelClient
-    key: bytes
-    request: Request | None
-    last: tuple[Request, Reply] | None
-    refused: str
-    fresh: int
-    spent: Spent
+    client: ModelClient  # that the open request goes to
+    key: bytes  # of the open request in the ledger
+    request: Request | None  # the open one; None: it has a result
+    last: tuple[Request, Reply] | None  # last request and its reply
+    refused: str  # why the last answer was unusable; empty if it was usable
+    fresh: int  # replies that did not come from the ledger
+    spent: Spent  # of its calls
 
     @property
     def settled(self) -> Settled:

@@ -29,10 +29,10 @@ class ProgressCounts(LedgerCounts):
     """The running counts of a run. At every moment planned = accepted + rejected + failed + pending. Calls,
     tokens and cost are this session's; `cost_usd` is None while no backend has a price."""
 
-    planned: int = 0
-    accepted: int = 0
-    rejected: Counter[str] = msgspec.field(default_factory=Counter)
-    failed: Counter[str] = msgspec.field(default_factory=Counter)
+    planned: int = 0  # conversations
+    accepted: int = 0  # conversations
+    rejected: Counter[str] = msgspec.field(default_factory=Counter)  # conversations by reason
+    failed: Counter[str] = msgspec.field(default_factory=Counter)  # conversations by reason
     # Retried calls by reason: the kind of failure, or why an answer was unusable.
     retried_by: Counter[str] = msgspec.field(default_factory=Counter)
     kept: int = 0  # outcomes settled by earlier sessions
@@ -69,18 +69,17 @@ class ProgressCounts(LedgerCounts):
 
 
 class Work(NamedTuple):
-    """Tasks, clients by role, ledger and counts. `fingerprint` names everything that shapes the outcomes;
-    `budget` is None without caps. `beside`: the schedulers of all sessions that share the work, including
-    this one's: an error that stops one stops all."""
+    """Tasks, and the means to make them."""
 
-    tasks: Tasks
-    clients: Mapping[str, ModelClient]
-    ledger: Ledger
-    fingerprint: str
-    counts: ProgressCounts
-    events: Events
-    budget: Budget | None = None
+    tasks: Tasks  # tasks to make
+    clients: Mapping[str, ModelClient]  # by role
+    ledger: Ledger  # of replies and outcomes
+    fingerprint: str  # of everything that shapes the outcomes
+    counts: ProgressCounts  # running counts
+    events: Events  # sent to listeners
+    budget: Budget | None = None  # None without caps
     beside: Sequence[Scheduler] = ()
+    """Schedulers of all sessions that share the work, this one's too: an error that stops one stops all."""
 
 
 class Scheduler(Protocol):

@@ -125,7 +125,7 @@ class Chat:
     prompt: Prompt | None
     """Gives the texts of the opening, from `opening_variables`, or those of the environment if it asks for
     turns; None without an opening."""
-    space: Space
+    space: Space  # space of the run
     keeps_end: bool = False
     """The end marker follows the assistant's last words, if it spoke it."""
     masks: bool = True
@@ -144,6 +144,7 @@ class Chat:
     own: FormatOptions | None = None
     """The values of the format's own options."""
     _last: tuple[Scenario, list[Message]] | None = field(default=None, repr=False)
+    """Scenario and opening messages of the last call."""
 
     @property
     def users(self) -> list[Role]:

@@ -27,16 +27,14 @@ Part = Literal["conversations", "labels"]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of a preference. `judge` and `model` are a judge's; `compare` is a judge's or people's;
-    `by` is None if a source has only ties. `simulated` are the simulated parts. `rollouts`: number per
-    response, if the preference uses them."""
+    """The evidence of a preference."""
 
-    by: Source | None
-    judge: str | None
-    model: str | None
-    compare: Compare | None
-    simulated: frozenset[Part]
-    rollouts: int | None = None
+    by: Source | None  # the source; None if a source has only ties
+    judge: str | None  # a judge's identity; None for other sources
+    model: str | None  # a judge's; None for other sources
+    compare: Compare | None  # compared texts, a judge's or people's; None for other sources
+    simulated: frozenset[Part]  # the simulated parts
+    rollouts: int | None = None  # per response; None if the preference uses none
 
     def __str__(self) -> str:
         compare = None if self.compare is None else f"compare={self.compare}"
@@ -173,16 +171,14 @@ ALL, CUT = "all", "min_turns_left 1"  # the cases in a note
 
 
 class EvidenceCase(msgspec.Struct, frozen=True, kw_only=True):
-    """Labels of one kind of pairs, by the number of turns after they part. `right`: the share whose preferred
-    turn is truly better, with a 95% interval that allows for correlated pairs of a scenario; `alike`: how
-    many of the `n` have no better one, and so cannot be right."""
+    """Labels of one kind of pairs, by the number of turns after they part."""
 
-    where: str
-    n: int
-    right: float
-    low: float
-    high: float
-    alike: int
+    where: str  # the number of turns; or `all`, or `min_turns_left N`
+    n: int  # number of labels
+    right: float  # share whose preferred turn is truly better
+    low: float  # end of the 95% interval, which allows for correlated pairs of a scenario
+    high: float  # end of the 95% interval
+    alike: int  # labels of pairs without a better turn, which cannot be right
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,15 +202,14 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreditFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of one measurement: its numbers of conversations and scenarios, with worths planted from
-    `planted`."""
+    """The figures of one measurement."""
 
-    date: str
-    edgen: str
-    planted: int
-    scenarios: int
-    conversations: int
-    figures: tuple[Figure, ...]
+    date: str  # of the measurement, YYYY-MM-DD
+    edgen: str  # version of edgen
+    planted: int  # the seed from which worths were planted
+    scenarios: int  # in the measurement
+    conversations: int  # in the measurement
+    figures: tuple[Figure, ...]  # one for each way of labelling
 
 
 @functools.cache

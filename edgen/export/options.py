@@ -83,7 +83,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
             "refuses that key.  [default: masks]"
         ),
     ] = None
-    min_turns_left: TurnsLeft = None
+    min_turns_left: TurnsLeft = None  # minimum turns of a pair after the one at which it parts
     tokenizer: Annotated[
         str | Path | None,
         option(
@@ -113,7 +113,7 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
             "[default: no-alternatives]"
         ),
     ] = None
-    agent: Agent = None
+    agent: Agent = None  # the role that answers users
     layer: Annotated[
         str | Sequence[str] | None,
         option(

@@ -43,19 +43,18 @@ CROISSANT = "croissant.json"
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an export: rows of each table by split, omissions by reason, disarmed cells (None without
-    cells), and sentences for the user. `meanings` are clauses on the reasons."""
+    """The result of an export."""
 
-    format: str
-    dir: str
-    summary: str
-    rows: dict[str, dict[str, int]]
-    left_out: dict[str, int]
-    disarmed: int | None = None
+    format: str  # name of the format
+    dir: str  # the folder that was written
+    summary: str  # of the format, for people
+    rows: dict[str, dict[str, int]]  # of each table, by split
+    left_out: dict[str, int]  # items by reason
+    disarmed: int | None = None  # cells that a spreadsheet would run as formulas; None without cells
     trains: str | None = None
     """The role that becomes the assistant; None in a format that keeps the roles."""
-    remarks: tuple[str, ...] = ()
-    meanings: dict[str, str] = {}
+    remarks: tuple[str, ...] = ()  # sentences for the user
+    meanings: dict[str, str] = {}  # clauses that explain the reasons
 
     def as_json(self) -> dict[str, Any]:
         """Return the output of `--json`. `rows` are those of the first table; `tables` has all if there are

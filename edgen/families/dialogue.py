@@ -24,17 +24,17 @@ from edgen.plugin.families import (
 
 
 class DialogueRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One element of a shard. `roles` are the speakers, in the order of their first turns."""
+    """One element of a shard."""
 
-    id: str
-    scenario: dict[str, Any]
-    roles: tuple[Role, ...]
-    conversation: tuple[Turn, ...]
-    provenance: Provenance
-    outcome: dict[str, Any] | None = None
-    events: tuple[Event, ...] = ()
-    probability: float | None = None
-    ended_by: Role | None = None
+    id: str  # unique in the run
+    scenario: dict[str, Any]  # its values by dimension
+    roles: tuple[Role, ...]  # speakers, in the order of their first turns
+    conversation: tuple[Turn, ...]  # its turns
+    provenance: Provenance  # origin of the conversation
+    outcome: dict[str, Any] | None = None  # its result, if its protocol states one
+    events: tuple[Event, ...] = ()  # besides turns
+    probability: float | None = None  # that the student understood; None if unknown
+    ended_by: Role | None = None  # the speaker of the end marker; None without one
 
 
 _encode = msgspec.json.Encoder().encode

@@ -16,31 +16,26 @@ _SUFFIX = f" {END_MARKER}"
 
 
 class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The origin of a record. `usage` is the sum over all its calls, `attempts` their number.
+    """The origin of a record."""
 
-    If several templates and models worked on it, `template_sha256` is a digest over all of them and `model`
-    the first role's; `templates` and `models` name each. `flags` are detectors' findings that were accepted;
-    `branch` is the turn, from 0, at which it left replicate 0; `times` are those of people's answers.
-    """
-
-    scenario: int
-    seed: int
-    replicate: int
-    protocol: str
-    backend: str
-    model: str
-    simulated: bool
-    template_sha256: str
-    space_sha256: str
-    attempts: int
-    finish_reason: str
-    usage: Usage
-    repairs: tuple[str, ...]
-    flags: tuple[str, ...] = ()
-    branch: int | None = None
-    models: dict[str, str] | None = None
-    templates: dict[str, str] | None = None
-    times: tuple[AnswerTime, ...] = ()
+    scenario: int  # index of the scenario
+    seed: int  # seed of the job
+    replicate: int  # from 0
+    protocol: str  # name of the protocol
+    backend: str  # of the first role
+    model: str  # of the first role
+    simulated: bool  # no model wrote it
+    template_sha256: str  # of the template; of several, a digest over all
+    space_sha256: str  # of the space's content
+    attempts: int  # number of its calls
+    finish_reason: str  # of the last answer
+    usage: Usage  # the sum over its calls
+    repairs: tuple[str, ...]  # the reader's fixes
+    flags: tuple[str, ...] = ()  # detectors' findings that were accepted
+    branch: int | None = None  # turn, from 0, at which it left replicate 0; None if it did not
+    models: dict[str, str] | None = None  # by role, if several models worked on it
+    templates: dict[str, str] | None = None  # digests by use, if there are several
+    times: tuple[AnswerTime, ...] = ()  # of people's answers
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -76,24 +71,20 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation in a file of any origin.
+    """A conversation in a file of any origin."""
 
-    `id` is None and the scenario's index -1 if the record lacks them. `speech` holds the spoken parts of its
-    turns, and `entries` counts the turns as written. Records with the same `cluster` come from one source and
-    depend on each other; None if unknown.
-    """
-
-    id: str | None
-    scenario: Scenario
-    speech: Speech
-    entries: int
-    ended_by: Role | None
-    probability: float | None
-    simulated: bool
-    repairs: tuple[str, ...]
-    outcome: dict[str, Any] | None = None
-    events: tuple[Event, ...] = ()
+    id: str | None  # None if the record has none
+    scenario: Scenario  # with index -1 if the record has none
+    speech: Speech  # the spoken parts of its turns
+    entries: int  # number of turns as written
+    ended_by: Role | None  # the speaker of the end marker; None without one
+    probability: float | None  # that the student understood; None if unknown
+    simulated: bool  # no model wrote it
+    repairs: tuple[str, ...]  # the reader's fixes
+    outcome: dict[str, Any] | None = None  # its result, if known
+    events: tuple[Event, ...] = ()  # besides turns
     cluster: str | None = None
+    """Records with the same one come from one source and depend on each other; None if unknown."""
 
     @classmethod
     def of(cls, recorded: Recorded) -> FiledRecord:

@@ -50,22 +50,16 @@ Arm = str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateOptions:
-    """Options of generating.
+    """Options of generating."""
 
-    `output` is the run's folder, outputs/<name> by default. `part`: the scenarios to make, None for all;
-    `write_only`: the folder for request files if nothing may be sent; `fresh`: refuse a folder with a run;
-    `on`: `ray` or `ray://ADDRESS` for a cluster with so many `workers`, `here` for this process, None: the
-    job's. `partitions`: that many processes with a ledger each, None as the job says.
-    """
-
-    output: Path | None = None
-    via: Via = "online"
-    write_only: Path | None = None
-    part: range | None = None
-    fresh: bool = False
-    on: str | None = None
-    workers: int | None = None
-    partitions: int | None = None
+    output: Path | None = None  # the run's folder; None: outputs/<name>
+    via: Via = "online"  # single calls or provider batches
+    write_only: Path | None = None  # folder for request files if nothing may be sent
+    part: range | None = None  # scenarios to make; None: all
+    fresh: bool = False  # refuse a folder with a run
+    on: str | None = None  # `ray` or `ray://ADDRESS` for a cluster, `here` for this process; None: the job's
+    workers: int | None = None  # on the cluster; None: the job's
+    partitions: int | None = None  # processes with a ledger each; None: the job's
 
 
 class ArmFiles(NamedTuple):
@@ -116,18 +110,17 @@ async def make_arms(
 
 @dataclass
 class _ArmWork:
-    """The equipment of one arm, and its work once it is started. The session of the work ends with
-    `noted`."""
+    """The equipment of one arm, and its work once it is started."""
 
-    name: Arm
-    plan: Plan
-    backends: Mapping[str, Backend]
-    scheduler: SchedulerFactory
-    folder: RunFolder
-    ledger: Ledger = field(init=False)
-    run: ActiveRun = field(init=False)
-    noted: contextlib.AsyncExitStack = field(init=False)
-    made: bool = False
+    name: Arm  # name of the arm
+    plan: Plan  # plan of the arm
+    backends: Mapping[str, Backend]  # by role
+    scheduler: SchedulerFactory  # makes the arm's scheduler
+    folder: RunFolder  # folder of the arm
+    ledger: Ledger = field(init=False)  # set at the start, as are the next two
+    run: ActiveRun = field(init=False)  # the work in progress
+    noted: contextlib.AsyncExitStack = field(init=False)  # ends the session of the work
+    made: bool = False  # all is made
 
 
 class _Generation:

@@ -45,16 +45,15 @@ _PLAN, _BUDGET = "partitions.json", "budget.yaml"
 
 
 class PartitionMessage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message of a partition: a note, its state, or its end (`done`) with the calls that it `made` now,
-    the error, the exit code and the reason; empty if all was made."""
+    """One message of a partition: a note, its state, or its end."""
 
-    note: str = ""
-    snapshot: Snapshot | None = None
-    done: bool = False
-    made: int = 0
-    ended: str = ""
-    code: int = 0
-    reason: str = ""
+    note: str = ""  # for the log
+    snapshot: Snapshot | None = None  # state of the partition
+    done: bool = False  # it has ended; the fields below are set
+    made: int = 0  # calls that it made now
+    ended: str = ""  # the error's message; empty if all was made
+    code: int = 0  # exit code
+    reason: str = ""  # in one word
 
 
 class PartitionWork:

@@ -43,19 +43,19 @@ _DUPLICATES = "duplicates.jsonl"
 class MergeInput(msgspec.Struct, frozen=True, kw_only=True):
     """A merged ledger: its planned scenarios, half open, and its status."""
 
-    run: str
-    arm: str
-    first: int
-    end: int
-    planned: int
-    accepted: int
-    pending: int
+    run: str  # folder of the run
+    arm: str  # empty without arms
+    first: int  # first planned scenario
+    end: int  # end of the planned scenarios, exclusive
+    planned: int  # conversations
+    accepted: int  # conversations
+    pending: int  # conversations without an outcome
 
 
 class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a merge."""
 
-    inputs: tuple[MergeInput, ...]
+    inputs: tuple[MergeInput, ...]  # merged ledgers, by arm
     same: int
     """Conversations settled alike in several inputs."""
     other: int
@@ -70,7 +70,7 @@ class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
     """Scenarios, half open, that no input planned, by arm."""
     notes: tuple[str, ...]
     """Sentences for the user."""
-    complete: bool
+    complete: bool  # everything is settled, and every arm has as many accepted conversations as its plan asks
 
 
 def merge(

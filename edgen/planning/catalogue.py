@@ -33,16 +33,16 @@ class TemplateInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     """Its name in a job: a shipped one's name, else the path."""
-    file: str
-    shipped: bool
-    title: str | None = None
-    version: str | None = None
-    expects: str | None = None
-    uses: tuple[str, ...] = ()
-    source: str | None = None
-    licence: str | None = None
-    notes: str | None = None
-    sha256: str | None = None
+    file: str  # path of the file
+    shipped: bool  # it is one of edgen's own
+    title: str | None = None  # for people
+    version: str | None = None  # of the template
+    expects: str | None = None  # kind of the answer
+    uses: tuple[str, ...] = ()  # variables that it reads
+    source: str | None = None  # origin of the wording
+    licence: str | None = None  # of the wording
+    notes: str | None = None  # for people
+    sha256: str | None = None  # digest of the text
     remark: str | None = None
     """An oddity of a usable template."""
     error: str | None = None

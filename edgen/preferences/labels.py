@@ -50,20 +50,16 @@ Signal = OracleSignal | ProbabilitySignal | HumanSignal | RolloutSignal | MarkSi
 
 
 class LabelRules(msgspec.Struct, frozen=True, kw_only=True):
-    """Rules of labels: the source of the labels, and the pairs to keep.
+    """Rules of labels: the source of the labels, and the pairs to keep."""
 
-    `judge` is the oracle that counts; None is the first one found. Of more than `max_per_scenario` labels
-    those with the largest margin stay, of equal ones those with the first id. `judge_directed` decides on
-    pairs with that signal: if they are unlabelled, their signals count for no strength either. `rollouts`:
-    the outcomes of rollouts make the labels; strengths are then of the responses at which pairs part.
-    """
-
-    by: Source
-    judge: str | None = None
-    min_margin: float = 0.0
-    max_per_scenario: int | None = None
+    by: Source  # source of the labels
+    judge: str | None = None  # the oracle that counts; None: the first one found
+    min_margin: float = 0.0  # pairs with less stay unlabelled
+    max_per_scenario: int | None = None  # labels with the largest margin, then the first id, stay; None: all
     judge_directed: Literal["unlabelled", "label"] = "unlabelled"
+    """If such pairs are unlabelled, their signals count for no strength either."""
     rollouts: bool = False
+    """Their outcomes make the labels; strengths are then of the responses at which pairs part."""
 
 
 def label_scenario(pairs: Sequence[Pair], rules: LabelRules) -> list[Pair]:

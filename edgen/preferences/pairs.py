@@ -111,18 +111,16 @@ def _write_labelled(
 
 
 class _Known(NamedTuple):
-    """All that is known of pairs. `partners`: of an id, those that come after it in a vote on both; `views`
-    are the judges' ledgers by their names; `judge` is the one that labels. `held` counts the votes on present
-    texts; `of_responses`: some are on responses to one turn."""
+    """All that is known of pairs."""
 
-    choice: PairChoice
-    votes: Votes
-    partners: Mapping[str, list[str]]
-    views: Mapping[str, LedgerReader]
-    judge: str | None
-    played: PlayedRollouts | None
-    held: Counter[str]
-    of_responses: bool
+    choice: PairChoice  # of the candidates
+    votes: Votes  # votes of people
+    partners: Mapping[str, list[str]]  # ids that come after an id in a vote on both
+    views: Mapping[str, LedgerReader]  # the judges' ledgers by their names
+    judge: str | None  # the one that labels; None without one
+    played: PlayedRollouts | None  # rollouts; None without them
+    held: Counter[str]  # votes on present texts
+    of_responses: bool  # some votes are on responses to one turn
 
     def pairs(self, index: int, names: list[str]) -> Iterator[Pair]:
         """Yield the pairs of one scenario with all signals: those of conversations, then those of responses

@@ -48,14 +48,14 @@ class FrontMatter(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str | None = None
     """A title for people."""
-    version: str | None = None
+    version: str | None = None  # of the template
     source: str | None = None
     """The origin of the wording."""
     licence: str | None = None
     """May be spelled `license`."""
     expects: str | None = None
     """The kind of the model's answer (see `answer_kinds`)."""
-    notes: str | None = None
+    notes: str | None = None  # for people
     space: str | None = None
     """The space whose variables it uses."""
     sha256: str | None = None

@@ -181,7 +181,7 @@ def picture_of(scenario: Scenario, sees: Collection[str] | None = None) -> str:
 class Prompt:
     """A compiled template."""
 
-    name: str
+    name: str  # as in the job
     source: str
     """The file's name in messages."""
     text: str
@@ -192,9 +192,10 @@ class Prompt:
     """The variables that the template reads."""
     front: FrontMatter
     """Its front matter."""
-    _template: jinja2.Template
-    _sandbox: Sandbox
+    _template: jinja2.Template  # compiled
+    _sandbox: Sandbox  # that compiled it
     _parts: tuple[tuple[Block, Callable[[Context], Iterator[str]]], ...]
+    """Of the template, with a renderer each."""
     schema: bytes | None = None
     """The JSON Schema of its answers, as JSON."""
     forms: Forms = "prose"

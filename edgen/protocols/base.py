@@ -254,24 +254,21 @@ def call_seed(seed: int, address: Address) -> int:
 
 
 class Question(NamedTuple):
-    """One thing to be asked: where, with what, by which protocol, and which role of the job answers;
-    `schema`: that of the template; `logprobs`: see Request; `alike`: where the very same will be asked again,
-    for an answer of its own; `speakers`: see Request; `form`: that of the answer, as the template's
-    `Prompting.form` returns it; `several`: the same prompt is also sent elsewhere, for an answer of its
-    own; `scene`, `view`: see Request."""
+    """One thing to ask: the request without the job's seed."""
 
-    address: Address
-    messages: tuple[Message, ...]
-    protocol: str
-    role: str = "default"
-    schema: bytes | None = None
-    logprobs: int | None = None
+    address: Address  # of the call in the run
+    messages: tuple[Message, ...]  # of the prompt
+    protocol: str  # name of the protocol that asks
+    role: str = "default"  # of the job, that answers
+    schema: bytes | None = None  # of the template; None without one
+    logprobs: int | None = None  # see Request
     alike: tuple[Address, ...] = ()
-    speakers: tuple[tuple[str, ...], ...] = ()
-    form: Form | None = None
-    several: bool = False
-    scene: Scene | None = None
-    view: View | None = None
+    """Addresses at which the very same is asked again, for an answer of its own."""
+    speakers: tuple[tuple[str, ...], ...] = ()  # see Request
+    form: Form | None = None  # of the answer, as the template's `Prompting.form` returns it
+    several: bool = False  # the same prompt is also sent elsewhere, for an answer of its own
+    scene: Scene | None = None  # see Request
+    view: View | None = None  # see Request
 
     def request(self, address: Address, seed: int, scale: int = 1) -> Request:
         """Return the request at an address, with this job's seed."""

@@ -51,26 +51,19 @@ class Prompting(Face):
 
 
 class Rules(msgspec.Struct, frozen=True, dict=True):
-    """Rules of a job's requests.
+    """Rules of a job's requests."""
 
-    `asks`: the number of tries for one answer before the last one counts as rejected. `settings`: the
-    protocol's own. `words`: a job's own words for the roles, for reading replies. `roles`: the space's.
-    `prepared`: data that the protocol made once for all of a job's conversations. `too_long`: the job's.
-    `backends`: the job's, by role; empty: unknown. `several`: several answers to one prompt are wanted (see
-    `Request.one_of_several`). `book`: the space, as the simulator speaks of it.
-    """
-
-    asks: int
-    seed: int
-    settings: Any = None
-    branch: Branch | None = None
-    words: OwnWords = ()
-    roles: tuple[SpaceRole, ...] = ROLES
-    prepared: Any = None
-    too_long: TooLong = "cut"
-    backends: Mapping[str, BackendConfig] = {}
-    several: bool = False
-    book: SpaceBook | None = None
+    asks: int  # tries for one answer before the last one counts as rejected
+    seed: int  # seed of the job
+    settings: Any = None  # the protocol's own
+    branch: Branch | None = None  # branching of replicates; None without it
+    words: OwnWords = ()  # the job's own words for the roles, for reading replies
+    roles: tuple[SpaceRole, ...] = ROLES  # roles of the space
+    prepared: Any = None  # data that the protocol made once for all of a job's conversations
+    too_long: TooLong = "cut"  # treatment of cut-off turns, as in the job
+    backends: Mapping[str, BackendConfig] = {}  # the job's, by role; empty: unknown
+    several: bool = False  # several answers to one prompt are wanted (`Request.one_of_several`)
+    book: SpaceBook | None = None  # the space, as the simulator speaks of it
 
     def backend(self, role: str) -> BackendConfig | None:
         """Return the backend that answers a role; None if unknown."""
@@ -97,45 +90,32 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """A template of a protocol.
+    """A template of a protocol."""
 
-    `expects`: the kind of its answer, the protocol's own or another's. `name`: the job's, else a shipped
-    one's; None: the job names none. `file`: the package's own for a job that names none; without it, the job
-    has to name one. `key`: the job's key that names it. `variables`: the variables that it may use.
-    `reports`: those that a person is warned of if it never uses them. `wholes`: variables that contain all of
-    `reports`. `shows`: it has to use all variables of one of these, for the reason `why`. `asked`: the role
-    that gets it. `also`: other roles that get it. `stand_ins` are values for variables that are no
-    texts, for a trial before any request.
-    """
-
-    name: str | None
-    key: str
-    expects: str
-    variables: tuple[str, ...]
-    file: Path | None = None
-    reports: tuple[str, ...] = ()
-    wholes: tuple[str, ...] = ()
-    shows: tuple[tuple[str, ...], ...] = ()
-    why: str = ""
-    asked: str = "default"
-    also: tuple[str, ...] = ()
+    name: str | None  # the job's, else a shipped one's; None: the job names none
+    key: str  # of the job, that names it
+    expects: str  # the kind of its answer, the protocol's own or another's
+    variables: tuple[str, ...]  # those that it may use
+    file: Path | None = None  # the package's own for a job that names none; None: the job has to name one
+    reports: tuple[str, ...] = ()  # variables that a person is warned of if it never uses them
+    wholes: tuple[str, ...] = ()  # variables that contain all of `reports`
+    shows: tuple[tuple[str, ...], ...] = ()  # it has to use all variables of one of these
+    why: str = ""  # the reason for `shows`
+    asked: str = "default"  # the role that gets it
+    also: tuple[str, ...] = ()  # other roles that get it
     stand_ins: Mapping[str, Any] = field(default_factory=dict)
+    """Values for variables that are no texts, for a trial before any request."""
 
 
 class ExpectedCall(NamedTuple):
-    """A call that a conversation is expected to make, for an estimate.
+    """A call that a conversation is expected to make, for an estimate."""
 
-    `tokens`: of its answer: low, expected, high. `hears`: its prompt holds what was said before. `heard`:
-    what it says is in later prompts. `own`: a replicate that leaves another one makes it for itself all the
-    same.
-    """
-
-    role: str
-    use: str
-    tokens: tuple[float, float, float]
-    hears: bool = False
-    heard: bool = False
-    own: bool = False
+    role: str  # role that answers
+    use: str  # of the template
+    tokens: tuple[float, float, float]  # of its answer: low, expected, high
+    hears: bool = False  # its prompt holds the conversation so far
+    heard: bool = False  # its answer is in later prompts
+    own: bool = False  # a replicate that leaves another one makes it for itself all the same
 
 
 class Rounds(NamedTuple):

@@ -26,14 +26,14 @@ class AnsweringModel(msgspec.Struct, frozen=True):
 class Spent(msgspec.Struct):
     """Sums over one task's calls, the answering parties, and the end of the last answer."""
 
-    asks: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    finish_reason: str = "stop"
-    key: bytes | None = None
-    simulated: bool = False
-    by_role: dict[str, AnsweringModel] = {}
-    times: list[AnswerTime] = []
+    asks: int = 0  # answered calls
+    prompt_tokens: int = 0  # of all calls
+    completion_tokens: int = 0  # of all calls
+    finish_reason: str = "stop"  # of the last answer
+    key: bytes | None = None  # of the last request in the ledger; None before the first
+    simulated: bool = False  # no model wrote at least one answer
+    by_role: dict[str, AnsweringModel] = {}  # answering party of each role
+    times: list[AnswerTime] = []  # of people's answers
 
     def add(self, reply: Reply, key: bytes, asked: Request, backend: str, model: str) -> None:
         """Count the answer to a request. `model` serves where the reply does not name its own."""

@@ -96,19 +96,15 @@ class Key(NamedTuple):
 
 
 class KeyRequest(NamedTuple):
-    """Request of a backend for a key: variables that may hold it, its destination, whether it is required.
+    """Request of a backend for a key."""
 
-    `header`: the header that needs it; empty for the service's own key. `command`: the command that prints
-    it, instead of variables. `library`: a library gets it, and the variable is only a name for consent.
-    """
-
-    variables: tuple[str, ...]
-    url: str
-    service: str
-    required: bool
-    header: str = ""
-    command: tuple[str, ...] = ()
-    library: bool = False
+    variables: tuple[str, ...]  # environment variables that may hold it
+    url: str  # address that the key is sent to
+    service: str  # name for people
+    required: bool  # calls fail without it
+    header: str = ""  # that needs it; empty for the service's own key
+    command: tuple[str, ...] = ()  # that prints it, instead of variables
+    library: bool = False  # a library gets it, and the variable is only a name for consent
 
 
 class Link(NamedTuple):

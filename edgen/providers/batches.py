@@ -84,10 +84,10 @@ class NeverBegun(msgspec.Struct, frozen=True):
 class RemoteBatch(msgspec.Struct, frozen=True, kw_only=True):
     """A batch as the provider reports it."""
 
-    id: str
+    id: str  # the provider's
     state: Literal["working", "ended"]
     """`working`, or `ended` for every end; `outcome` then says which."""
-    outcome: Literal["completed", "expired", "cancelled", "failed"] | None = None
+    outcome: Literal["completed", "expired", "cancelled", "failed"] | None = None  # None while it is working
     files: tuple[str, ...] = ()
     """The provider's names of its result files, in reading order; possible with every outcome."""
     done: int | None = None
@@ -101,12 +101,12 @@ class RemoteBatch(msgspec.Struct, frozen=True, kw_only=True):
 class Sending(msgspec.Struct, frozen=True, kw_only=True):
     """A batch that is or may be created."""
 
-    token: str
-    file: Path = Path()
-    file_id: str | None = None
-    requests: int = 0
-    asked_at: float | None = None
-    others: frozenset[str] = frozenset()
+    token: str  # identifies the batch at the provider
+    file: Path = Path()  # path of its requests
+    file_id: str | None = None  # the provider's id of the uploaded file; None before the upload
+    requests: int = 0  # number of requests
+    asked_at: float | None = None  # seconds since the epoch of the attempt to create it; None before
+    others: frozenset[str] = frozenset()  # ids of other known batches, which are not this one
 
 
 class Suspects(msgspec.Struct, frozen=True):

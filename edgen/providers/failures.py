@@ -99,18 +99,14 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
-    """An error as reported by a server. Every field may be empty.
+    """An error as reported by a server. Every field may be empty."""
 
-    `code`, `type` and `status` are the vendor's own words ("429", "insufficient_quota",
-    "RESOURCE_EXHAUSTED"); `details` are Google's typed details, `metadata` is OpenRouter's addition.
-    """
-
-    message: str = ""
-    code: str = ""
-    type: str = ""
-    status: str = ""
-    details: tuple[dict[str, Any], ...] = ()
-    metadata: dict[str, Any] = {}
+    message: str = ""  # for people
+    code: str = ""  # the vendor's own word or number, such as "429"
+    type: str = ""  # the vendor's own word, such as "insufficient_quota"
+    status: str = ""  # the vendor's own word, such as "RESOURCE_EXHAUSTED"
+    details: tuple[dict[str, Any], ...] = ()  # Google's typed details
+    metadata: dict[str, Any] = {}  # OpenRouter's addition
 
 
 def read_error(body: bytes) -> ErrorBody | None:

@@ -19,25 +19,27 @@ from edgen.core.yaml_values import build, read_text, read_yaml
 
 
 class _Model(msgspec.Struct, frozen=True, kw_only=True):
-    """Prices of a model. `cache_read` and `cache_write` are shares of the prompt's price."""
+    """Prices of a model, in US dollars for a million tokens."""
 
-    names: tuple[str, ...]
-    prompt: float
-    completion: float
-    date: str
-    regional: float = 1.0
-    cache_read: float | None = None
-    cache_write: float | None = None
+    names: tuple[str, ...]  # of the model and its versions
+    prompt: float  # price of prompts
+    completion: float  # price of answers
+    date: str  # of the prices
+    regional: float = 1.0  # factor at regional addresses
+    cache_read: float | None = None  # share of the prompt's price; None: the list's
+    cache_write: float | None = None  # share of the prompt's price; None: the list's
 
 
 class _Prices(msgspec.Struct, frozen=True, kw_only=True):
-    source: str
-    batch: float
-    batch_cache: float | None = None
+    """A service's price list."""
+
+    source: str  # of the prices
+    batch: float  # share of the price that a batch pays
+    batch_cache: float | None = None  # the same for cached tokens; None: as `batch`
     cache_read: float | None = None  # default for models without their own
-    cache_write: float | None = None
+    cache_write: float | None = None  # default for models without their own
     cache_write_long: float | None = None  # for entries kept longer
-    models: tuple[_Model, ...]
+    models: tuple[_Model, ...]  # with their prices
 
 
 class _PricesError(FileError):

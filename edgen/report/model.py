@@ -43,14 +43,14 @@ class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # the arm's, or the run's without arms
     job: dict[str, Any]
     """The resolved job."""
-    status: RunStatus
-    simulated: bool
+    status: RunStatus  # counts of its outcomes and calls
+    simulated: bool  # no model wrote at least one answer
     sessions: tuple[LedgerSession, ...]
     """The ledger's sessions."""
     latency: Distribution
     """Decimal logarithms of the seconds of each stored answer."""
-    quality: Quality
-    reasons: tuple[RejectionGroup, ...]
+    quality: Quality  # values of the measures
+    reasons: tuple[RejectionGroup, ...]  # conversations not accepted, by reason
     guide: Any = None
     """See `ConversationProtocol.guide`."""
 
@@ -78,17 +78,16 @@ class Pick(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation on the page: its record, its first turns. `arm` is "" without arms; `pictures` are SVG,
-    by the place of their turn."""
+    """A conversation on the page."""
 
-    id: str
-    arm: str
-    why: tuple[str, ...]
-    record: Recorded
-    turns: tuple[Turn, ...]
-    words: int
-    roles: tuple[str, ...]
-    pictures: dict[int, str] = {}
+    id: str  # as in the shards
+    arm: str  # empty without arms
+    why: tuple[str, ...]  # reasons for the choice
+    record: Recorded  # record of the conversation
+    turns: tuple[Turn, ...]  # its first ones
+    words: int  # of all turns
+    roles: tuple[str, ...]  # speakers
+    pictures: dict[int, str] = {}  # SVG, by the place of their turn
 
     @property
     def title(self) -> str:
@@ -121,29 +120,27 @@ class PairSide(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairExample(msgspec.Struct, frozen=True, kw_only=True):
-    """A shown pair. Both sides share `shared` turns, the last of which is `before`; `facts` is each source's
-    signal."""
+    """A shown pair."""
 
-    id: str
-    why: str
-    facts: tuple[tuple[str, str], ...]
-    shared: int
-    before: Turn | None
-    sides: tuple[PairSide, PairSide]
+    id: str  # of the pair
+    why: str  # the reason for the choice
+    facts: tuple[tuple[str, str], ...]  # each source's signal: name and value
+    shared: int  # turns that both sides share
+    before: Turn | None  # the last shared turn; None without one
+    sides: tuple[PairSide, PairSide]  # after the shared turns
 
 
 class PairsReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The preference pairs of a run: labelled ones by side of the split, others by reason, `rests` the basis
-    of labels, and `bias` from `preferences.bias`."""
+    """The preference pairs of a run."""
 
-    train: int
-    test: int
-    left_out: dict[str, int]
-    simulated: bool
-    rests: dict[str, int]
-    margins: Distribution
-    bias: dict[str, Any]
-    examples: tuple[PairExample, ...]
+    train: int  # labelled pairs of the training side
+    test: int  # labelled pairs of the test side
+    left_out: dict[str, int]  # unlabelled pairs by reason
+    simulated: bool  # no model judged
+    rests: dict[str, int]  # labels by their basis
+    margins: Distribution  # of the labels
+    bias: dict[str, Any]  # from `preferences.bias`
+    examples: tuple[PairExample, ...]  # shown pairs
 
     @property
     def labelled(self) -> int:
@@ -157,17 +154,17 @@ class PairsReport(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of the page."""
 
-    name: str
-    edgen: str
+    name: str  # of the run
+    edgen: str  # version of edgen
     job: str
     """The text of job.yaml."""
     inputs: dict[str, str] | None
     """The texts of templates and spaces by their names in the job; None if a page cannot contain them."""
-    arms: tuple[ArmReport, ...]
+    arms: tuple[ArmReport, ...]  # in the job's order
     missing: tuple[str, ...]
     """Arms that were not begun."""
-    chosen: tuple[ShownConversation, ...]
-    comparison: ComparisonResult | None
+    chosen: tuple[ShownConversation, ...]  # conversations on the page
+    comparison: ComparisonResult | None  # of the arms; None without one
     uncompared: str | None = None  # why arms are not compared
     pairs: PairsReport | str | None = None
     """A text says why they cannot be read."""

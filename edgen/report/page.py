@@ -48,16 +48,15 @@ _LONGEST_REMARK = 40  # characters below a figure at the top
 
 @dataclass(frozen=True)
 class WrittenReport:
-    """A written report: its path, its size in bytes, and the plan's outcomes. `missing`: arms without settled
-    conversations; `uncompared`: why arms are not compared."""
+    """A written report."""
 
-    path: Path
-    size: int
-    pending: int
-    accepted: int
-    refused: int
-    missing: tuple[str, ...]
-    uncompared: str | None
+    path: Path  # of the page
+    size: int  # size in bytes
+    pending: int  # conversations without an outcome
+    accepted: int  # accepted conversations
+    refused: int  # conversations rejected or failed
+    missing: tuple[str, ...]  # arms without settled conversations
+    uncompared: str | None  # why arms are not compared; None if they are
 
 
 def write_report(

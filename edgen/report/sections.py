@@ -49,18 +49,17 @@ _MEASURED = {
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of the page: pictures and remarks, collapsed pictures by title, other blocks, the template's own
-    part of that name, definitions."""
+    """A part of the page."""
 
-    name: str
-    title: str
-    lead: str
-    pictures: tuple[Picture, ...] = ()
-    remarks: tuple[str, ...] = ()
-    folded: dict[str, tuple[Picture, ...]] = {}
-    blocks: tuple[Table | Drawing, ...] = ()
-    method: tuple[str, ...] = ()
-    definitions: tuple[tuple[str, str], ...] = ()
+    name: str  # also of the template's own part
+    title: str  # of the part
+    lead: str  # first sentences
+    pictures: tuple[Picture, ...] = ()  # shown first
+    remarks: tuple[str, ...] = ()  # sentences
+    folded: dict[str, tuple[Picture, ...]] = {}  # collapsed pictures by title
+    blocks: tuple[Table | Drawing, ...] = ()  # tables and drawings
+    method: tuple[str, ...] = ()  # sentences
+    definitions: tuple[tuple[str, str], ...] = ()  # name and definition each
 
     @property
     def folded_tables(self) -> list[Table]:

@@ -27,19 +27,18 @@ _SAMPLED = 2_000
 
 
 class ConversationFacts(msgspec.Struct, frozen=True):
-    """Facts for the choice. `talker` has the largest `share` of the words; `match`: whether both sides prefer
-    the same way, None if unknown. `measured`: the probability's name."""
+    """Facts for the choice of shown conversations."""
 
-    id: str
-    turns: int
-    words: int
-    share: float
-    talker: str
-    probability: float | None
-    repairs: tuple[str, ...]
-    ended_by: str | None
-    match: bool | None
-    measured: str = "probability"
+    id: str  # of the conversation
+    turns: int  # number of turns
+    words: int  # number of words
+    share: float  # of the words, the talker's
+    talker: str  # the role with the most words
+    probability: float | None  # that the student understood; None if unknown
+    repairs: tuple[str, ...]  # the reader's fixes
+    ended_by: str | None  # the speaker of the end marker; None without one
+    match: bool | None  # whether both sides prefer the same way; None if unknown
+    measured: str = "probability"  # the probability's name
 
 
 Score = Callable[[ConversationFacts], float | None]

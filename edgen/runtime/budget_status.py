@@ -19,15 +19,14 @@ _PICO = 10**12  # picodollars in a US dollar
 
 
 class CapStatus(msgspec.Struct, frozen=True):
-    """One cap of a shared budget: its key, the day or month that it counts now, and amounts in `unit`. `used`
-    includes what runs hold at present."""
+    """One cap of a shared budget."""
 
-    cap: str
-    period: str
-    unit: Literal["usd", "tokens"]
-    used: float
-    left: float
-    most: float
+    cap: str  # name of the cap
+    period: str  # day or month that it counts now
+    unit: Literal["usd", "tokens"]  # of the amounts
+    used: float  # with the part that runs hold at present
+    left: float  # of the cap
+    most: float  # amount of the cap
 
     @classmethod
     def of(cls, stand: Stand) -> CapStatus:

@@ -29,16 +29,16 @@ def ignore_interrupts(_on_signal: Callable[[int], None]) -> AbstractContextManag
 
 @dataclass
 class Control:
-    """`events` has listeners; `trust` says which key may go where; `agree` is asked before anything is undone
-    or paid for again, None where nobody can be asked; `interrupts` brings the signals that stop the work
-    cleanly; `functions` are backends, by their names in the job."""
+    """Callbacks and consents of a command's work."""
 
-    events: Events = field(default_factory=Events)
-    deadline: Deadline | None = None
-    trust: Trust = field(default_factory=Trust)
+    events: Events = field(default_factory=Events)  # sent to listeners
+    deadline: Deadline | None = None  # end of the work; None: none
+    trust: Trust = field(default_factory=Trust)  # which key may go where
     agree: Confirm | None = None
-    interrupts: Interrupts = ignore_interrupts
+    """Asked before anything is undone or paid for again; None: no person can be asked."""
+    interrupts: Interrupts = ignore_interrupts  # the signals that stop the work cleanly
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """Backends, by their names in the job."""
 
     def __post_init__(self) -> None:
         self.trust.tell = self.note

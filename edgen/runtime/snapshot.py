@@ -120,21 +120,20 @@ class Flow(msgspec.Struct, frozen=True):
 
 
 class Activity(msgspec.Struct, frozen=True, kw_only=True):
-    """Values that exist only during work. Seconds and counts are of this start; budgets are None without a
-    limit."""
+    """Values that exist only during work. Seconds and counts are of this start."""
 
-    in_flight: int = 0
+    in_flight: int = 0  # calls in flight
     timeouts: int = 0  # attempts without an answer in time
-    per_second: float = 0.0
+    per_second: float = 0.0  # conversations settled per second
     wait: float = 0.0  # seconds until calls go to the service again
-    flows: tuple[Flow, ...] = ()
-    workers: Mapping[str, WorkerCounts] = {}
-    paused_seconds: float = 0.0
-    last_answer: float | None = None
-    batches_out: int = 0
-    batch_requests_out: int = 0
-    budget_left_usd: float | None = None
-    budget_left_tokens: int | None = None
+    flows: tuple[Flow, ...] = ()  # of each backend's calls
+    workers: Mapping[str, WorkerCounts] = {}  # of a cluster, by name
+    paused_seconds: float = 0.0  # during which no calls were sent
+    last_answer: float | None = None  # seconds since the epoch; None before the first
+    batches_out: int = 0  # batches at providers
+    batch_requests_out: int = 0  # requests in these
+    budget_left_usd: float | None = None  # None without a limit
+    budget_left_tokens: int | None = None  # None without a limit
 
     def as_json(self) -> dict[str, Any]:
         """Return the values for JSON: timeouts if there are any, and calls in flight."""

@@ -58,12 +58,12 @@ class RoundStatus(msgspec.Struct, frozen=True):
 class OpenBatch(msgspec.Struct, frozen=True):
     """A provider's batch that is out."""
 
-    number: int
-    state: str
-    backend: str
-    id: str | None
-    requests: int
-    sent_at: str | None
+    number: int  # in its ledger, from 1
+    state: str  # its last noted one
+    backend: str  # its name in the job
+    id: str | None  # the provider's; None before it is created
+    requests: int  # number of requests
+    sent_at: str | None  # ISO 8601, UTC; None before it is sent
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -79,27 +79,25 @@ class Stopped(msgspec.Struct, frozen=True):
 
 
 class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Status of the tasks of an asker's ledger. done: the key that counts answered tasks. parts: the place of
-    each name in the ledger's path, without its suffix.
-    """
+    """Status of the tasks of an asker's ledger."""
 
-    done: ClassVar[str]
-    parts: ClassVar[dict[str, int]]
+    done: ClassVar[str]  # the key that counts answered tasks
+    parts: ClassVar[dict[str, int]]  # the place of each name in the ledger's path, without its suffix
 
-    planned: int
-    rejected: dict[str, int]
-    failed: dict[str, int]
-    pending: int
-    calls: CallCounts
-    tokens: Tokens
-    cost_usd: float | None
-    out: Amount | UnsetType = UNSET
-    unanswered: Amount | UnsetType = UNSET
-    lost_replies: int | UnsetType = UNSET
-    retried: dict[str, int] | UnsetType = UNSET
-    timeouts: int | UnsetType = UNSET
-    stopped: Stopped | UnsetType = UNSET
-    batches: tuple[OpenBatch, ...] | UnsetType = UNSET
+    planned: int  # tasks
+    rejected: dict[str, int]  # tasks by reason
+    failed: dict[str, int]  # tasks by reason
+    pending: int  # tasks without an outcome
+    calls: CallCounts  # over all sessions
+    tokens: Tokens  # over all sessions
+    cost_usd: float | None  # US dollars; None without a price
+    out: Amount | UnsetType = UNSET  # set aside for outstanding calls
+    unanswered: Amount | UnsetType = UNSET  # charged for calls without a kept answer
+    lost_replies: int | UnsetType = UNSET  # stored once, and missing from the ledger
+    retried: dict[str, int] | UnsetType = UNSET  # calls by reason
+    timeouts: int | UnsetType = UNSET  # attempts without an answer in time
+    stopped: Stopped | UnsetType = UNSET  # why the last start ended early
+    batches: tuple[OpenBatch, ...] | UnsetType = UNSET  # open batches
 
     @classmethod
     def read_from(cls, ledger: Path) -> Self:
@@ -177,48 +175,38 @@ class AskerStatus(TasksStatus, frozen=True, kw_only=True):
 
 
 class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a run with arms the sums, and each arm's own under `arms`, None for one that was not begun.
+    """The status of a run; of a run with arms the sums, and each arm's own under `arms`."""
 
-    `range`: the scenarios of a piece; `round`: where a run is that is made in several; `out`: what is set
-    aside for what is out; `servers`: calls to each of a backend's several servers; `workers`:
-    those of the last start on a cluster; `unanswered`: what is charged for calls without a kept answer;
-    `budget`: the one that it shares with other runs; `lost_replies`: those that were stored once, and are
-    missing from the ledger; `last`: what the last session of a run that is not complete ended with;
-    `judges`: how each judge of its pairs stands; `rollouts`: how those stand that labels of its pairs
-    rest on; `annotators`: how those of its layers stand; `layers`: those that have labels; `writers`: how
-    those of its candidates stand; `asked`: how other askers stand.
-    """
-
-    run: str
-    state: State
-    range: ScenarioRange | UnsetType = UNSET
-    round: RoundStatus | UnsetType = UNSET
-    planned: int
-    accepted: int
-    rejected: dict[str, int]
-    failed: dict[str, int]
-    pending: int
-    calls: CallCounts
-    tokens: Tokens
-    cost_usd: float | None
-    out: Amount | UnsetType = UNSET
-    unanswered: Amount | UnsetType = UNSET
-    budget: BudgetStatus | UnsetType = UNSET
-    lost_replies: int | UnsetType = UNSET
-    retried: dict[str, int] | UnsetType = UNSET
-    timeouts: int | UnsetType = UNSET
-    servers: dict[str, ServerCounts] | UnsetType = UNSET
-    workers: dict[str, WorkerCounts] | UnsetType = UNSET
-    stopped: Stopped | UnsetType = UNSET
-    last: str | UnsetType = UNSET
-    batches: tuple[OpenBatch, ...] | UnsetType = UNSET
-    arms: dict[str, StatusReport | None] | UnsetType = UNSET
-    judges: tuple[JudgeStatus, ...] | UnsetType = UNSET
-    rollouts: tuple[RolloutStatus, ...] | UnsetType = UNSET
-    annotators: tuple[AnnotatorStatus, ...] | UnsetType = UNSET
-    layers: tuple[str, ...] | UnsetType = UNSET
-    writers: tuple[WriterStatus, ...] | UnsetType = UNSET
-    asked: tuple[AskerStatus, ...] | UnsetType = UNSET
+    run: str  # path of the run
+    state: State  # complete, short, running or stopped
+    range: ScenarioRange | UnsetType = UNSET  # scenarios of a piece
+    round: RoundStatus | UnsetType = UNSET  # the present one of a run that is made in several
+    planned: int  # conversations
+    accepted: int  # conversations
+    rejected: dict[str, int]  # conversations by reason
+    failed: dict[str, int]  # conversations by reason
+    pending: int  # conversations without an outcome
+    calls: CallCounts  # over all sessions
+    tokens: Tokens  # over all sessions
+    cost_usd: float | None  # US dollars; None without a price
+    out: Amount | UnsetType = UNSET  # set aside for outstanding calls
+    unanswered: Amount | UnsetType = UNSET  # charged for calls without a kept answer
+    budget: BudgetStatus | UnsetType = UNSET  # shared with other runs
+    lost_replies: int | UnsetType = UNSET  # stored once, and missing from the ledger
+    retried: dict[str, int] | UnsetType = UNSET  # calls by reason
+    timeouts: int | UnsetType = UNSET  # attempts without an answer in time
+    servers: dict[str, ServerCounts] | UnsetType = UNSET  # calls to each of a backend's several servers
+    workers: dict[str, WorkerCounts] | UnsetType = UNSET  # of the last start on a cluster
+    stopped: Stopped | UnsetType = UNSET  # why the last start ended early
+    last: str | UnsetType = UNSET  # how the last session ended, if the run is not complete
+    batches: tuple[OpenBatch, ...] | UnsetType = UNSET  # open batches
+    arms: dict[str, StatusReport | None] | UnsetType = UNSET  # by name; None for one that was not begun
+    judges: tuple[JudgeStatus, ...] | UnsetType = UNSET  # of its pairs
+    rollouts: tuple[RolloutStatus, ...] | UnsetType = UNSET  # that labels of its pairs depend on
+    annotators: tuple[AnnotatorStatus, ...] | UnsetType = UNSET  # of its layers
+    layers: tuple[str, ...] | UnsetType = UNSET  # names of those that have labels
+    writers: tuple[WriterStatus, ...] | UnsetType = UNSET  # of its candidates
+    asked: tuple[AskerStatus, ...] | UnsetType = UNSET  # status of other askers
 
     def begun_arms(self) -> dict[str, StatusReport]:
         """Return the arms that began, by name; none for a run without arms."""

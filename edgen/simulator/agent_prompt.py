@@ -22,12 +22,12 @@ from edgen.simulator.tone import tone
 class RoleBrief(NamedTuple):
     """A brief: role, preference and reaction. None: not stated."""
 
-    role: Role
-    topic: str | None
-    preference: str | None
-    reaction: str | None
-    turns: tuple[int, int]
-    end_marker: bool
+    role: Role  # of the side that speaks
+    topic: str | None  # of the conversation
+    preference: str | None  # the role's
+    reaction: str | None  # the role's, to another way
+    turns: tuple[int, int]  # bounds of the conversation's entries, both included
+    end_marker: bool  # one is requested
 
 
 class AgentPrompt(NamedTuple):

@@ -19,15 +19,14 @@ Entries = Sequence[tuple[str, str]]
 
 
 class LineForm(NamedTuple):
-    """Layout of turns as text. `line` holds {name}, {text} and {number}; `head` and `foot` enclose all turns;
-    `chance` holds {value}; `names` is the spelling of names."""
+    """Layout of turns as text."""
 
-    line: str = "{name}: {text}"
-    head: str = ""
-    foot: str = ""
-    chance: str = "Probability: {value}"
-    names: str = "as they are"
-    percent: bool = False
+    line: str = "{name}: {text}"  # of a turn; holds {name}, {text} and {number}
+    head: str = ""  # before all turns
+    foot: str = ""  # after all turns
+    chance: str = "Probability: {value}"  # the line of the probability; holds {value}
+    names: str = "as they are"  # spelling of names
+    percent: bool = False  # the probability is a percentage
 
     def render(self, spoken: Entries, probability: float | None) -> str:
         """Render the answer; `probability` None: without one."""
@@ -43,15 +42,14 @@ class LineForm(NamedTuple):
 
 
 class Json(NamedTuple):
-    """Layout of turns as JSON. Without `whole` they are the whole answer; without `name` each turn is an
-    object keyed by its speaker. `rows`: one object per line."""
+    """Layout of turns as JSON."""
 
-    whole: str | None = "conversation"
-    name: str | None = "role"
-    text: str = "text"
-    chance: str = "probability"
-    percent: bool = False
-    rows: bool = False
+    whole: str | None = "conversation"  # key of the turns; None: they are the whole answer
+    name: str | None = "role"  # key of the speaker; None: each turn is an object keyed by its speaker
+    text: str = "text"  # key of a turn's text
+    chance: str = "probability"  # key of the probability
+    percent: bool = False  # the probability is a percentage
+    rows: bool = False  # one object per line
 
     def render(self, spoken: Entries, probability: float | None) -> str:
         """Render the answer; `probability` None: without one."""

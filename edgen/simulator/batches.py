@@ -89,42 +89,41 @@ class BatchFormat(Protocol):
 
 @dataclass(slots=True, eq=False)
 class File:
-    """A file that a client uploaded or a batch wrote. `created`: seconds since the epoch."""
+    """A file that a client uploaded or a batch wrote."""
 
-    id: str
-    path: Path
-    name: str
-    purpose: str
-    size: int
-    created: float
-    mime: str = ""
+    id: str  # the service's
+    path: Path  # of its content
+    name: str  # given by the client
+    purpose: str  # as the client states it
+    size: int  # bytes
+    created: float  # seconds since the epoch
+    mime: str = ""  # media type; empty if not stated
 
 
 @dataclass(slots=True, eq=False)
 class SimulatedBatch:
-    """A batch and its state. `facts` are the vendor format's notes of its creation; `started` is by the
-    loop's clock, `stamps` (times of states) by the wall clock."""
+    """A batch and its state."""
 
-    id: str
-    format: BatchFormat
-    source: Path
-    facts: dict[str, Any]
-    seconds: float
-    window: float
-    started: float
-    created: float = field(default_factory=time.time)
-    state: State = "validating"
-    stamps: dict[State, float] = field(default_factory=dict)
-    problems: list[BatchProblem] = field(default_factory=list)
-    model: str = ""
-    total: int = 0
-    completed: int = 0
-    failed: int = 0
+    id: str  # the service's
+    format: BatchFormat  # the vendor's
+    source: Path  # path of the requests
+    facts: dict[str, Any]  # the vendor format's notes of its creation
+    seconds: float  # over which its requests are answered
+    window: float  # seconds until it expires
+    started: float  # by the loop's clock
+    created: float = field(default_factory=time.time)  # seconds since the epoch
+    state: State = "validating"  # present state
+    stamps: dict[State, float] = field(default_factory=dict)  # times of states, by the wall clock
+    problems: list[BatchProblem] = field(default_factory=list)  # of its requests' form
+    model: str = ""  # of its requests
+    total: int = 0  # requests of the batch
+    completed: int = 0  # answered requests
+    failed: int = 0  # failed requests
     offset: int = 0  # of the next line in `source`
-    output: File | None = None
-    errors: File | None = None
-    cancelled: float = math.inf
-    stirred: asyncio.Event = field(default_factory=asyncio.Event)
+    output: File | None = None  # file of the answers; None before the end
+    errors: File | None = None  # file of the failed requests; None without one
+    cancelled: float = math.inf  # moment of its cancellation, by the loop's clock
+    stirred: asyncio.Event = field(default_factory=asyncio.Event)  # set when it is cancelled
 
     @property
     def done(self) -> int:

@@ -14,8 +14,8 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="simulator"):
     """The embedded simulator. `faults` like "refusal=0.02,429=0.1"; see `edgen simulator --help`."""
 
-    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"latency_ms"}
-    ALWAYS_SEEDED: ClassVar[bool] = True
+    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"latency_ms"}  # settings that shape no answer
+    ALWAYS_SEEDED: ClassVar[bool] = True  # equal calls are answered anew, by a seed
 
     model: Text = "edgen-simulator"
     """The model's name in records."""

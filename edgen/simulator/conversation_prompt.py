@@ -32,16 +32,15 @@ class ScenarioBrief(NamedTuple):
 
 
 class ConversationPrompt(NamedTuple):
-    """A request for a conversation. `turns` bounds its entries, both ends included. `roles`: the speakers, in
-    the prompt's words; empty: a teacher and a student. `form`: the layout, None for the published one."""
+    """A request for a conversation."""
 
-    brief: ScenarioBrief
-    layout: Layout
-    turns: tuple[int, int]
-    end_marker: bool
-    probability: bool
-    roles: tuple[str, ...] = ()
-    form: Form | None = None
+    brief: ScenarioBrief  # the scenario
+    layout: Layout  # kind of layout of the answer
+    turns: tuple[int, int]  # bounds of its entries, both included
+    end_marker: bool  # one is requested
+    probability: bool  # one is requested
+    roles: tuple[str, ...] = ()  # speakers, in the prompt's words; empty: a teacher and a student
+    form: Form | None = None  # the layout; None for the published one
 
 
 # A phrase ends at a full stop before a word that opens a sentence, or at its line's end, so that "Martin

@@ -32,18 +32,18 @@ _MARKER_ALONE = 0.06  # share of conversations whose end marker is a separate en
 
 
 class Plot(NamedTuple):
-    """A conversation before it is spoken. `turning` is the entry at which a side gives way."""
+    """A conversation before it is spoken."""
 
-    course: Course
-    length: int
-    turning: int
-    mood: Mood
-    probability: float
-    marker_alone: bool
-    student: str
-    teacher: str
-    wants: str
-    offers: str
+    course: Course  # of the two preferences
+    length: int  # number of entries
+    turning: int  # the entry at which a side gives way
+    mood: Mood  # of the end
+    probability: float  # that the student understood
+    marker_alone: bool  # the end marker is an entry of its own
+    student: str  # kind of the student's reaction
+    teacher: str  # kind of the teacher's reaction
+    wants: str  # family of the way that the student prefers
+    offers: str  # family of the way that the teacher prefers
 
 
 Entries = list[tuple[Role, str]]  # includes the end marker

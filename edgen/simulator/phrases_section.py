@@ -57,7 +57,7 @@ class PhrasesSection(SpaceSection):
 
     def widen(self, definitions: dict[str, Any]) -> None:
         """Allow one way for a list of ways."""
-        for part in ("RolePhrases", "Answer"):
+        for part in ("RolePhrases", "PhraseAnswer"):
             for key, schema in definitions[part]["properties"].items():
                 if key == "says" and part == "RolePhrases":
                     schema["items"] = {"anyOf": [{"type": "string"}, schema["items"]]}
@@ -66,7 +66,7 @@ class PhrasesSection(SpaceSection):
                         name: schema.pop(name) for name in [*schema] if name not in ("description", "default")
                     }
                     schema["anyOf"] = [{"type": "string"}, kept]
-        when = definitions["Answer"]["properties"]["when"]
+        when = definitions["PhraseAnswer"]["properties"]["when"]
         when["additionalProperties"] = {"anyOf": [{"type": "string"}, when["additionalProperties"]]}
         said = definitions["Phrases"]["properties"]["said"]["additionalProperties"]
         said["additionalProperties"] = {"anyOf": [{"type": "string"}, said["additionalProperties"]]}

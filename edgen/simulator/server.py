@@ -52,21 +52,19 @@ _ANTHROPIC: WireFormat = wire_anthropic
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of a server. `port` 0 takes any free one; `faults` as in a job. A batch's requests are answered
-    evenly over `batch_seconds`; after `batch_window` seconds it expires. `allow_hosts` are further accepted
-    host names; `spaces` are files of spaces of one's own, of whose values it speaks where a prompt names
-    them. `slots`: calls worked on at once, while the others wait; None: all of them."""
+    """Options of a server."""
 
-    host: str = "127.0.0.1"
-    port: int = 8377
-    latency_ms: float = 0.0
-    faults: str = ""
-    seed: int = 0
-    batch_seconds: float = 2.0
-    batch_window: float = 86_400.0
-    allow_hosts: tuple[str, ...] = ()
+    host: str = "127.0.0.1"  # address that it listens at
+    port: int = 8377  # 0: any free one
+    latency_ms: float = 0.0  # milliseconds before each answer
+    faults: str = ""  # as in a job
+    seed: int = 0  # of faults and answers
+    batch_seconds: float = 2.0  # over which a batch's requests are answered evenly
+    batch_window: float = 86_400.0  # seconds after which a batch expires
+    allow_hosts: tuple[str, ...] = ()  # further accepted host names
     spaces: tuple[Path, ...] = ()
-    slots: int | None = None
+    """Files of your own spaces, of whose values it speaks where a prompt names them."""
+    slots: int | None = None  # calls worked on at once, while the others wait; None: all of them
 
 
 class _Route(NamedTuple):

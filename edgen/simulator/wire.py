@@ -28,27 +28,23 @@ T = TypeVar("T")
 
 
 class WireCall(NamedTuple):
-    """One call, independent of the vendor. `seed` None: none requested.
+    """One call, independent of the vendor."""
 
-    `schema` is what the answer has to fit; with `tool`, the answer is the arguments of a call of that tool.
-    `top_logprobs`: number of likely tokens to return at each position, None without log probabilities.
-    `repeated` are request fields that the answer repeats.
-    """
-
-    messages: tuple[Message, ...]
-    model: str
-    seed: int | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
-    stop: tuple[str, ...] = ()
-    choices: int = 1
-    json_mode: bool = False
-    stream: bool = False
-    include_usage: bool = False
-    schema: bytes | None = None
-    tool: str | None = None
+    messages: tuple[Message, ...]  # of the prompt
+    model: str  # name of the model
+    seed: int | None = None  # None: none requested
+    temperature: float | None = None  # None: not stated
+    max_tokens: int | None = None  # of the answer; None: not stated
+    stop: tuple[str, ...] = ()  # texts at which the answer ends
+    choices: int = 1  # number of answers
+    json_mode: bool = False  # the answer has to be a JSON object
+    stream: bool = False  # the answer is sent in parts
+    include_usage: bool = False  # of a stream: usage at its end
+    schema: bytes | None = None  # that the answer has to fit; None without one
+    tool: str | None = None  # the answer is the arguments of a call of this tool; None: text
     top_logprobs: int | None = None
-    repeated: Mapping[str, Any] | None = None
+    """Likely tokens to return at each position; None without log probabilities."""
+    repeated: Mapping[str, Any] | None = None  # request fields that the answer repeats
 
 
 class Refusal(NamedTuple):

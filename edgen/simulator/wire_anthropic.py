@@ -68,37 +68,41 @@ class _OutputConfig(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Body(msgspec.Struct, forbid_unknown_fields=True):
-    model: str
-    max_tokens: int
-    messages: list[_Message]
-    system: str | list[_Block] = ""
-    temperature: float | None = None
-    stop_sequences: list[str] = []
-    stream: bool = False
-    output_config: _OutputConfig | None = None
+    """A request for a message; field names are the vendor's."""
+
+    model: str  # any name
+    max_tokens: int  # of the answer
+    messages: list[_Message]  # of the conversation
+    system: str | list[_Block] = ""  # the system message
+    temperature: float | None = None  # in [0, 1]
+    stop_sequences: list[str] = []  # texts at which the answer ends
+    stream: bool = False  # the answer is sent as events
+    output_config: _OutputConfig | None = None  # form of the answer
     output_format: _Format | None = None  # the earlier name of output_config.format
-    tools: list[_Tool] = []
-    tool_choice: _ToolChoice | None = None
+    tools: list[_Tool] = []  # of which one may be called
+    tool_choice: _ToolChoice | None = None  # forces a tool
     # Accepted and ignored.
     top_p: float | None = None
-    top_k: int | None = None
-    service_tier: Literal["auto", "standard_only"] | None = None
-    metadata: dict[str, Any] | None = None
-    thinking: dict[str, Any] | None = None
-    cache_control: dict[str, Any] | None = None
-    inference_geo: str | None = None
+    top_k: int | None = None  # ignored, as are all below
+    service_tier: Literal["auto", "standard_only"] | None = None  # ignored
+    metadata: dict[str, Any] | None = None  # ignored
+    thinking: dict[str, Any] | None = None  # ignored
+    cache_control: dict[str, Any] | None = None  # ignored
+    inference_geo: str | None = None  # ignored
 
 
 class _Counted(msgspec.Struct, forbid_unknown_fields=True):
-    model: str
-    messages: list[_Message]
-    system: str | list[_Block] = ""
-    tools: msgspec.Raw = msgspec.Raw(b"")
+    """A request to count tokens; field names are the vendor's."""
+
+    model: str  # any name
+    messages: list[_Message]  # counted
+    system: str | list[_Block] = ""  # counted
+    tools: msgspec.Raw = msgspec.Raw(b"")  # counted
     # Accepted and ignored.
     cache_control: dict[str, Any] | None = None
-    output_config: _OutputConfig | None = None
-    thinking: dict[str, Any] | None = None
-    tool_choice: _ToolChoice | None = None
+    output_config: _OutputConfig | None = None  # ignored
+    thinking: dict[str, Any] | None = None  # ignored
+    tool_choice: _ToolChoice | None = None  # ignored
 
 
 _BODY, _COUNTED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(_Counted)

@@ -52,17 +52,17 @@ class _Content(msgspec.Struct):
 
 
 class _Generation(msgspec.Struct, rename="camel"):
-    seed: int | None = None
-    temperature: float | None = None
-    max_output_tokens: int | None = None
-    stop_sequences: list[str] = []
-    candidate_count: int = 1
-    response_mime_type: str | None = None
+    seed: int | None = None  # of the answer
+    temperature: float | None = None  # of the answer
+    max_output_tokens: int | None = None  # of the answer
+    stop_sequences: list[str] = []  # texts at which the answer ends
+    candidate_count: int = 1  # number of answers
+    response_mime_type: str | None = None  # text or JSON
     response_schema: Any = None  # in OpenAPI's format
-    response_json_schema: Any = None
-    response_logprobs: bool | None = None
-    logprobs: int | None = None
-    response_modalities: list[str] | None = None
+    response_json_schema: Any = None  # in JSON Schema's format
+    response_logprobs: bool | None = None  # log probabilities are requested
+    logprobs: int | None = None  # likely tokens at each position
+    response_modalities: list[str] | None = None  # text only
 
 
 class _Declaration(msgspec.Struct, rename="camel"):

@@ -72,21 +72,23 @@ class _StreamOptions(msgspec.Struct):
 
 
 class _Body(msgspec.Struct):
-    messages: list[_Message]
-    model: str = MODEL
-    seed: int | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
-    max_completion_tokens: int | None = None
-    stop: str | list[str] | None = None
-    n: int | None = None
-    response_format: _ResponseFormat | None = None
-    stream: bool | None = None
-    stream_options: _StreamOptions | None = None
-    tools: list[_Tool] | None = None
-    tool_choice: Literal["none", "auto", "required"] | _Tool | None = None
-    logprobs: bool | None = None
-    top_logprobs: int | None = None
+    """A request for a chat completion; field names are the vendor's."""
+
+    messages: list[_Message]  # of the conversation
+    model: str = MODEL  # any name
+    seed: int | None = None  # of the answer
+    temperature: float | None = None  # of the answer
+    max_tokens: int | None = None  # of the answer; the earlier name
+    max_completion_tokens: int | None = None  # of the answer
+    stop: str | list[str] | None = None  # texts at which the answer ends
+    n: int | None = None  # number of answers
+    response_format: _ResponseFormat | None = None  # text, JSON or a schema
+    stream: bool | None = None  # the answer is sent in parts
+    stream_options: _StreamOptions | None = None  # usage at the end of a stream
+    tools: list[_Tool] | None = None  # of which one may be called
+    tool_choice: Literal["none", "auto", "required"] | _Tool | None = None  # forces a tool
+    logprobs: bool | None = None  # log probabilities are requested
+    top_logprobs: int | None = None  # likely tokens at each position
 
 
 _BODY = msgspec.json.Decoder(_Body)

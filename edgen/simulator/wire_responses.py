@@ -88,19 +88,21 @@ _Included = Literal[
 
 
 class _Body(msgspec.Struct):
-    input: str | list[_Item]
-    model: str = MODEL
-    instructions: str | None = None
-    temperature: float | None = None
-    max_output_tokens: int | None = None
-    text: _TextConfig | None = None
-    reasoning: _Reasoning | None = None
-    tools: list[_Tool] | None = None
-    tool_choice: Literal["none", "auto", "required"] | _Chosen | None = None
-    stream: bool | None = None
-    include: list[_Included] | None = None
-    top_logprobs: int | None = None
-    metadata: dict[str, Any] | None = None
+    """A request for a response; field names are the vendor's."""
+
+    input: str | list[_Item]  # the conversation
+    model: str = MODEL  # any name
+    instructions: str | None = None  # the system message
+    temperature: float | None = None  # of the answer
+    max_output_tokens: int | None = None  # of the answer
+    text: _TextConfig | None = None  # form of the answer
+    reasoning: _Reasoning | None = None  # reasoning effort
+    tools: list[_Tool] | None = None  # of which one may be called
+    tool_choice: Literal["none", "auto", "required"] | _Chosen | None = None  # forces a tool
+    stream: bool | None = None  # the answer is sent as events
+    include: list[_Included] | None = None  # further parts of the answer, such as log probabilities
+    top_logprobs: int | None = None  # likely tokens at each position
+    metadata: dict[str, Any] | None = None  # repeated in the answer
 
 
 _BODY, _REPEATED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(dict[str, Any])

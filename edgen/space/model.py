@@ -146,13 +146,13 @@ class SpaceRole(msgspec.Struct, frozen=True):
 class Space(msgspec.Struct, frozen=True, kw_only=True):
     """A space that scenarios are drawn from."""
 
-    name: str
-    description: str | None = None
-    source: str | None = None
+    name: str  # of the space
+    description: str | None = None  # for people
+    source: str | None = None  # origin of its values
     duplicates: Literal["refuse", "keep"] = "refuse"
     """With `keep`, a value may be listed more than once, each copy being a separate entry."""
-    dimensions: tuple[Dimension, ...]
-    roles: tuple[SpaceRole, ...]
+    dimensions: tuple[Dimension, ...]  # in order
+    roles: tuple[SpaceRole, ...]  # in order
     exclude: tuple[Combination, ...] = ()
     """Combinations that do not occur."""
     sections: Mapping[str, Any] = msgspec.field(default_factory=dict)

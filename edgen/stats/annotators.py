@@ -42,15 +42,15 @@ class AnnotatorAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
     units: int
     """Units that at least two annotators label."""
-    alpha: float | None
-    alpha_masi: float | None
-    between: tuple[Kappa, ...]
-    alpha_interval: Span | None = None
-    alpha_masi_interval: Span | None = None
+    alpha: float | None  # Krippendorff's, nominal; None if undefined
+    alpha_masi: float | None  # Krippendorff's for sets, with the MASI distance; None if undefined
+    between: tuple[Kappa, ...]  # each pair of annotators
+    alpha_interval: Span | None = None  # 95% interval
+    alpha_masi_interval: Span | None = None  # 95% interval
     units_by_all: int = 0
     """Units that all annotators label."""
-    fleiss: float | None = None
-    fleiss_interval: Span | None = None
+    fleiss: float | None = None  # kappa of units that all annotators label; None if undefined
+    fleiss_interval: Span | None = None  # 95% interval
 
 
 class AgreementCounts:

@@ -21,19 +21,19 @@ class Bin(msgspec.Struct, frozen=True):
 
 
 class Distribution(msgspec.Struct, frozen=True, kw_only=True):
-    """A summary of numbers; quantiles are values of the data, and all are None if `n` is 0."""
+    """A summary of numbers; quantiles are values of the data. All but `n` and `bins` are None if `n` is 0."""
 
-    n: int
-    mean: float | None = None
-    sd: float | None = None
-    min: float | None = None
-    p5: float | None = None
-    p25: float | None = None
-    median: float | None = None
-    p75: float | None = None
-    p95: float | None = None
-    max: float | None = None
-    bins: tuple[Bin, ...] = ()
+    n: int  # how many numbers
+    mean: float | None = None  # arithmetic mean
+    sd: float | None = None  # standard deviation
+    min: float | None = None  # the least
+    p5: float | None = None  # 5th percentile
+    p25: float | None = None  # 25th percentile
+    median: float | None = None  # 50th percentile
+    p75: float | None = None  # 75th percentile
+    p95: float | None = None  # 95th percentile
+    max: float | None = None  # the greatest
+    bins: tuple[Bin, ...] = ()  # of a histogram
 
 
 MOST_BINS = 40

@@ -44,16 +44,16 @@ class LabelScores(Scores, frozen=True, kw_only=True):
 
 
 class LabelFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Scores of all labels. `exact`: the share of units with equal sets. `by_unit`: the mean over units of
-    the Jaccard index of their two sets, 1 if both are empty (the accuracy of Godbole and Sarawagi 2004,
-    PAKDD)."""
+    """Scores of all labels."""
 
-    units: int
-    exact: Estimate | None
+    units: int  # scored units
+    exact: Estimate | None  # share of units with equal sets
     by_unit: Estimate | None
-    labels: dict[str, LabelScores]
-    micro: Scores
-    macro: Scores
+    """Mean over units of the Jaccard index of their two sets, 1 if both are empty (the accuracy of Godbole
+    and Sarawagi 2004, PAKDD)."""
+    labels: dict[str, LabelScores]  # each label's scores
+    micro: Scores  # over all decisions
+    macro: Scores  # mean over labels
 
 
 class LabelCounts:

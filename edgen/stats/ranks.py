@@ -25,17 +25,17 @@ EXACT_PAIRS = 8  # maximum pairs for an exact Spearman p
 
 
 class RankTest(msgspec.Struct, frozen=True, kw_only=True):
-    """A `value` over `n` observations of `scenarios` scenarios, with its 95% interval and the two-sided
-    p-value of no effect. `exact`: p counts every possibility, else it is approximate. `low` and `high` are
-    None for fewer than five scenarios, and if all observations agree."""
+    """A value with the two-sided test of no effect."""
 
-    value: float
+    value: float  # the statistic
     low: float | None
+    """End of the 95% interval; None for fewer than five scenarios, and if all observations agree."""
     high: float | None
-    p: float
-    exact: bool
-    n: int
-    scenarios: int
+    """End of the 95% interval; None for fewer than five scenarios, and if all observations agree."""
+    p: float  # of no effect, two-sided
+    exact: bool  # p counts every possibility, else it is approximate
+    n: int  # number of observations
+    scenarios: int  # number of their scenarios
 
 
 def superiority(

@@ -52,17 +52,16 @@ class RatioEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RatioDifference(msgspec.Struct, frozen=True):
-    """A difference of two ratios with its 95% interval and two-sided p-value, None for too little data. `n`
-    clusters count, `changed` of them contribute to the difference. `events`, for a share: occurrences of its
-    event on both sides together, or of its absence, whichever is rarer."""
+    """A difference of two ratios. All but counts are None for too little data."""
 
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    n: int = 0
-    changed: int = 0
+    value: float | None = None  # the difference
+    low: float | None = None  # end of the 95% interval
+    high: float | None = None  # end of the 95% interval
+    p: float | None = None  # two-sided p-value of no difference
+    n: int = 0  # clusters that count
+    changed: int = 0  # clusters that contribute to the difference
     events: int | None = None
+    """Of a share: occurrences of its event on both sides, or of its absence, the rarer of the two."""
 
 
 def ratio_values(

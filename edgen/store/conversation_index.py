@@ -34,13 +34,13 @@ _CACHED = 64  # sets of values and ranges that were used last
 class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One conversation as lists show it."""
 
-    id: str
-    title: str
-    preview: str
-    status: str
-    turns: int | None = None
-    words: int | None = None
-    probability: float | None = None
+    id: str  # unique in the run or file
+    title: str  # the scenario in a few words
+    preview: str  # beginning of the text
+    status: str  # with the reason, if it was not accepted
+    turns: int | None = None  # number of turns; None without a conversation
+    words: int | None = None  # number of words; None without a conversation
+    probability: float | None = None  # that the student understood; None if unknown
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):

@@ -59,15 +59,14 @@ _MOST_SKETCHED = 3_000  # words of an entry
 
 
 class Indexed(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry to index: the text that is searched, the values of its facets, its numbers, and data that is
-    kept with it. `said` is what is compared with others; empty: with nothing."""
+    """An entry to index."""
 
-    entry: IndexEntry
-    text: str
-    facets: Mapping[str, Iterable[str]] = {}
-    numbers: Mapping[str, float] = {}
-    said: str = ""
-    body: bytes | None = None
+    entry: IndexEntry  # as lists show it
+    text: str  # searched text
+    facets: Mapping[str, Iterable[str]] = {}  # values by facet
+    numbers: Mapping[str, float] = {}  # by name, for filters and order
+    said: str = ""  # text that is compared with others; empty: with nothing
+    body: bytes | None = None  # data that is kept with it
 
 
 def write_index(path: Path, entries: Iterable[Indexed]) -> Iterator[int]:

@@ -14,18 +14,18 @@ from edgen.store.run_folder import RunFolder
 
 
 class LatestReply(msgspec.Struct, frozen=True, kw_only=True):
-    """A raw reply, the call that it answers, its ledger, and when it came (ISO 8601, UTC)."""
+    """A raw reply and the call that it answers."""
 
-    ledger: str
-    at: str
-    scenario: int
-    task: TaskId
-    step: int
-    attempt: int
-    model: str | None
-    finish_reason: str
-    refusal: str | None
-    text: str
+    ledger: str  # path of the ledger
+    at: str  # the time of the answer, ISO 8601, UTC
+    scenario: int  # of the call
+    task: TaskId  # of the call
+    step: int  # of the call
+    attempt: int  # of the call
+    model: str | None  # as the service names it
+    finish_reason: str  # as in Reply
+    refusal: str | None  # the service's words if it refused
+    text: str  # raw text
 
 
 def find_latest(run: Path) -> LatestReply:

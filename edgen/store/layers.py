@@ -38,18 +38,17 @@ _AGAIN = "`edgen annotate` with the same labels writes the file again from its a
 
 
 class UnitLabels(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of labels.jsonl. `turn` counts from 0. `turn` and `role` are None if the whole conversation is
-    labelled. `labels` are the majority's, empty if `tie`. `agreement` is the mean overlap (Jaccard) of the
-    label sets over all pairs of annotators, None for one annotator."""
+    """A line of labels.jsonl."""
 
-    id: str
-    turn: int | None
-    role: Role | None
-    labels: Labels
-    annotators: dict[str, Labels]
-    tie: bool
+    id: str  # of the conversation
+    turn: int | None  # from 0; None if the whole conversation is labelled
+    role: Role | None  # the speaker; None if the whole conversation is labelled
+    labels: Labels  # the majority's; empty if `tie`
+    annotators: dict[str, Labels]  # labels by each annotator's name
+    tie: bool  # no labels have a majority
     agreement: float | None
-    text_sha256: str
+    """Mean overlap (Jaccard) of the label sets over all pairs of annotators; None for one annotator."""
+    text_sha256: str  # digest of the unit's text
 
 
 class LayerFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -72,15 +72,14 @@ class MailboxAnswer(NamedTuple):
 
 
 class Seat(NamedTuple):
-    """A person's place in a sitting of a conversation. `token`: a word for the game, the same for all its
-    seats."""
+    """A person's place in a sitting of a conversation."""
 
-    conversation: ConversationPlace
-    role: str
-    person: str
-    token: str
-    at: float
-    sitting: int
+    conversation: ConversationPlace  # its place in the run
+    role: str  # that the person plays
+    person: str  # name of the person
+    token: str  # a word for the game, the same for all its seats
+    at: float  # seconds since the epoch
+    sitting: int  # its number, from 0
 
 
 class Mailbox(SharedBook):

@@ -57,18 +57,16 @@ class Invitation(NamedTuple):
 
 
 class UnitAnswer(NamedTuple):
-    """One person's answer to one unit. `value`: None for an answer that was withdrawn. `shown`: what the
-    person saw, such as the order of two sides. `seconds`: between page and answer; None if the
-    page did not count them."""
+    """One person's answer to one unit."""
 
-    n: int
-    task: str
-    unit: str
-    person: str
-    value: Any
-    shown: Any
-    seconds: float | None
-    at: float
+    n: int  # number of the answer, in the order of arrival
+    task: str  # such as "vote" or "label dialogue_acts"
+    unit: str  # id of the unit
+    person: str  # name of the person
+    value: Any  # None for an answer that was withdrawn
+    shown: Any  # to the person, such as the order of two sides
+    seconds: float | None  # between page and answer; None if the page did not count them
+    at: float  # seconds since the epoch
 
 
 class People(SharedBook):

@@ -20,16 +20,15 @@ from edgen.store.run_folder import RunFolder
 
 
 class AcceptedConversation(msgspec.Struct, frozen=True):
-    """An accepted conversation with scenario, side of the split and record. `turns` are the record's, with an
-    end marker; `provenance` is plain JSON; `labels` holds the labels of each of the run's layers."""
+    """An accepted conversation with scenario, side of the split and record."""
 
-    candidate: Candidate
-    scenario: Scenario
-    split: Literal["train", "test"]
-    record: dict[str, Any]
-    turns: tuple[Turn, ...]
-    provenance: dict[str, Any]
-    labels: LabelsByLayer = {}
+    candidate: Candidate  # the conversation, as a candidate for pairs
+    scenario: Scenario  # its values
+    split: Literal["train", "test"]  # side of the split
+    record: dict[str, Any]  # as in the shards
+    turns: tuple[Turn, ...]  # the record's, with an end marker
+    provenance: dict[str, Any]  # plain JSON
+    labels: LabelsByLayer = {}  # of each of the run's layers
 
 
 class ComparedPair(msgspec.Struct, frozen=True):

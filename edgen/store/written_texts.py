@@ -21,15 +21,14 @@ _MAX_LINE = 1 << 24  # bytes
 
 
 class WrittenLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The texts on one turn, counted from 0. `writer` identifies the author in 16 hex digits, `text_sha256`
-    is the digest of the turn's own text."""
+    """The texts on one turn."""
 
-    id: str
-    turn: int
-    role: Role
-    texts: tuple[str, ...]
-    writer: str
-    text_sha256: str
+    id: str  # of the conversation
+    turn: int  # from 0
+    role: Role  # the speaker
+    texts: tuple[str, ...]  # in the order of the answer
+    writer: str  # identifies the author in 16 hex digits
+    text_sha256: str  # digest of the turn's own text
 
 
 _line = msgspec.json.Decoder(WrittenLine).decode

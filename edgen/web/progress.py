@@ -18,17 +18,17 @@ _AT_LEAST = 2  # people, for agreement
 
 
 class Progress(NamedTuple):
-    """Figures of one task, ready to be shown. `problem`: why there are no statistics."""
+    """Figures of one task, ready to be shown."""
 
-    task: str
-    answers: int
-    units: int
-    complete: int
-    per_unit: int
-    people: list[dict[str, Any]]
-    agreement: dict[str, Any] | None
-    position: dict[str, Any] | None
-    problem: str | None
+    task: str  # name of the task
+    answers: int  # of all people
+    units: int  # with an answer
+    complete: int  # units with as many answers as wanted
+    per_unit: int  # wanted answers per unit
+    people: list[dict[str, Any]]  # figures of each person
+    agreement: dict[str, Any] | None  # None with too few answers
+    position: dict[str, Any] | None  # choices by position of the sides; None for other tasks
+    problem: str | None  # why there are no statistics; None if there are
 
 
 def progress_of(people: People, task: str) -> Progress:

@@ -20,16 +20,15 @@ _MOST = 10_000  # requests of one conversation
 
 
 class SentRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request: its place, the role that answered, its messages, the schema of the answer if there was
-    one, and the stored reply if there is one."""
+    """One request of a conversation."""
 
-    step: int
-    attempt: int
-    role: str
-    seed: int
-    messages: tuple[Message, ...]
-    schema: str | None
-    reply: Reply | None
+    step: int  # of its address
+    attempt: int  # of its address
+    role: str  # that answered
+    seed: int  # of the call
+    messages: tuple[Message, ...]  # of the prompt
+    schema: str | None  # of the answer; None without one
+    reply: Reply | None  # the stored one; None without one
 
 
 def read_sent_requests(

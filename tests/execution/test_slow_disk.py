@@ -31,8 +31,8 @@ import asyncio, os, sys, time
 from pathlib import Path
 from edgen.providers import make
 from edgen.planning.load import load_plans
-from edgen.execution.run import Run
-from edgen.execution.session import Session
+from edgen.execution.run import ActiveRun
+from edgen.execution.session import RunSession
 from edgen.store.ledger import Ledger
 from edgen.store.run_folder import RunFolder
 
@@ -46,8 +46,8 @@ async def main(job, folder, seconds):
     rundir.prepare()
     with rundir.lock_for_writing():
         async with Ledger(rundir.ledger, before_commit=lambda: time.sleep(seconds)) as ledger:
-            session = Session(plan, backends, ledger, roles=plan.roles)
-            run = Run(plan, session, rundir)
+            session = RunSession(plan, backends, ledger, roles=plan.roles)
+            run = ActiveRun(plan, session, rundir)
             run.adopt(print)
             async with session.record():
                 await run.drive()

@@ -197,7 +197,7 @@ def limited(folder: Path, call: str, limit: int) -> subprocess.CompletedProcess[
         from edgen.config import Shards
         from edgen.core.errors import StoppedError
         from edgen.core.files import write_lines
-        from edgen.store.shards import Counts, write_list_atomic, write_shards
+        from edgen.store.shards import SplitCounts, write_list_atomic, write_shards
         folder = Path(sys.argv[1])
         record = b'{{"text": "' + b"x" * 5000 + b'"}}'
         try:
@@ -212,7 +212,7 @@ def limited(folder: Path, call: str, limit: int) -> subprocess.CompletedProcess[
 @pytest.mark.parametrize(
     "call",
     [
-        "write_shards(folder, ((False, record) for _ in range(400)), Counts(400, 0), Shards(), {})",
+        "write_shards(folder, ((False, record) for _ in range(400)), SplitCounts(400, 0), Shards(), {})",
         "write_list_atomic(folder / 'conversations_train1.json', (record for _ in range(400)))",
         "write_lines(folder / 'conversations_train1.json', (record for _ in range(400)))",
     ],
@@ -243,7 +243,7 @@ def test_a_kill_at_any_moment_leaves_old_or_new_files_and_the_next_write_mends_a
         import itertools, os, signal, sys
         from pathlib import Path
         from edgen.config import Shards
-        from edgen.store.shards import Counts, write_shards
+        from edgen.store.shards import SplitCounts, write_shards
         folder, moment = Path(sys.argv[1]), int(sys.argv[2])
         steps = itertools.count()
         def hook(event, args):
@@ -251,7 +251,7 @@ def test_a_kill_at_any_moment_leaves_old_or_new_files_and_the_next_write_mends_a
                 os.kill(os.getpid(), signal.SIGKILL)
         sys.addaudithook(hook)
         made = [(i % 4 == 0, b'{"id": %d}' % i) for i in range(12)]
-        write_shards(folder, made, Counts(train=9, test=3), Shards(train=2, test=1), {})
+        write_shards(folder, made, SplitCounts(train=9, test=3), Shards(train=2, test=1), {})
     """
     write(tmp_path / "whole", tagged(20), train=4)
     for moment in range(40):

@@ -31,12 +31,6 @@ from edgen.store.run_reader import RunReader
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """An accepted conversation of a run.
 
-    `id` is that of the shards; `scenario["topic"]` is a value of the scenario; `split` is its side;
-    `probability` that the student understood, None if unknown; `ended_by` is the speaker of the end marker;
-    `provenance` says how it was made; `arm` is empty for a run without arms; `outcome` and `events` (besides
-    turns) are set by some protocols. `labels["moves"]` are its units in the layer `moves`, each with the
-    labels of every annotator.
-
     >>> one = Conversation(
     ...     id="lessons-000000-r0",
     ...     scenario=Scenario(0, {"topic": "Fractions"}),
@@ -55,18 +49,19 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     ('Fractions', 'Fractions')
     """
 
-    id: str
-    scenario: Scenario
-    turns: tuple[Turn, ...]
-    probability: float | None
-    ended_by: str | None
-    split: Literal["train", "test"]
-    arm: str
-    replicate: int
-    provenance: dict[str, Any]
-    outcome: dict[str, Any] | None = None
-    events: tuple[Event, ...] = ()
+    id: str  # as in the shards
+    scenario: Scenario  # `scenario["topic"]` is a value of it
+    turns: tuple[Turn, ...]  # without the end marker
+    probability: float | None  # that the student understood; None if unknown
+    ended_by: str | None  # the speaker of the end marker; None without one
+    split: Literal["train", "test"]  # side of the split
+    arm: str  # empty for a run without arms
+    replicate: int  # from 0
+    provenance: dict[str, Any]  # how it was made
+    outcome: dict[str, Any] | None = None  # its result; set by some protocols
+    events: tuple[Event, ...] = ()  # besides turns; set by some protocols
     labels: LabelsByLayer = {}
+    """`labels["moves"]` are its units in the layer `moves`, each with the labels of every annotator."""
 
     def as_row(self) -> dict[str, Any]:
         """Return the row of a table: the scenario's index, a column for every dimension and for every field

@@ -28,26 +28,25 @@ from edgen.store.ledger import run_status
 
 
 class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
-    """The result, in the form of `--json`. `dropped` answers are counted by reason; `file` is None without a
-    new value."""
+    """The result, in the form of `--json`."""
 
-    space: str
-    dimension: str
-    present: int
-    asked: int
-    kept: int
-    dropped: dict[str, int]
-    answers: int
-    empty: int
-    model: str | None
-    simulated: bool
-    template: dict[str, str]
-    file: str | None
-    ledger: str
-    calls: CallCounts
-    tokens: Tokens
-    cost_usd: float | None
-    values: tuple[str, ...]
+    space: str  # path of the space
+    dimension: str  # that has grown
+    present: int  # values before the call
+    asked: int  # values wanted
+    kept: int  # number of new values
+    dropped: dict[str, int]  # answers by reason
+    answers: int  # replies of the model
+    empty: int  # replies without a value
+    model: str | None  # that answered
+    simulated: bool  # no model answered
+    template: dict[str, str]  # its `name` and `sha256`
+    file: str | None  # the new space; None without a new value
+    ledger: str  # path of the ledger
+    calls: CallCounts  # counts of calls
+    tokens: Tokens  # of prompts and answers
+    cost_usd: float | None  # US dollars; None without a price
+    values: tuple[str, ...]  # new values
 
     def require_all(self) -> None:
         """Raise ShortError where there is less than was asked for: why, and what can be done."""

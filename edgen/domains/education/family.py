@@ -55,13 +55,13 @@ _five_texts = operator.itemgetter(*_KEYS.values())
 class EducationRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """One element of a shard."""
 
-    background_info: BackgroundInfo
-    conversation: tuple[Turn, ...]
-    id: str
-    probability: float | None
-    ended_by: Role | None
-    provenance: Provenance
-    scenario: dict[str, Any] | None = None
+    background_info: BackgroundInfo  # the scenario's values in the published layout
+    conversation: tuple[Turn, ...]  # its turns
+    id: str  # unique in the run
+    probability: float | None  # that the student understood; None if unknown
+    ended_by: Role | None  # the speaker of the end marker; None without one
+    provenance: Provenance  # its origin
+    scenario: dict[str, Any] | None = None  # values of further dimensions; None without them
 
 
 _encode = msgspec.json.Encoder().encode

@@ -311,19 +311,18 @@ _NOTE = (
 
 
 class AdherenceShares(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of conversations that keep to their scenarios, of those that can be decided; `untold` counts
-    those that cannot, by question. `by` is "keywords" or a judge's name."""
+    """Shares of conversations that keep to their scenarios, of those that can be decided."""
 
-    by: str
-    n: int
+    by: str  # "keywords" or a judge's name
+    n: int  # conversations
     student_asks: Estimate | None  # the student asks for the way it prefers
     student_reaction: Estimate | None  # the student's stated reaction shows
-    teacher_reaction: Estimate | None
+    teacher_reaction: Estimate | None  # the teacher's stated reaction shows
     teacher_keeps: Estimate | None  # the teacher's preferred way shows, to the end
     teacher_leaves: Estimate | None  # the teacher goes over to the student's way
-    untold: dict[str, int] = {}
+    untold: dict[str, int] = {}  # conversations that cannot be decided, by question
     agreement: dict[str, float | None] = {}  # of a judge with the keywords, Cohen's kappa by question
-    note: str | None = None
+    note: str | None = None  # a sentence about limits
 
 
 class VerdictCount:

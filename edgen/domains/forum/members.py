@@ -33,16 +33,16 @@ class PreparedForum(msgspec.Struct, frozen=True):
 
 
 class ForumSeat(NamedTuple):
-    """One who may post. `name` is what the others see; `named`: it is a person's, and no user id."""
+    """One who may post."""
 
-    role: SpaceRole
-    user_id: str
-    name: str
-    named: bool
-    actor: Actor
-    affiliation: str
-    expertise: str | None
-    weight: float
+    role: SpaceRole  # of the space
+    user_id: str  # as in the records
+    name: str  # shown to the others
+    named: bool  # `name` is a person's, and no user id
+    actor: Actor  # kind of member, such as a student
+    affiliation: str  # shown to the others
+    expertise: str | None  # hidden from the others; None without any
+    weight: float  # chance of being the next speaker, relative to the others
 
     @property
     def use(self) -> str:

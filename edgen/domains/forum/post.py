@@ -40,18 +40,16 @@ _SENTENCE = re.compile(r"[^.!?\n]{1,400}[.!?]?")
 
 
 class Post(msgspec.Struct, frozen=True):
-    """A post. `text` is "" where the member only votes or marks, or has nothing to say at all. `votes` are
-    posts that it finds helpful, `accept` is the one that answers the question. `same_question`: it has the
-    same question. `ended`: with the end marker."""
+    """A post."""
 
-    text: str
-    title: str = ""
-    votes: tuple[int, ...] = ()
-    accept: int | None = None
-    same_question: bool = False
-    ended: bool = False
-    repairs: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
+    text: str  # empty where the member only votes or marks, or has nothing to say at all
+    title: str = ""  # of the first post
+    votes: tuple[int, ...] = ()  # numbers of posts that it finds helpful
+    accept: int | None = None  # number of the post that answers the question; None: none
+    same_question: bool = False  # it has the same question
+    ended: bool = False  # with the end marker
+    repairs: tuple[str, ...] = ()  # the reader's fixes
+    flags: tuple[str, ...] = ()  # detectors' findings that were accepted
 
 
 def post_form(others: Sequence[int], *, titled: bool = False, may_accept: bool = False) -> Form:

@@ -22,15 +22,14 @@ _BY_WORD = {act.casefold(): act for act in ACTS}
 
 
 class UtteranceChoice(NamedTuple):
-    """An utterance of the guided role: an offered `state`, a `fixed` reply or `free` text. `followed`:
-    whether it was named by a hint, None without a hint."""
+    """An utterance of the guided role."""
 
-    by: str
-    state: str | None
-    utterance: str
-    followed: bool | None
-    time: float
-    turn: int
+    by: str  # an offered `state`, a `fixed` reply or `free` text
+    state: str | None  # name of the state or the reply; None for free text
+    utterance: str  # the text
+    followed: bool | None  # it was named by a hint; None without a hint
+    time: float  # seconds of the conversation's clock
+    turn: int  # number of the next turn, from 0
 
 
 class Span(NamedTuple):

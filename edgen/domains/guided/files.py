@@ -30,14 +30,14 @@ _MOST_SHOWN = 20  # problems of a machine in one message
 
 
 class PreparedMachine(msgspec.Struct, frozen=True):
-    """The parts that all conversations of a job share. `labels` of the partner's turns open locks."""
+    """The parts that all conversations of a job share."""
 
-    machine: Machine
-    questionnaire: Questionnaire | None
-    space: Space
-    wizard: SpaceRole
-    partner: SpaceRole
-    labels: tuple[str, ...] = ()
+    machine: Machine  # checked
+    questionnaire: Questionnaire | None  # after the conversation; None without one
+    space: Space  # of the scenarios
+    wizard: SpaceRole  # the guided role
+    partner: SpaceRole  # the other role
+    labels: tuple[str, ...] = ()  # of the partner's turns, that open locks
 
 
 def is_content(named: str) -> bool:

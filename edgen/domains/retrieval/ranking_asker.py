@@ -50,15 +50,15 @@ _SAYS_NONE = "(None of the other candidates is what was said next.)"
 
 
 class RankedExample(msgspec.Struct, frozen=True, kw_only=True):
-    """A ledger's record of an example: its entry; see Ranked."""
+    """A ledger's record of an example."""
 
-    entry: msgspec.Raw
-    windows: int
-    unread: int = 0
-    unknown: int = 0
-    repeated: int = 0
-    missing: int = 0
-    model: str = ""
+    entry: msgspec.Raw  # the example's, with the ranking
+    windows: int  # see Ranked, as for the next four
+    unread: int = 0  # windows that kept their order
+    unknown: int = 0  # numbers that name no candidate
+    repeated: int = 0  # numbers that came before
+    missing: int = 0  # candidates that were put last
+    model: str = ""  # that answered
 
 
 _ranked = msgspec.json.Decoder(RankedExample).decode
@@ -66,24 +66,22 @@ _COUNTED = ("windows", "unread", "unknown", "repeated", "missing")
 
 
 class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's rankings of the examples. `rejected` and `failed` ones, by reason, have no ranking. Each of
-    the `windows` is a list that it put in order; those `unread` kept theirs. `unknown` and `repeated` numbers
-    were dropped, `missing` ones put last."""
+    """A model's rankings of the examples."""
 
-    ranked: int
-    rejected: dict[str, int]
-    failed: dict[str, int]
-    windows: int
-    unread: int
-    unknown: int
-    repeated: int
-    missing: int
-    model: str
-    simulated: bool
-    ledger: str
-    calls: CallCounts
-    tokens: Tokens
-    cost_usd: float | None
+    ranked: int  # examples with a ranking
+    rejected: dict[str, int]  # examples without a ranking, by reason
+    failed: dict[str, int]  # examples without a ranking, by reason
+    windows: int  # lists that it put in order
+    unread: int  # windows that kept their order
+    unknown: int  # numbers that name no candidate, and were dropped
+    repeated: int  # numbers that came before, and were dropped
+    missing: int  # candidates that were put last
+    model: str  # that answered
+    simulated: bool  # no model answered
+    ledger: str  # path of the ledger
+    calls: CallCounts  # counts of calls
+    tokens: Tokens  # of prompts and answers
+    cost_usd: float | None  # US dollars; None without a price
 
     def require_all(self) -> None:
         """Raise ShortError where examples have no ranking."""

@@ -48,16 +48,15 @@ _CANDIDATE = re.compile(r"(?m)^Candidate (\d{1,4}): (.*(?:\n  \| .*)*)")
 
 
 class Ranked(msgspec.Struct, frozen=True):
-    """The order of all candidates, by their places; of how many windows, of which so many could not be read
-    (`detail`: why the last could not); numbers that were dropped, and candidates that were not named."""
+    """The order of all candidates."""
 
-    places: tuple[int, ...]
-    windows: int
-    unread: int = 0
-    unknown: int = 0
-    repeated: int = 0
-    missing: int = 0
-    detail: Rejection | None = None
+    places: tuple[int, ...]  # of the candidates, the best first
+    windows: int  # lists that the model put in order
+    unread: int = 0  # windows that could not be read
+    unknown: int = 0  # numbers that name no candidate, and were dropped
+    repeated: int = 0  # numbers that came before, and were dropped
+    missing: int = 0  # candidates that were not named
+    detail: Rejection | None = None  # why the last unread window could not be read
 
 
 class Ranking(Protocol):

@@ -73,15 +73,14 @@ class StudentMoment(NamedTuple):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """A tutor's text, its actions, and the turn that it responds to. `about`: the values of its exercise
-    that it names, as keywords; it fits no exercise without them. `digest` is of all that but the origin."""
+    """A tutor's text, its actions, and the turn that it responds to."""
 
-    text: str
-    actions: tuple[str, ...]
-    to: StudentMoment
-    about: frozenset[str]
-    origin: Origin
-    digest: bytes
+    text: str  # text of the tutor
+    actions: tuple[str, ...]  # in the order of the answer
+    to: StudentMoment  # the turn that it responds to
+    about: frozenset[str]  # keywords of its exercise's values that it names; it fits no exercise without them
+    origin: Origin  # its conversation and turn
+    digest: bytes  # of all but the origin
 
 
 class ResponsePool:

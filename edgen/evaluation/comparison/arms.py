@@ -36,61 +36,49 @@ _encode = msgspec.json.Encoder().encode
 
 
 class SettledConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one settled conversation.
+    """The outcome of one settled conversation."""
 
-    `calls`, `tokens` and `cost` (US dollars, None without a price in the job) are of all its answers in the
-    ledger. `said` is its content, None unless it was accepted.
-    """
-
-    scenario: int
-    replicate: int
-    status: str
-    reason: str | None = None
-    calls: int = 0
-    tokens: int = 0
-    cost: float | None = None
-    said: Sample | None = None
+    scenario: int  # index of the scenario
+    replicate: int  # its number, from 0
+    status: str  # accepted, rejected or failed
+    reason: str | None = None  # why it was not accepted
+    calls: int = 0  # of all its answers in the ledger, as are tokens and cost
+    tokens: int = 0  # of prompts and answers
+    cost: float | None = None  # US dollars; None without a price in the job
+    said: Sample | None = None  # its content; None unless it was accepted
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """One run in a comparison.
+    """One run, or one data set, in a comparison."""
 
-    `outcomes` yields the settled conversations, by scenario and replicate; `turns` one accepted conversation.
-    `replicates` and the scenarios from `first` on and below `scenarios` are the planned ones. `draws`
-    identifies the draws of its scenarios: arms with the same value are paired. `roles` speak, the first one
-    leads. `asking` says how the probability is requested, `probability_words` its name. `earlier`: its ledger
-    has answers of an earlier form of the job; `branching`: replicates depend on the answers of the first.
-    `measures` are those with columns to compare in conversations about `space`. `stale_labels` counts units
-    that are left out of layers, once `outcomes` has ended.
-
-    Of a data set, `data` returns the facts once `outcomes` has ended, and `kept` the conversations that
-    variety is measured on, of the first so many scenarios; `marks_ends` is whether it marks who ends a
-    conversation."""
-
-    label: str
-    run: str = ""
-    fingerprint: str = ""
-    scenarios: int
-    first: int = 0
-    replicates: int = 1
+    label: str  # its name in the comparison
+    run: str = ""  # path of the run or the data set
+    fingerprint: str = ""  # of everything that shapes the run's answers
+    scenarios: int  # the end of the planned scenarios' indexes, exclusive
+    first: int = 0  # the first planned scenario
+    replicates: int = 1  # planned, per scenario
     outcomes: Callable[[], Iterable[SettledConversation]]
-    turns: Callable[[int, int], tuple[Turn, ...]]
-    draws: str = ""
-    roles: tuple[str, ...] = ROLES
-    asking: str = ""
-    pending: int = 0
-    simulated: bool = False
-    earlier: bool = False
-    branching: bool = False
-    measures: tuple[Measure[Any], ...] = ()
-    space: Space | None = None
-    marks_ends: bool = True
-    data: Callable[[], DataFacts] | None = None
+    """Yields the settled conversations, by scenario and replicate."""
+    turns: Callable[[int, int], tuple[Turn, ...]]  # of an accepted conversation, by scenario and replicate
+    draws: str = ""  # identifies the draws of its scenarios: arms with the same value are paired
+    roles: tuple[str, ...] = ROLES  # those that speak; the first one leads
+    asking: str = ""  # how the probability is requested
+    pending: int = 0  # conversations without an outcome
+    simulated: bool = False  # no model wrote it
+    earlier: bool = False  # its ledger has answers of an earlier form of the job
+    branching: bool = False  # replicates depend on the answers of the first
+    measures: tuple[Measure[Any], ...] = ()  # those with columns to compare
+    space: Space | None = None  # the space of the conversations; None if unknown
+    marks_ends: bool = True  # whether a data set marks who ends a conversation
+    data: Callable[[], DataFacts] | None = None  # of a data set: the facts, once `outcomes` has ended
     kept: Callable[[int], Iterable[tuple[int, tuple[Turn, ...]]]] | None = None
-    probability_words: str = "probability"
+    """Of a data set: conversations that variety is measured on, of the first so many scenarios."""
+    probability_words: str = "probability"  # the probability's name, for people
     changes: dict[str, str] = field(default_factory=dict)
+    """Keys of the job that differ from the baseline's, with their values here."""
     stale_labels: Counter[str] = field(default_factory=Counter)
+    """Units left out of layers, once `outcomes` has ended."""
 
 
 def conversations_of(arm: Arm, scenarios: int, replicates: int) -> Iterator[tuple[int, tuple[Turn, ...]]]:

@@ -16,21 +16,17 @@ BLOCK_METRICS = ("distinct_1", "distinct_2", "distinct_3", "self_bleu")
 
 
 class MetricSpec(msgspec.Struct, frozen=True):
-    """A metric: sum of `top` over sum of `bottom`.
+    """A metric: sum of `top` over sum of `bottom`."""
 
-    `definition` is for people. A scenario counts if the column `within` is not 0 (in both arms, if two are
-    compared); None: if `bottom` is not. `what` it is an average over, if `bottom` does not say.
-    """
-
-    name: str
-    title: str
-    kind: Kind
-    top: str
-    bottom: str
-    definition: str
-    within: str | None = None
-    group: str = ""
-    what: str = ""
+    name: str  # stable name, as in the result's JSON
+    title: str  # for people
+    kind: Kind  # share, number or usd
+    top: str  # the column of the numerator
+    bottom: str  # the column of the denominator
+    definition: str  # for people
+    within: str | None = None  # column that is not 0 (in both arms) for a scenario to count; None: `bottom`
+    group: str = ""  # the section that shows it
+    what: str = ""  # the units of the average, if `bottom` does not name them
 
     @property
     def over(self) -> str:

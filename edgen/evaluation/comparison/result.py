@@ -11,59 +11,53 @@ from edgen.stats.ratios import RatioEstimate
 
 
 class DataFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A data set that is an arm. `layout` is its name, and a record one `unit` of it. `records` were read, of
-    `clusters` that do not depend on each other; `depends` says why records of one cluster do. Intervals are
-    over `groups` of clusters. `unread` counts what could not be read, by reason; `notes` are sentences."""
+    """Facts about a data set that is an arm. Its intervals are over groups of clusters."""
 
-    layout: str
-    unit: str
-    depends: str = ""
-    records: int = 0
-    clusters: int = 0
-    groups: int = 0
-    unread: dict[str, int] = {}
-    notes: tuple[str, ...] = ()
+    layout: str  # name of the layout
+    unit: str  # the word for one record
+    depends: str = ""  # why records of one cluster depend on each other
+    records: int = 0  # records that were read
+    clusters: int = 0  # they do not depend on each other
+    groups: int = 0  # of clusters, that intervals are over
+    unread: dict[str, int] = {}  # records that could not be read, by reason
+    notes: tuple[str, ...] = ()  # sentences
 
 
 class ArmFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One arm, that is one run or one data set. `scenarios` are those compared, of a data set its groups;
-    `paired`: whether they are the baseline's. A data set has no plan: its records are all `accepted`."""
+    """One arm, that is one run or one data set. A data set has no plan: its records are all `accepted`."""
 
-    label: str
-    run: str
-    fingerprint: str
-    scenarios: int
-    paired: bool
-    planned: int
-    accepted: int
-    rejected: dict[str, int]
-    failed: dict[str, int]
-    pending: int
-    tokens: int
-    cost_usd: float | None
-    simulated: bool
+    label: str  # its name in the comparison
+    run: str  # path of the run or the data set
+    fingerprint: str  # of everything that shapes the run's answers
+    scenarios: int  # those compared; of a data set its groups
+    paired: bool  # whether its scenarios are the baseline's
+    planned: int  # conversations
+    accepted: int  # conversations
+    rejected: dict[str, int]  # conversations by reason
+    failed: dict[str, int]  # conversations by reason
+    pending: int  # conversations without an outcome
+    tokens: int  # of prompts and answers
+    cost_usd: float | None  # US dollars; None without a price
+    simulated: bool  # no model wrote it
     changes: dict[str, str] = {}  # what of the job differs from the baseline's: key -> value here
-    data: DataFacts | UnsetType = UNSET
+    data: DataFacts | UnsetType = UNSET  # of a data set only
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """`arm` minus the baseline, over the scenarios that have a value in both.
+    """An arm minus the baseline, over the scenarios that have a value in both. Value, interval and p-values
+    are None with too little data."""
 
-    There are `n` of them, of which `changed` add to the difference. `events`, of a share: how often its event
-    occurred in both arms together, or did not, whichever is rarer. `low` and `high` are the 95% bootstrap
-    interval, `p` the two-sided p-value, `p_holm` the same adjusted by Holm for all metrics of all arms (None
-    if no scenario differs, so that nothing is tested); all None with too little data.
-    """
-
-    arm: str
-    value: float | None
-    low: float | None
-    high: float | None
-    p: float | None
+    arm: str  # label of the arm
+    value: float | None  # in the metric's unit
+    low: float | None  # end of the 95% bootstrap interval
+    high: float | None  # end of the 95% bootstrap interval
+    p: float | None  # two-sided p-value of no difference
     p_holm: float | None
-    n: int
-    changed: int
+    """Adjusted by Holm for all metrics of all arms; None, too, if no scenario differs: nothing is tested."""
+    n: int  # scenarios with a value in both arms
+    changed: int  # scenarios that add to the difference
     events: int | None = None
+    """Of a share: how often its event occurred in both arms, or did not, the rarer of the two."""
 
     @property
     def evidence(self) -> int:
@@ -72,16 +66,15 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric. `name` is stable, `title` for people; `over` names the units of the average (planned
-    conversations, accepted conversations, blocks). `kind` determines the format."""
+    """A metric in every arm."""
 
-    name: str
-    title: str
+    name: str  # stable name
+    title: str  # for people
     kind: str  # share, number, usd
-    over: str
-    definition: str
-    arms: dict[str, RatioEstimate]
-    differences: tuple[Difference, ...]
+    over: str  # units of the average: planned conversations, accepted conversations, blocks
+    definition: str  # for people
+    arms: dict[str, RatioEstimate]  # its value by the arm's label
+    differences: tuple[Difference, ...]  # from the baseline, one for each other arm
     group: str = ""  # outcomes, effort, conversations, measures, diversity
 
 
@@ -103,18 +96,18 @@ class PromptDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparisonResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="edgen comparison"):
-    """All of it. `shared`: scenarios that every paired arm has. `caveats` are sentences. `policies`: the
-    policy matrices by judges, as in `edgen pairs --report`, if there are pairs of the arms."""
+    """The result of a comparison."""
 
-    name: str
-    baseline: str
-    arms: tuple[ArmFacts, ...]
-    shared: int
-    metrics: tuple[Metric, ...]
-    not_compared: tuple[NotCompared, ...]
-    caveats: tuple[str, ...]
-    method: str
-    resamples: int
-    seed: int
-    prompts: tuple[PromptDifference, ...] = ()
+    name: str  # of the compared run
+    baseline: str  # the label of the arm that the others are compared with
+    arms: tuple[ArmFacts, ...]  # the baseline among them
+    shared: int  # scenarios that every paired arm has
+    metrics: tuple[Metric, ...]  # in the order of their display
+    not_compared: tuple[NotCompared, ...]  # metrics left out, with the reason
+    caveats: tuple[str, ...]  # sentences
+    method: str  # of intervals and p-values, for people
+    resamples: int  # of the bootstrap
+    seed: int  # of the resampling
+    prompts: tuple[PromptDifference, ...] = ()  # differences of templates from the baseline's
     policies: tuple[dict[str, Any], ...] | UnsetType = UNSET
+    """Policy matrices by judges, as in `edgen pairs --report`, if there are pairs of the arms."""

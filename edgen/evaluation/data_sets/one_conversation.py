@@ -38,26 +38,24 @@ class StoredReply(msgspec.Struct, frozen=True):
 
 
 class ConversationDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """One planned conversation. `status` is accepted, rejected, failed or pending; `turns` and what follows
-    are there where it was accepted. `replies` are the latest raw answers to each of its calls, `labels` what
-    each layer says of it."""
+    """One planned conversation."""
 
-    id: str
-    arm: str
-    replicate: int
-    scenario: Scenario
-    status: str
-    reason: str | None = None
-    detail: str | None = None
-    turns: tuple[Turn, ...] = ()
-    probability: float | None = None
-    ended_by: Role | None = None
-    simulated: bool = False
-    provenance: dict[str, Any] | None = None
-    outcome: dict[str, Any] | None = None
-    events: tuple[Event, ...] = ()
-    replies: tuple[StoredReply, ...] = ()
-    labels: LabelsByLayer = {}
+    id: str  # as in the shards
+    arm: str  # empty without arms
+    replicate: int  # from 0
+    scenario: Scenario  # its values
+    status: str  # accepted, rejected, failed or pending
+    reason: str | None = None  # why it was not accepted
+    detail: str | None = None  # the reason's details, for people
+    turns: tuple[Turn, ...] = ()  # set, as all below up to `events`, where it was accepted
+    probability: float | None = None  # that the student understood; None if unknown
+    ended_by: Role | None = None  # the speaker of the end marker
+    simulated: bool = False  # no model wrote it
+    provenance: dict[str, Any] | None = None  # how it was made
+    outcome: dict[str, Any] | None = None  # its result, if its protocol states one
+    events: tuple[Event, ...] = ()  # besides turns
+    replies: tuple[StoredReply, ...] = ()  # the latest raw answers to each of its calls
+    labels: LabelsByLayer = {}  # what each layer says of it
 
 
 def find_conversations(

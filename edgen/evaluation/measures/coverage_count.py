@@ -36,34 +36,30 @@ Ints = NDArray[np.int64]
 
 
 class ValueCount(msgspec.Struct, frozen=True, kw_only=True):
-    """One value of a dimension, and what became of the conversations planned with it. For files, which know
-    no plan, all that is there counts as planned and accepted."""
+    """One value of a dimension, and the outcomes of the conversations planned with it. For files, which know
+    no plan, all conversations count as planned and accepted."""
 
-    value: str
-    planned: int
-    accepted: int
-    rejected: int
-    failed: int
-    pending: int
+    value: str  # name of the value
+    planned: int  # conversations
+    accepted: int  # conversations
+    rejected: int  # conversations
+    failed: int  # conversations
+    pending: int  # conversations
     survived: Estimate | None  # share accepted of what was settled
     p_holm: float | None = None  # that its share is the others', adjusted for all values of all dimensions
 
 
 class DimensionCoverage(msgspec.Struct, frozen=True, kw_only=True):
-    """One dimension of the space. `size` is the space's, `planned` counts the values that something was
-    planned with, `seen` those that something accepted has. `unseen` lists values (at most 50) that were
-    planned and never accepted, `unplanned` values of the space (at most 50) that were never planned; of
-    files, that no record has. `evenness`: entropy of the accepted over log(size), 1 where all come equally
-    often."""
+    """One dimension of the space."""
 
-    name: str
-    size: int
-    seen: int
-    evenness: float | None
+    name: str  # name of the dimension
+    size: int  # values in the space
+    seen: int  # values of accepted conversations
+    evenness: float | None  # entropy of the accepted over log(size), 1 where all come equally often
     values: tuple[ValueCount, ...]  # the 200 most often planned
-    unseen: tuple[str, ...]
-    planned: int = 0
-    unplanned: tuple[str, ...] = ()
+    unseen: tuple[str, ...]  # at most 50 values that were planned and never accepted
+    planned: int = 0  # values with a planned conversation
+    unplanned: tuple[str, ...] = ()  # at most 50 values that were never planned; of files: that no record has
 
 
 class LostCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,30 +71,29 @@ class LostCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CrossTable(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts over two dimensions: rows[i] x columns[j]. At most 30 of each, the most often planned."""
+    """Counts over two dimensions: rows[i] x columns[j]."""
 
-    row_dimension: str
-    column_dimension: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    planned: tuple[tuple[int, ...], ...]
-    accepted: tuple[tuple[int, ...], ...]
+    row_dimension: str  # name of the rows' dimension
+    column_dimension: str  # name of the columns' dimension
+    rows: tuple[str, ...]  # at most 30 values, the most often planned
+    columns: tuple[str, ...]  # at most 30 values, the most often planned
+    planned: tuple[tuple[int, ...], ...]  # conversations by row and column
+    accepted: tuple[tuple[int, ...], ...]  # conversations by row and column
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """The space's cells against the plan. `cells` is None where no space is known; `lost` are examples,
-    `lost_cells` counts them. `reasons`: why conversations were not accepted -> how many."""
+    """The space's cells against the plan."""
 
-    planned: int
-    accepted: int
-    cells: int | None
-    planned_cells: int
-    accepted_cells: int
-    lost_cells: int
-    lost: tuple[LostCell, ...]
-    dimensions: tuple[DimensionCoverage, ...]
+    planned: int  # conversations
+    accepted: int  # conversations
+    cells: int | None  # of the space; None where no space is known
+    planned_cells: int  # cells with a planned conversation
+    accepted_cells: int  # cells with an accepted conversation
+    lost_cells: int  # planned cells without an accepted conversation
+    lost: tuple[LostCell, ...]  # examples of lost cells
+    dimensions: tuple[DimensionCoverage, ...]  # each of the space
     heat: tuple[CrossTable, ...]  # what one role alone knows by what another one does
-    reasons: dict[str, int] = {}
+    reasons: dict[str, int] = {}  # why conversations were not accepted, with counts
 
 
 class _Column:

@@ -52,22 +52,19 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 class Diversity(msgspec.Struct, frozen=True, kw_only=True):
-    """`distinct`: n -> different n-grams / n-grams of the whole, and of blocks of `block_words` words each
-    (`distinct_in_blocks`, mean over blocks). `distinct_error`: the standard error of `distinct` as a share of
-    it, 0 where all were counted. `self_bleu`: mean BLEU of sampled conversations against the other sampled
-    ones. Heaps' law: types = `heaps_k` * tokens ** `heaps_beta`."""
+    """Lexical diversity. Heaps' law: types = `heaps_k` * tokens ** `heaps_beta`."""
 
-    tokens: int
-    types: int
+    tokens: int  # of all conversations
+    types: int  # different tokens
     distinct: dict[str, float]  # "1", "2", "3"
-    distinct_error: float
-    distinct_in_blocks: dict[str, float]
-    block_words: int
-    growth: tuple[Growth, ...]
-    heaps_k: float | None
-    heaps_beta: float | None
-    self_bleu: float | None
-    self_bleu_sampled: int
+    distinct_error: float  # standard error of `distinct` as a share of it; 0 where all were counted
+    distinct_in_blocks: dict[str, float]  # the same of blocks of `block_words` words each, mean over blocks
+    block_words: int  # words of a block
+    growth: tuple[Growth, ...]  # of the types with the tokens
+    heaps_k: float | None  # None with too few tokens
+    heaps_beta: float | None  # None with too few tokens
+    self_bleu: float | None  # mean BLEU of sampled conversations against the other sampled ones
+    self_bleu_sampled: int  # conversations in the sample
 
 
 class DiversityMeasure(Measure[Diversity]):

@@ -45,20 +45,15 @@ class SimilarPair(msgspec.Struct, frozen=True):
 
 
 class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of duplicates.
+    """Counts of duplicates."""
 
-    `exact`: conversations with exactly the text of an earlier one. `near`: those with another at least
-    `threshold` alike, exact ones included; `within` by split, `across`: test conversations with such a one in
-    train.
-    """
-
-    threshold: float
-    exact: int
-    near: int
-    share: Estimate | None
-    within: dict[str, int]
-    across: int
-    examples: tuple[SimilarPair, ...]
+    threshold: float  # similarity from which conversations are near duplicates, in [0, 1]
+    exact: int  # conversations with exactly the text of an earlier one
+    near: int  # conversations with another at least `threshold` alike, exact ones included
+    share: Estimate | None  # of near duplicates
+    within: dict[str, int]  # near duplicates by split, of another in the same split
+    across: int  # test conversations with a near duplicate in train
+    examples: tuple[SimilarPair, ...]  # the most similar pairs
 
 
 class DuplicatesMeasure(Measure[Duplicates]):

@@ -29,18 +29,17 @@ ReadLine = Callable[[bytes], LineResult | NeverBegun | None]
 
 
 class ResultCounts(TokenCounts):
-    """Counts of one file: lines by result. `tokens` and `usd` are their charges; `stranger` is the first id
-    unknown to this run."""
+    """Counts of one file: lines by result."""
 
-    answered: int = 0
-    failed: Counter[str] = msgspec.field(default_factory=Counter)
+    answered: int = 0  # taken as answers now
+    failed: Counter[str] = msgspec.field(default_factory=Counter)  # by kind of error
     unanswered: int = 0  # never worked on
     known: int = 0  # answered earlier
-    strangers: int = 0
-    stranger: str = ""
-    unreadable: int = 0
-    tokens: int = 0
-    usd: float = 0.0
+    strangers: int = 0  # lines that answer no request of the run
+    stranger: str = ""  # the first id unknown to this run; empty without one
+    unreadable: int = 0  # lines that cannot be read
+    tokens: int = 0  # charged tokens
+    usd: float = 0.0  # US dollars charged
 
     @property
     def lines(self) -> int:

@@ -9,15 +9,14 @@ from edgen.execution.client.retry import Excused
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A reply with its costs: seconds of its attempt, network attempts, charged tokens (as counted, or the
-    maximum) and US dollars. `held`: the id of its outstanding note, to be removed when it is stored."""
+    """A reply with its costs."""
 
-    reply: Reply
-    latency: float
-    tries: int
-    charged_tokens: int
-    cost_usd: float | None
-    held: int | None = None
+    reply: Reply  # reply of the service
+    latency: float  # seconds of its attempt
+    tries: int  # network attempts
+    charged_tokens: int  # as counted, or the maximum
+    cost_usd: float | None  # US dollars; None without a price
+    held: int | None = None  # id of its outstanding note, to be removed when it is stored
 
 
 class EstimateTooLowError(Exception):
@@ -25,17 +24,15 @@ class EstimateTooLowError(Exception):
 
 
 class Call(Excused, kw_only=True):
-    """A call in progress: the moment when it began, attempts so far, those with failed connections
-    (`knocks`), seconds of the last one; of the present attempt its maximum use, its id in the ledger, and
-    whether it was sent. `keep`: its answer holds its place until stored."""
+    """A call in progress."""
 
-    request: Request
-    key: bytes
-    began: float = 0.0
-    most: tuple[int, float] = (0, 0.0)
-    held: int | None = None
-    tries: int = 0
-    knocks: int = 0
-    latency: float = 0.0
-    sent: bool = False
-    keep: bool
+    request: Request  # request that it makes
+    key: bytes  # digest of everything that shapes the answer
+    began: float = 0.0  # moment of its begin, by the monotonic clock
+    most: tuple[int, float] = (0, 0.0)  # maximum tokens and US dollars of the present attempt
+    held: int | None = None  # id of the present attempt in the ledger; None without one
+    tries: int = 0  # attempts so far
+    knocks: int = 0  # of these, failed connections
+    latency: float = 0.0  # seconds of the last attempt
+    sent: bool = False  # whether the present attempt was sent
+    keep: bool  # its answer holds its place until stored

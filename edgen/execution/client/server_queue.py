@@ -154,12 +154,11 @@ class Lane:
 
 
 class Ticket(msgspec.Struct):
-    """One admitted call: its lane, its number there, the tokens requested for it, its start, and the number
-    of calls in flight with it. Return it with `Admission.settle`."""
+    """One admitted call. Return it with `Admission.settle`."""
 
-    lane: Lane
-    number: int
-    tokens: int
-    started: float
-    running: int
-    settled: bool = False
+    lane: Lane  # that admitted it
+    number: int  # its number in the lane
+    tokens: int  # requested for it
+    started: float  # by the monotonic clock
+    running: int  # calls in flight with it
+    settled: bool = False  # it was returned

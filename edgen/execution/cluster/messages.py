@@ -61,18 +61,18 @@ class Take(msgspec.Struct, frozen=True, array_like=True, tag="take"):
 
 
 class Permit(msgspec.Struct, frozen=True, array_like=True, tag="permit"):
-    """Make one attempt at the server of a backend: with the open request of a unit, in this form
-    (`client.form_support`), whose reply the unit takes at once; or with a pickled request, which takes the
-    scene of the unit's. `heard`: the moment of the worker's last sign of life that the head had, by the
-    worker's clock: a worker that was frozen meanwhile finds it too long ago, however late it reads this."""
+    """Make one attempt at the server of a backend: with the open request of a unit, whose reply the unit
+    takes at once; or with a pickled request, which takes the scene of the unit's."""
 
-    number: int
-    backend: str
-    server: str
-    unit: Unit | None
-    way: str = "schema"
-    request: bytes = b""
+    number: int  # of the permit
+    backend: str  # its name in the job
+    server: str  # its address; empty for a backend with one
+    unit: Unit | None  # with an open request; None for a request of its own
+    way: str = "schema"  # form of the unit's request (`client.form_support`)
+    request: bytes = b""  # pickled; empty: the unit's
     heard: float = 0.0
+    """The moment of the worker's last sign of life that the head had, by the worker's clock: a worker that
+    was frozen meanwhile finds it too long ago, however late it reads this."""
 
 
 class UnitReply(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
@@ -141,17 +141,16 @@ class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
 
 
 class UnitOutcome(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
-    """The outcome of a unit; `settled` None: the service refused its last request. `checksums`: those of the
-    outcome and its record in the ledger."""
+    """The outcome of a unit."""
 
-    unit: Unit
-    settled: Settled | None
-    failure: Failure | None
-    group: int
-    spent: Spent
-    replayed: int
-    refused: str
-    checksums: tuple[int, int] | None = None
+    unit: Unit  # scenario and task
+    settled: Settled | None  # None: its last request got no answer
+    failure: Failure | None  # that left its last request without an answer; None: it has an outcome
+    group: int  # the split's group hash
+    spent: Spent  # of its calls
+    replayed: int  # replies used from the ledger
+    refused: str  # why its last answer was unusable; empty if it was usable
+    checksums: tuple[int, int] | None = None  # of the outcome and its record in the ledger
 
 
 class Broken(msgspec.Struct, frozen=True, array_like=True, tag="broken"):

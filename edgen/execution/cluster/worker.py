@@ -61,21 +61,18 @@ class HeadBackend(NamedTuple):
 
 
 class Equipment(NamedTuple):
-    """The needs of a worker at its start: the settings of calls with the `roles` of the requests, the names
-    of the backends that it calls itself, all others, the hosts that keys may go to, and the environment
-    `variables` that hold keys at the head. `packed`: the tasks.
-    `address` and `secret`: those of the head's door. `apart`: seconds between two frames of messages."""
+    """The needs of a worker at its start."""
 
-    settings: CallSettings
-    roles: tuple[str, ...]
-    called: tuple[str, ...]
-    known: Mapping[str, HeadBackend]
-    consents: Consents
-    variables: tuple[str, ...]
-    packed: bytes
-    address: tuple[str, int] = ("", 0)
-    secret: bytes = b""
-    apart: float = 0.0
+    settings: CallSettings  # settings of calls
+    roles: tuple[str, ...]  # of the requests
+    called: tuple[str, ...]  # names of the backends that it calls itself
+    known: Mapping[str, HeadBackend]  # all other backends
+    consents: Consents  # hosts that keys may go to
+    variables: tuple[str, ...]  # environment variables that hold keys at the head
+    packed: bytes  # the tasks, pickled
+    address: tuple[str, int] = ("", 0)  # host and port of the head's door
+    secret: bytes = b""  # of the head's door
+    apart: float = 0.0  # seconds between two frames of messages
 
 
 class Worker:

@@ -13,6 +13,7 @@ class AnthropicConfig(ServedConfig, frozen=True, kw_only=True, tag_field="type",
     """Anthropic's Messages API over HTTP."""
 
     KNOBS: ClassVar[frozenset[str]] = ServedConfig.KNOBS | {"api_key_env", "prompt_cache"}
+    """Settings that shape no answer."""
 
     base_url: Url = "https://api.anthropic.com"
     """Address of the service, without /v1/messages; a list, or `node-local`: as for `openai`."""

@@ -173,11 +173,13 @@ class _StopDetails(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
-    content: list[_Block]
-    stop_reason: str | None = None
-    stop_details: _StopDetails | None = None
+    """An answer; field names are the vendor's."""
+
+    content: list[_Block]  # blocks of text and tool calls
+    stop_reason: str | None = None  # why it ended
+    stop_details: _StopDetails | None = None  # of a refusal
     usage: Any = None  # the answer is paid for even if this is invalid
-    model: str | None = None
+    model: str | None = None  # that answered
     simulated: Any = None  # set by `edgen simulator`
 
 

@@ -17,12 +17,13 @@ class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", ta
     services do not apply to them."""
 
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"wait", "consent", "before", "after"}
+    """Settings that shape no answer."""
     FILES: ClassVar[Mapping[str, Literal["questionnaires", "text"]]] = {
         "consent": "text",
         "before": "questionnaires",
         "after": "questionnaires",
-    }
-    BY_PEOPLE: ClassVar[bool] = True
+    }  # settings that name text files
+    BY_PEOPLE: ClassVar[bool] = True  # no limit, price or retry of services applies
     ALWAYS_SEEDED: ClassVar[bool] = True  # each person answers anew, also the same question
 
     model: Text = "human"

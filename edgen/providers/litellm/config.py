@@ -15,6 +15,7 @@ class LitellmConfig(ServedConfig, frozen=True, kw_only=True, tag_field="type", t
     """A model of a service that litellm supports."""
 
     KNOBS: ClassVar[frozenset[str]] = ServedConfig.KNOBS | {"api_key_env", "auth"}
+    """Settings that shape no answer."""
 
     model: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]*/\S+\Z", max_length=300)]
     """Service and model as litellm names them: `groq/openai/gpt-oss-20b`."""

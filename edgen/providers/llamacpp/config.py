@@ -19,6 +19,7 @@ class LlamaCppConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type",
     """A model in a GGUF file, which llama.cpp runs inside edgen's own process. Name `model` or `path`."""
 
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"model", "path", "slots", "threads"}
+    """Settings that shape no answer."""
 
     model: str = ""
     """An installed model, as `edgen local` lists them; with `path`: the name in records."""

@@ -23,15 +23,14 @@ _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 
 
 class Header(NamedTuple):
-    """Facts of a model. `trained_context`: tokens, 0 if not stated. `cache_bytes`: memory for each token of
-    the context, 0 if unknown. `size`: bytes of the file."""
+    """Facts of a model."""
 
-    architecture: str
-    name: str
-    chat_template: str | None
-    trained_context: int
-    cache_bytes: int
-    size: int
+    architecture: str  # of the network
+    name: str  # in the file
+    chat_template: str | None  # None without one
+    trained_context: int  # tokens; 0 if not stated
+    cache_bytes: int  # memory for each token of the context; 0 if unknown
+    size: int  # bytes of the file
 
 
 def read_header(path: Path) -> Header:

@@ -15,10 +15,11 @@ _Penalty = Annotated[float, msgspec.Meta(ge=-2, le=2)]
 class ServiceConfig(ServedConfig, frozen=True, kw_only=True):
     """Address and dialect of such a service. These settings are all that distinguishes services."""
 
+    # Settings that shape no answer.
     KNOBS: ClassVar[frozenset[str]] = ServedConfig.KNOBS | {
         "api_key_env", "auth", "headers", "key_command", "max_tokens_field", "tokenizer",
     }  # fmt: skip
-    PATH: ClassVar[str] = "/v1"
+    PATH: ClassVar[str] = "/v1"  # of the API at a server that `node-local` means
 
     base_url: Url = "https://api.openai.com/v1"
     """Address of the service, without /chat/completions; a list: servers of the same model, which share the

@@ -122,11 +122,13 @@ class _Incomplete(msgspec.Struct):
 
 
 class _Response(msgspec.Struct):
-    output: list[_Item]
-    status: str | None = None
-    incomplete_details: _Incomplete | None = None
+    """An answer; field names are the vendor's."""
+
+    output: list[_Item]  # messages, thoughts and tool calls
+    status: str | None = None  # completed, incomplete or failed
+    incomplete_details: _Incomplete | None = None  # why it is incomplete
     usage: Any = None  # the answer is paid for even if this is invalid
-    model: str | None = None
+    model: str | None = None  # that answered
     simulated: Any = None  # set by `edgen simulator`
 
 

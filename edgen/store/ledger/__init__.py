@@ -105,15 +105,15 @@ Answers = Sequence[tuple[Address, bytes, Reply, int, float | None]]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of one task. `group` is the split's group hash, in [0, 2**63)."""
+    """The result of one task."""
 
-    scenario: int
-    task: TaskId
-    status: Status
-    reason: str | None
-    detail: str | None
-    group: int
-    reply_key: bytes | None
+    scenario: int  # index of the scenario
+    task: TaskId  # of the scenario
+    status: Status  # accepted, rejected or failed
+    reason: str | None  # None if accepted
+    detail: str | None  # of the reason, for people
+    group: int  # the split's group hash, in [0, 2**63)
+    reply_key: bytes | None  # key of the last reply; None without one
 
 
 class Ledger:

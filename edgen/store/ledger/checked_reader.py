@@ -42,21 +42,21 @@ _any_json = msgspec.json.Decoder(msgspec.Raw).decode
 class ReplyRow(NamedTuple):
     """A reply, in the columns of REPLIES."""
 
-    scenario: Natural
-    task: Task
-    step: Natural
-    attempt: Natural
-    key: bytes
-    finish_reason: FinishReason
-    refusal: str | None
-    model: str | None
-    simulated: Natural
-    prompt_tokens: Natural | None
-    completion_tokens: Natural | None
-    cache_read_tokens: Natural | None
-    cache_write_tokens: Natural | None
-    text: str
-    checksum: Natural
+    scenario: Natural  # of its address
+    task: Task  # of its address
+    step: Natural  # of its address
+    attempt: Natural  # of its address
+    key: bytes  # digest of everything that shapes the answer
+    finish_reason: FinishReason  # as in Reply
+    refusal: str | None  # as in Reply
+    model: str | None  # as the service names it
+    simulated: Natural  # 1 if no model wrote it
+    prompt_tokens: Natural | None  # None if not counted, as the next three
+    completion_tokens: Natural | None  # of the answer
+    cache_read_tokens: Natural | None  # part of the prompt's
+    cache_write_tokens: Natural | None  # part of the prompt's
+    text: str  # raw text
+    checksum: Natural  # of the row
 
     @property
     def is_sound(self) -> bool:
@@ -66,14 +66,14 @@ class ReplyRow(NamedTuple):
 class CostRow(NamedTuple):
     """The time and the cost of a reply, in the columns of COSTS."""
 
-    scenario: Natural
-    task: Task
-    answered_at: float
-    latency: float
-    tries: int
-    charged_tokens: int
-    cost_usd: float | None
-    checksum: Natural
+    scenario: Natural  # of its address
+    task: Task  # of its address
+    answered_at: float  # seconds since the epoch
+    latency: float  # seconds of the answered attempt
+    tries: int  # network attempts
+    charged_tokens: int  # as counted, or the maximum
+    cost_usd: float | None  # US dollars; None without a price
+    checksum: Natural  # of the row
 
     @property
     def is_sound(self) -> bool:
@@ -85,16 +85,16 @@ class CostRow(NamedTuple):
 class OutcomeRow(NamedTuple):
     """An outcome in the columns of OUTCOMES, with its record if selected and present."""
 
-    scenario: Natural
-    task: Task
-    status: Status
-    reason: str | None
-    detail: str | None
-    grp: Natural
-    reply_key: bytes | None
-    checksum: Natural
-    data: bytes | None = None
-    record_checksum: Natural | None = None
+    scenario: Natural  # index of the scenario
+    task: Task  # of the scenario
+    status: Status  # accepted, rejected or failed
+    reason: str | None  # None if accepted
+    detail: str | None  # of the reason, for people
+    grp: Natural  # the split's group hash
+    reply_key: bytes | None  # key of the last reply; None without one
+    checksum: Natural  # of the row
+    data: bytes | None = None  # the record's bytes
+    record_checksum: Natural | None = None  # of the record's row
 
     @property
     def is_sound(self) -> bool:

@@ -255,9 +255,9 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the source run's folder."""
     sha256: str
     """The digest of its accepted records, in order."""
-    accepted: int
-    kept: int
-    clauses: tuple[Clause, ...]
+    accepted: int  # conversations of the source
+    kept: int  # conversations in the selection
+    clauses: tuple[Clause, ...]  # conditions of the selection, with counts
     options: tuple[str, ...]
     """The options of `edgen select`."""
     split: SplitRule | None = None

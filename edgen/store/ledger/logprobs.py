@@ -30,13 +30,13 @@ _decode = msgspec.json.Decoder(Beside).decode
 
 
 class _Row(NamedTuple):
-    scenario: Natural
-    task: Task
-    step: Natural
-    attempt: Natural
-    key: bytes
-    data: bytes
-    checksum: Natural
+    scenario: Natural  # of the reply's address
+    task: Task  # of the reply's address
+    step: Natural  # of the reply's address
+    attempt: Natural  # of the reply's address
+    key: bytes  # key of the reply
+    data: bytes  # packed log probabilities
+    checksum: Natural  # of the row
 
 
 def add_table(book: CheckedReader) -> None:

@@ -51,36 +51,35 @@ _CLEAR = "DELETE FROM outstanding WHERE batch = ?"
 
 
 class NotedBatch(msgspec.Struct, frozen=True, kw_only=True, array_like=True, rename={"number": "id"}):
-    """A batch and its state. `backend` is its name in the job; `file` the path of its requests, in the run's
-    folder or the user's; `token` identifies it at the provider; times are seconds since the epoch."""
+    """A batch and its state. Times are seconds since the epoch."""
 
-    number: Natural
-    state: State
-    fingerprint: str
-    backend: str
-    token: str
-    round: Natural
-    requests: Natural = 0
-    file: str = ""
-    file_id: str | None = None
-    remote_id: str | None = None
-    made_at: Moment
-    sent_at: Moment | None = None
-    message: str | None = None
+    number: Natural  # in the ledger, from 1
+    state: State  # its last noted one
+    fingerprint: str  # of the job that made it
+    backend: str  # its name in the job
+    token: str  # identifies it at the provider
+    round: Natural  # of the run
+    requests: Natural = 0  # number of requests
+    file: str = ""  # path of its requests, in the run's folder or the user's
+    file_id: str | None = None  # the provider's id of the uploaded file; None before the upload
+    remote_id: str | None = None  # the provider's id of the batch; None before it is created
+    made_at: Moment  # creation of the file
+    sent_at: Moment | None = None  # None before it is sent
+    message: str | None = None  # of the provider, or the reason of its failure
 
 
 class OutstandingCall(msgspec.Struct, frozen=True, array_like=True):
-    """An outstanding call: the address of its reply, and its maximum tokens and US dollars."""
+    """An outstanding call: the address of its reply, and its maximum charge."""
 
-    id: Natural
-    batch: Natural | None
-    scenario: Natural
-    task: Task
-    step: Natural
-    attempt: Natural
-    key: bytes
-    tokens: Natural
-    usd: Amount
+    id: Natural  # of the note
+    batch: Natural | None  # number of its batch; None for a single call
+    scenario: Natural  # of the reply's address
+    task: Task  # of the reply's address
+    step: Natural  # of the reply's address
+    attempt: Natural  # of the reply's address
+    key: bytes  # key of the reply
+    tokens: Natural  # maximum tokens
+    usd: Amount  # maximum US dollars
 
     @property
     def address(self) -> Address:

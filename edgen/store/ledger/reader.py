@@ -73,16 +73,14 @@ class CountedReply(NamedTuple):
 
 
 class LedgerSummary(msgspec.Struct, frozen=True):
-    """A summary of a run. `out` and `unanswered` are (tokens, US dollars) reserved for outstanding calls and
-    charged for unanswered ones, see ledger/status. `facts` are those of the run; `lost_replies` counts
-    replies that were stored once and are missing."""
+    """A summary of a run."""
 
-    status: RunStatus
-    out: tuple[int, float]
-    unanswered: tuple[int, float]
-    batches: list[NotedBatch]
-    facts: dict[str, str]
-    lost_replies: int = 0
+    status: RunStatus  # counts and state
+    out: tuple[int, float]  # tokens and US dollars reserved for outstanding calls
+    unanswered: tuple[int, float]  # tokens and US dollars charged for unanswered calls; see ledger/status
+    batches: list[NotedBatch]  # noted batches
+    facts: dict[str, str]  # of the run, by name
+    lost_replies: int = 0  # stored once, and missing now
 
 
 class Outcomes:

@@ -72,39 +72,38 @@ class LedgerCounts(TokenCounts, kw_only=True):
 
 
 class LedgerSession(NamedTuple):
-    """A session as noted. Times are seconds since the epoch; lost calls are charged, without a kept reply."""
+    """A session as noted. Times are seconds since the epoch."""
 
-    started_at: Moment
-    ended_at: Moment | None
-    pid: Natural
-    host: str
-    edgen: str
-    made: Natural
-    replayed: Natural
-    retried: Natural
-    prompt_tokens: Natural
-    completion_tokens: Natural
-    cache_read_tokens: Natural
-    cache_write_tokens: Natural
-    cost_usd: Amount | None
-    state: str
-    message: str | None
-    lost_tokens: Natural
-    lost_usd: Amount
+    started_at: Moment  # begin of the session
+    ended_at: Moment | None  # end of the session; None if none was noted
+    pid: Natural  # process id
+    host: str  # name of the machine
+    edgen: str  # version of edgen
+    made: Natural  # answered calls
+    replayed: Natural  # answers taken from the ledger
+    retried: Natural  # network attempts beyond a call's first
+    prompt_tokens: Natural  # of its calls
+    completion_tokens: Natural  # of its calls
+    cache_read_tokens: Natural  # part of the prompts'
+    cache_write_tokens: Natural  # part of the prompts'
+    cost_usd: Amount | None  # US dollars; None without a price
+    state: str  # at its end, or running
+    message: str | None  # the reason of its end
+    lost_tokens: Natural  # charged for calls without a kept reply
+    lost_usd: Amount  # US dollars charged for calls without a kept reply
 
 
 class RunPlan(msgspec.Struct, frozen=True):
-    """The plan of a run, kept in the ledger as the fact `plan`. Its scenarios are `first` to below
-    `scenarios`; `of` is the job's total for a piece of it, None for all."""
+    """The plan of a run, kept in the ledger as the fact `plan`."""
 
-    name: str
-    fingerprint: str
-    scenarios: _Scenario
+    name: str  # name of the run
+    fingerprint: str  # of everything that shapes the answers
+    scenarios: _Scenario  # the end of its scenarios' indexes, exclusive
     replicates: _Count  # numbered tasks of a scenario; 0: any, numbered or not
     asked: _Count  # requested number
     planned: _Count | None = None  # if it differs from scenarios times replicates
-    first: _Scenario = 0
-    of: _Scenario | None = None
+    first: _Scenario = 0  # its first scenario
+    of: _Scenario | None = None  # the job's total for a piece of it; None: it is all
     rounds: _Count = 1  # number of successive rounds
 
     @property
@@ -113,20 +112,16 @@ class RunPlan(msgspec.Struct, frozen=True):
 
 
 class RunStatus(msgspec.Struct, frozen=True):
-    """Counts of conversations by outcome, and of calls over all sessions of a run.
+    """Counts of conversations by outcome, and of calls over all sessions of a run."""
 
-    `replayed` counts the last session's answers from the ledger. `session_state` is the last session's end
-    state, "running" if none was noted; `process` is its process.
-    """
-
-    plan: RunPlan
-    accepted: int
-    rejected: dict[str, int]
-    failed: dict[str, int]
-    counts: LedgerCounts
-    session_state: str
-    message: str | None
-    process: str = ""
+    plan: RunPlan  # plan of the run
+    accepted: int  # accepted conversations
+    rejected: dict[str, int]  # conversations by reason
+    failed: dict[str, int]  # conversations by reason
+    counts: LedgerCounts  # of calls; `replayed` is the last session's
+    session_state: str  # the last session's end state, "running" if none was noted
+    message: str | None  # the last session's
+    process: str = ""  # of the last session, in words
     session: int = 0  # number of the last one
     ended_at: float | None = None  # its end or last sign of life; seconds since the epoch
 

@@ -68,28 +68,30 @@ class StateFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MachineFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The file `machine.yaml`; what its keys mean is said in `model.Machine`."""
+    """The file `machine.yaml`; the keys are those of `model.Machine`."""
 
-    name: Name
-    description: Annotated[str, Meta(max_length=MAX_TEXT)] | None = None
-    initial: Name = "start"
-    world: _Any = None
-    needs: tuple[Name, ...] = ()
-    subtasks: Annotated[tuple[Name, ...], Meta(max_length=MAX_SUBTASKS)] = ()
-    ends: _Any = None
-    time_limit: Annotated[float, Meta(gt=0, le=MAX_SECONDS)] | None = 360.0
-    clock: Clock = Clock()
-    players: Players = Players()
-    questionnaire: Name | None = "crwiz"
+    name: Name  # see Machine, as for all keys
+    description: Annotated[str, Meta(max_length=MAX_TEXT)] | None = None  # a sentence or two
+    initial: Name = "start"  # first state
+    world: _Any = None  # variables by name
+    needs: tuple[Name, ...] = ()  # names that texts take from the space
+    subtasks: Annotated[tuple[Name, ...], Meta(max_length=MAX_SUBTASKS)] = ()  # in their order
+    ends: _Any = None  # conditions of ends
+    time_limit: Annotated[float, Meta(gt=0, le=MAX_SECONDS)] | None = 360.0  # seconds
+    clock: Clock = Clock()  # the simulated one
+    players: Players = Players()  # names of the roles
+    questionnaire: Name | None = "crwiz"  # shipped name or file
 
 
 class _Effect(msgspec.Struct, frozen=True, kw_only=True):
-    set: _Any = None
-    add: dict[Name, float] = {}
-    after_seconds: Seconds = 0
-    after_turns: Annotated[int, Meta(ge=0, le=10_000)] = 0
-    when: _Any = None
-    repeat: bool = False
+    """An effect as written; see `model.Effect`."""
+
+    set: _Any = None  # new values by variable
+    add: dict[Name, float] = {}  # numbers by variable
+    after_seconds: Seconds = 0  # seconds until it happens
+    after_turns: Annotated[int, Meta(ge=0, le=10_000)] = 0  # turns until it happens
+    when: _Any = None  # condition
+    repeat: bool = False  # it happens again and again
 
 
 class _Lock(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,13 +108,15 @@ class _End(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Variable(msgspec.Struct, frozen=True, kw_only=True):
-    kind: Kind | None = None
-    initial: _Any = None
-    values: tuple[Said, ...] = ()
-    least: float | None = None
-    most: float | None = None
-    sees: tuple[Name, ...] | None = None
-    label: Name | None = None
+    """A variable as written; see `model.Variable`."""
+
+    kind: Kind | None = None  # None: by the initial value
+    initial: _Any = None  # value at the start
+    values: tuple[Said, ...] = ()  # of a choice
+    least: float | None = None  # of a number
+    most: float | None = None  # of a number
+    sees: tuple[Name, ...] | None = None  # roles that may know it
+    label: Name | None = None  # for people
 
 
 class _Bounds(msgspec.Struct, frozen=True, kw_only=True):

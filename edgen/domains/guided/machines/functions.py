@@ -27,15 +27,15 @@ from edgen.space.model import template_fields
 class CheckedMachine(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a machine, and the findings of its check."""
 
-    machine: str
-    folder: str
-    states: int
-    transitions: int
-    fixed: int
-    subtasks: tuple[str, ...]
-    variables: tuple[str, ...]
-    needs: tuple[str, ...]
-    findings: tuple[MachineFinding, ...]
+    machine: str  # name of the machine
+    folder: str  # path of the machine
+    states: int  # number of states
+    transitions: int  # number of transitions
+    fixed: int  # number of fixed replies
+    subtasks: tuple[str, ...]  # in their order
+    variables: tuple[str, ...]  # names of the world's variables
+    needs: tuple[str, ...]  # names that its texts take from the space
+    findings: tuple[MachineFinding, ...]  # errors and warnings
 
     def require_sound(self) -> None:
         """Raise ShortError if the check found anything."""

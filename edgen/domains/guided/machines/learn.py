@@ -27,16 +27,16 @@ Choices = Counter[tuple[tuple[str, ...], str]]  # (what was offered, what was ch
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of learning. `choices`: how many were counted; `unknown`: choices in states that the machine
-    does not have, or of states that are no transition of the current one (while its lock stayed shut, or back
-    to what an earlier state leads to); `kept`: states without a choice, whose probabilities stay."""
+    """The result of learning."""
 
-    machine: Machine
-    conversations: int
-    choices: int
+    machine: Machine  # with the learned probabilities
+    conversations: int  # conversations that were read
+    choices: int  # choices that were counted
     unknown: int
-    kept: tuple[str, ...]
-    smoothing: float
+    """Choices in states that the machine does not have, or of states that are no transition of the current
+    one (while its lock stayed shut, or back to what an earlier state leads to)."""
+    kept: tuple[str, ...]  # states without a choice, whose probabilities stay
+    smoothing: float  # choices added to each transition
 
 
 class ChoiceCounts:

@@ -128,7 +128,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that the wizard may say, and what follows. The first six keys are CRWIZ's."""
 
-    name: str
+    name: str  # unique in the machine
     formulations: tuple[str, ...] = ()
     """Ways to say it, of which one is drawn and kept as long as the state at hand does not change. `{name}`
     and `{name.field}` are slots (`fill`). A state without any is never offered: `start` has none."""
@@ -229,7 +229,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A whole machine. What CRWIZ's folders do not hold stands in the folder's `machine.yaml`; without that
     file the defaults here are what CRWIZ's code has fixed."""
 
-    name: str
+    name: str  # of the machine
     states: dict[str, State]
     """By name, in the order of their names. Every name that is led to is here or in `fixed` (a machine with
     dangling names can be loaded and checked, and is not run)."""
@@ -252,8 +252,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     time_limit: float | None = 360.0
     """Seconds of the clock after which it ends with the reason `time_out` and without success; None: no
     limit."""
-    clock: Clock = Clock()
-    players: Players = Players()
+    clock: Clock = Clock()  # the simulated one
+    players: Players = Players()  # names of the two roles
     questionnaire: str | None = "crwiz"
     """The questionnaire for both roles afterwards, by name or file; None: no questionnaire."""
 

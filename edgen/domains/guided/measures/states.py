@@ -21,18 +21,16 @@ DRAWN = 150  # states of a machine that the report draws
 
 
 class States(msgspec.Struct, frozen=True, kw_only=True):
-    """`visited`: how often each state was come to, `taken`: how often each transition (from, to) was, the
-    most frequent first. Of the machine, where it is known: `states` that can be said, of which the `never`
-    visited; `transitions` to states that can be said, of which `covered` were taken; `returned`: how often it
-    was gone back to what an earlier state leads to."""
+    """Visits of a machine's states and transitions."""
 
-    visited: dict[str, int]
+    visited: dict[str, int]  # how often each state was come to, the most frequent first
     taken: tuple[tuple[str, str, int], ...]
-    states: int | None = None
-    never: tuple[str, ...] = ()
-    transitions: int | None = None
-    covered: int = 0
-    returned: int = 0
+    """How often each transition (from, to) was taken, the most frequent first."""
+    states: int | None = None  # of the machine, that can be said; None without the machine
+    never: tuple[str, ...] = ()  # of these, those that were never visited
+    transitions: int | None = None  # of the machine, to states that can be said; None without the machine
+    covered: int = 0  # of these, those that were taken
+    returned: int = 0  # how often it was gone back to what an earlier state leads to
 
     @property
     def choices(self) -> int:

@@ -91,19 +91,19 @@ class Exercises(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Exercise(msgspec.Struct, frozen=True, kw_only=True):
-    """One exercise. `concepts` are its values by dimension; `answers` holds at least one; `picture` is its
-    picture in words, and `drawing` holds the things in it. `rules` are the `points` that are not vocabulary:
-    those of the cases of rules, and those of every exercise of the tier."""
+    """One exercise."""
 
-    tier: str
-    concepts: dict[str, str]
-    question: str
-    answers: tuple[str, ...]
-    points: tuple[str, ...] = ()
+    tier: str  # of the grammar
+    concepts: dict[str, str]  # its values by dimension
+    question: str  # the task
+    answers: tuple[str, ...]  # at least one
+    points: tuple[str, ...] = ()  # that a tutor may make
     rules: tuple[str, ...] = ()
-    picture: str | None = None
-    mistake: str | None = None
-    drawing: tuple[Thing, ...] = ()
+    """The points that are not vocabulary: those of the cases of rules, and those of every exercise of the
+    tier."""
+    picture: str | None = None  # the picture in words; None without one
+    mistake: str | None = None  # a likely wrong answer; None without one
+    drawing: tuple[Thing, ...] = ()  # things in the picture
 
     @property
     def answer(self) -> str:

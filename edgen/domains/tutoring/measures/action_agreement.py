@@ -32,26 +32,20 @@ Set = frozenset[str]
 
 
 class ActionAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """`contexts` with responses, `responses` the usual number of them to one, `complete` the contexts with so
-    many.
+    """The agreement of several responses to one context on their actions."""
 
-    `agreed` counts complete contexts in which all take the same set; `of_complete` and `of_all` are its
-    shares. `by_student`: that count and the number of contexts for each set of the student's actions. `sets`:
-    the shares of sets among those agreed on, and `lead` by how much the first leads. `alpha` is
-    Krippendorff's, None where all are alike. `not_available`: why none of these can be computed, else None.
-    """
-
-    contexts: int
-    responses: int
-    complete: int
-    agreed: int
-    of_complete: Estimate | None
-    of_all: Estimate | None
+    contexts: int  # contexts with responses
+    responses: int  # the usual number of them to one context
+    complete: int  # contexts with so many responses
+    agreed: int  # complete contexts in which all responses take the same set
+    of_complete: Estimate | None  # share of `agreed` in the complete contexts
+    of_all: Estimate | None  # share of `agreed` in all contexts
     by_student: dict[str, tuple[int, int]]
-    sets: dict[str, float]
-    lead: float
-    alpha: float | None
-    not_available: str | None = None
+    """Agreed contexts and all contexts for each set of the student's actions."""
+    sets: dict[str, float]  # shares of sets among those agreed on
+    lead: float  # by how much the most frequent set leads, as a share
+    alpha: float | None  # Krippendorff's; None where all are alike
+    not_available: str | None = None  # why none of these can be computed; None if they can
 
 
 class AgreementCount:

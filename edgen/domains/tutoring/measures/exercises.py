@@ -115,16 +115,14 @@ class ExercisesMeasure(Measure[Any]):
 
 
 class SessionCounts(msgspec.Struct, kw_only=True):
-    """One session. `solved`: the student's turns for each exercise that was solved; `revealed` of the
-    `responses` to exercises that were not solved yet give the answer away; `flagged` of those that `went_on`
-    were called nonsense."""
+    """Counts of one session."""
 
-    exercises: int
-    solved: list[int]
-    revealed: int = 0
-    responses: int = 0
-    flagged: int = 0
-    went_on: int = 0
+    exercises: int  # of the outcome
+    solved: list[int]  # the student's turns for each exercise that was solved
+    revealed: int = 0  # of these, responses that give the answer away
+    responses: int = 0  # the tutor's, to exercises that were not solved yet
+    flagged: int = 0  # of these, turns that the student called nonsense
+    went_on: int = 0  # the tutor's labelled turns
 
     @property
     def learning(self) -> int | None:

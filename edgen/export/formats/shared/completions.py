@@ -36,15 +36,15 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One assistant message after a prompt; `label` is True if it is good."""
+    """One assistant message after a prompt."""
 
-    id: str
-    split: SplitName
-    prompt: list[Message]
-    completion: Message
-    label: bool
-    evidence: Evidence
-    scenario: Scenario
+    id: str  # of the conversation
+    split: SplitName  # train or test
+    prompt: list[Message]  # messages before it
+    completion: Message  # the assistant's message
+    label: bool  # True if it is good
+    evidence: Evidence  # of the label
+    scenario: Scenario  # of the conversation
 
 
 @dataclass(slots=True)

@@ -36,12 +36,12 @@ T = TypeVar("T")
 class Preferred:
     """A labelled pair: both whole conversations, which differ at some turn."""
 
-    pair: Pair
-    label: Label
-    evidence: Evidence
-    chosen: list[Message]
-    rejected: list[Message]
-    scenario: Scenario
+    pair: Pair  # as in pairs.jsonl
+    label: Label  # label of the pair
+    evidence: Evidence  # of the label
+    chosen: list[Message]  # messages of the whole conversation
+    rejected: list[Message]  # messages of the whole conversation
+    scenario: Scenario  # scenario of both conversations
 
 
 @dataclass(frozen=True, slots=True)

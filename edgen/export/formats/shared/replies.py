@@ -30,10 +30,10 @@ DESCRIBED = (
 class TrainedReply:
     """A place where the trained side speaks."""
 
-    id: str
-    split: SplitName
-    role: Role
-    turn: int
+    id: str  # of the conversation
+    split: SplitName  # train or test
+    role: Role  # the trained one
+    turn: int  # its place, from 0
     prompt: list[Message]
     """The context as messages."""
     before: tuple[Turn, ...]

@@ -45,17 +45,17 @@ class CutConversation(NamedTuple):
 
 @dataclass(slots=True)
 class KnownUtterances:
-    """A run with its agents' utterances (by side, and by side and topic), and the right answers for each
-    context."""
+    """A run with its agents' utterances, and the right answers for each context."""
 
-    run: RunReader
-    chat: Chat
-    options: Dstc7Options
-    topic: str
-    sides: Sides
-    paraphrased: ParaphrasedTests | None
+    run: RunReader  # the exported one
+    chat: Chat  # converts its turns
+    options: Dstc7Options  # of the format
+    topic: str  # dimension of same-topic candidates
+    sides: Sides  # train, dev or test of each conversation
+    paraphrased: ParaphrasedTests | None  # tests in other words; None without them
     candidates: CandidatePool = field(default_factory=CandidatePool)
-    answers: RightAnswers = field(default_factory=RightAnswers)
+    """Utterances, by side, and by side and topic."""
+    answers: RightAnswers = field(default_factory=RightAnswers)  # right ones for each context
 
     def conversations(self) -> Iterator[AcceptedConversation]:
         """Yield the conversations of all sides: the run's, or with paraphrased tests those of its train side,

@@ -58,7 +58,7 @@ class Dstc7Options(FormatOptions, frozen=True, kw_only=True):
             description="participant_1 for users and participant_2 for agents, or the roles' names in lower case."
         ),
     ] = "dstc7"
-    dev: DevShare = 0.1
+    dev: DevShare = 0.1  # the development set's share of training conversations
     none: Annotated[
         Share, Meta(description="The share of examples without the right one, in sub-task 4.")
     ] = 0.2

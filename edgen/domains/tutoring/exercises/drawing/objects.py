@@ -10,20 +10,17 @@ from typing import NamedTuple
 
 
 class Sketch(NamedTuple):
-    """An object. `wide` and `high`: its extent; `top`: where something stands on it; `hole`: (x, y, radius)
-    of what is seen inside of it; `front`: what is drawn over something inside, None where a hole is cut;
-    `clear`: the height of the room under it, 0 where it has to be lifted; `beside`: how far from the middle
-    something at the back looks out; `stands`: whether it stands on a floor."""
+    """An object of a drawing. Lengths are in units of the drawing, about the object's foot."""
 
-    wide: float
-    high: float
-    body: str
-    top: tuple[float, float]
-    hole: tuple[float, float, float] = (0, -40, 26)
-    front: str | None = None
-    clear: float = 0
-    beside: float = 44
-    stands: bool = True
+    wide: float  # width
+    high: float  # height
+    body: str  # SVG
+    top: tuple[float, float]  # the point where something stands on it
+    hole: tuple[float, float, float] = (0, -40, 26)  # x, y and radius of the part inside of it that is seen
+    front: str | None = None  # SVG drawn over something inside; None where a hole is cut
+    clear: float = 0  # the height of the room under it; 0 where it has to be lifted
+    beside: float = 44  # how far from the middle something at the back looks out
+    stands: bool = True  # whether it stands on a floor
 
 
 _DARK = "#2b2f36"

@@ -47,18 +47,17 @@ class _Layer(NamedTuple):
 
 @dataclass
 class DrawnGroup:
-    """One thing and those around it, about its foot; `left`, `right`, `top` and `foot` are the group's edges
-    there."""
+    """One thing and those around it, about its foot."""
 
-    layers: list[_Layer] = field(default_factory=list)
-    left: float = 0.0
-    right: float = 0.0
-    top: float = 0.0
-    foot: float = 0.0
+    layers: list[_Layer] = field(default_factory=list)  # drawn parts
+    left: float = 0.0  # edge of the group
+    right: float = 0.0  # edge of the group
+    top: float = 0.0  # edge of the group
+    foot: float = 0.0  # edge of the group
     row: bool = True  # next to other groups, else above the next
     stands: bool = False  # on a floor
-    x: float = 0.0
-    y: float = 0.0
+    x: float = 0.0  # of the group's foot in the drawing
+    y: float = 0.0  # of the group's foot in the drawing
 
     @classmethod
     def of(cls, placed: Sequence[Placed]) -> DrawnGroup:

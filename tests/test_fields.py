@@ -1,0 +1,111 @@
+"""Every field of a class with six or more of them is documented where it is declared."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests import ROOT
+
+MOST_BARE = 5  # fields of a class that may go without, since its docstring can name them
+# Classes of edgen/reading that are still described in their docstrings alone.
+EXCEPTIONS = {
+    "ActedTurn",
+    "JsonConversation",
+    "KeyMeaning",
+    "Layout",
+    "Parsed",
+    "RoleLine",
+    "RoleWords",
+    "_Patterns",
+    "_Reader",
+}
+# A comment on the field's lines or alone on the line above, and no instruction to a tool.
+BESIDE = re.compile(r"# (?!fmt:|noqa|type:|pragma)")
+ABOVE = re.compile(r"\s*# (?!fmt:|noqa|type:|pragma)")
+
+
+def find_bare_fields(source: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name of each class with more than MOST_BARE fields, and those of its fields without words."""
+    lines = ["", *source.splitlines(), ""]
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        fields, bare = 0, []
+        for field, below in zip(node.body, [*node.body[1:], None], strict=True):
+            match field:
+                case ast.AnnAssign(target=ast.Name(id=name)):
+                    fields += 1
+                    if not (is_text(below) or has_comment(field, lines) or has_help(field)):
+                        bare.append(name)
+        if fields > MOST_BARE and bare:
+            yield node.name, bare
+
+
+def is_text(below: ast.stmt | None) -> bool:
+    """Return whether a statement is a docstring."""
+    match below:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+    return False
+
+
+def has_comment(field: ast.AnnAssign, lines: list[str]) -> bool:
+    """Return whether a comment stands on the field's lines or alone above them. Lines count from 1."""
+    own = lines[field.lineno : (field.end_lineno or field.lineno) + 1]
+    return any(map(BESIDE.search, own)) or ABOVE.match(lines[field.lineno - 1]) is not None
+
+
+def has_help(field: ast.AnnAssign) -> bool:
+    """Return whether the annotation holds the field's help, as in `option("…")` or `Meta(description="…")`."""
+    for call in ast.walk(field.annotation):
+        if isinstance(call, ast.Call):
+            texts = [*call.args, *(one.value for one in call.keywords if one.arg == "description")]
+            if any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in texts):
+                return True
+    return False
+
+
+def test_fields_are_documented_where_they_are_declared() -> None:
+    faults, excepted = [], set()
+    for path in sorted((ROOT / "edgen").rglob("*.py")):
+        place = path.relative_to(ROOT)
+        for name, bare in find_bare_fields(path.read_text(encoding="utf-8")):
+            if place.parts[1] == "reading" and name in EXCEPTIONS:
+                excepted.add(name)
+            else:
+                faults.append(f"{place}, {name}: {', '.join(bare)}")
+    assert not faults, "\n".join(["Give each field a comment beside it, or a docstring below it:", *faults])
+    assert excepted == EXCEPTIONS, f"no exceptions any more: {EXCEPTIONS - excepted}"
+
+
+CLASS = """
+class A:
+    a: int  # a count
+    # Seconds.
+    b: float
+    c: str = ""
+    '''The text.'''
+    d: Annotated[str, option("Its name.")]
+    e: Annotated[str, Meta(pattern=".", description="Its name.")]
+    f: {last}
+"""
+
+
+@pytest.mark.parametrize(
+    "last", ["int", 'int\n    "".join(())', 'Annotated[str, Meta(pattern=".")]', "int  # noqa: A003"]
+)
+def test_it_finds_a_bare_field(last: str) -> None:
+    assert list(find_bare_fields(CLASS.format(last=last))) == [("A", ["f"])]
+
+
+@pytest.mark.parametrize("last", ["int  # a count", "list[\n        int  # counts\n    ]"])
+def test_it_accepts_documented_fields(last: str) -> None:
+    assert not list(find_bare_fields(CLASS.format(last=last)))
+
+
+def test_it_leaves_small_classes_alone() -> None:
+    assert not list(find_bare_fields("class A:\n" + "".join(f"    {name}: int\n" for name in "abcde")))
