@@ -16,8 +16,7 @@ import yaml
 
 import edgen
 from edgen.api.spaces.growth import grow_space
-from edgen.asking.asked import ask_run
-from edgen.asking.declared import AskedUnit, DeclaredAsker
+from edgen.asking.declared import AskedUnit, DeclaredAsker, ask_run
 from edgen.asking.options import AskOptions
 from edgen.core.values import Rejection, Reply, Request
 from edgen.protocols.rubric import VARIABLES, Criterion, Judged, rubric

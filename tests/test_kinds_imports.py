@@ -52,7 +52,7 @@ REMAINING: dict[str, tuple[str, ...]] = {
         "edgen.asking", "edgen.core.pair", "edgen.evaluation", "edgen.planning", "edgen.prompting",
         "edgen.protocols.task", "edgen.runtime", "edgen.store.ledger",
     ),
-    "edgen/domains/education/measures/adherence.py": ("edgen.asking.needs",),
+    "edgen/domains/education/measures/adherence.py": ("edgen.asking.call_estimates",),
     # A section of a space file.
     "edgen/domains/tutoring/exercises/*": ("edgen.prompting", "edgen.space"),
     # Conversations that are labelled while they are made, as annotators label them.

@@ -23,7 +23,7 @@ from tests import ROOT, fork_server
 
 TIERS = ("unit", "integration", "crash")
 FOLDERS = frozenset(
-    {"cli", "execution", "providers", "report", "rl"}
+    {"cli", "execution", "merging", "providers", "report", "rl"}
 )  # of tests that are mostly `integration`
 STARTING = frozenset({"address", "browser", "command", "fake", "llama_server"})  # fixtures
 

@@ -20,9 +20,9 @@ from edgen.annotation.annotator import ROLE
 from edgen.api.annotating import Annotating, resolve
 from edgen.api.estimating import EstimateInterval, TokenIntervals
 from edgen.asking.annotators import AnnotatorAsker
-from edgen.asking.needs import find_unanswered
+from edgen.asking.call_estimates import find_unanswered
+from edgen.asking.ledger_paths import open_for_reading
 from edgen.asking.options import AnnotateOptions
-from edgen.asking.places import open_for_reading
 from edgen.core.errors import UsageError
 from edgen.cost.assumptions import ASKS, RENDERED, answer_tokens
 from edgen.cost.tokens import TokenCounter, counter

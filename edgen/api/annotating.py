@@ -27,10 +27,10 @@ from edgen.asking.answering import (
     load_run_job,
     open_answerers,
 )
+from edgen.asking.ledger_paths import AskerFolder, open_for_reading, open_for_work
 from edgen.asking.options import AnnotateOptions
-from edgen.asking.places import AskerFolder, open_for_reading, open_for_work
+from edgen.asking.task_loop import AtWork, ask_until_ended
 from edgen.asking.units import choose_conversations, grow_sample
-from edgen.asking.work import AtWork, ask_until_ended
 from edgen.config import BackendConfig
 from edgen.config.label_set import LabelSet, find_label_set
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
@@ -49,7 +49,7 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
-    from edgen.evaluation.gold import GoldFigures
+    from edgen.evaluation.gold_agreement import GoldFigures
     from edgen.evaluation.layer_figures import LayerFigures
     from edgen.stats.annotators import AnnotatorAgreement
 

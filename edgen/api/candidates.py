@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from edgen.annotation.layer import read_noted
-from edgen.asking.needs import CallsNeeded
+from edgen.asking.call_estimates import CallsNeeded
+from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import CandidateOptions
-from edgen.asking.places import open_for_reading, open_for_work
-from edgen.asking.start import Start
+from edgen.asking.runner import Start
 from edgen.asking.units import grow_sample
 from edgen.asking.writers import ROLE, Wanted, WriterAsker, WriterTotals, write_candidates, writer_of
 from edgen.config import Job

@@ -20,9 +20,9 @@ from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
+from edgen.execution.client.budget_lease import Purse
+from edgen.execution.client.fleet import SameModel
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.client.purse import Purse
-from edgen.execution.client.same_model import SameModel
 from edgen.execution.rollout import advice
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans

@@ -17,10 +17,10 @@ from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
     from edgen.evaluation.comparison.result import ComparisonResult
-    from edgen.execution.merge import MergeResult
     from edgen.export.format import Format
     from edgen.export.options import OptionValues
     from edgen.export.write import Exported
+    from edgen.merging.merge import MergeResult
     from edgen.report.page import WrittenReport
     from edgen.selection.options import SelectOptions
     from edgen.store.ledger import Selection
@@ -117,7 +117,7 @@ def export_run(
 
 def _export_between(run: Path, format_: Format, output: Path, options: OptionValues) -> Exported:
     """Write the pairs of a run with others. Raises UsageError if there are none."""
-    from edgen.asking.places import open_for_reading
+    from edgen.asking.ledger_paths import open_for_reading
     from edgen.export.shared_options import PairSetOptions
     from edgen.export.write import export
 
@@ -196,9 +196,9 @@ def select_run(
 def merge_runs(runs: Sequence[Path], output: Path, control: Control) -> tuple[StatusReport, MergeResult]:
     """Make one run of these in the folder `output`. They stay as they are, and nothing is dropped.
 
-    Returns how the new run stands and what was put together. Raises what `execution.merge` raises.
+    Returns how the new run stands and what was put together. Raises what `merging.merge` raises.
     """
-    from edgen.execution.merge import merge
+    from edgen.merging.merge import merge
 
     with control.stages() as tell, explain_os_errors(output):
         merged = merge(runs, output, tell)

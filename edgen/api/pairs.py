@@ -15,10 +15,10 @@ import msgspec
 from edgen.asking.answering import Answerer, AskerBackends, find_backend, load_run_job, open_answerer
 from edgen.asking.comparisons import Comparisons, RolloutComparisons
 from edgen.asking.judge_template import JudgeTemplate
+from edgen.asking.ledger_paths import AskerFolder, open_for_reading, open_for_work
 from edgen.asking.options import PairOptions
-from edgen.asking.places import AskerFolder, open_for_reading, open_for_work
 from edgen.asking.rollout_making import RolloutMaking, RolloutOptions
-from edgen.asking.work import AtWork, ask_until_ended
+from edgen.asking.task_loop import AtWork, ask_until_ended
 from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.pair import OF_RESPONSES, Source

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from edgen.api.pairs import PairMaking
-from edgen.asking.needs import CallsNeeded, Needs, count_needs, needs_of
+from edgen.asking.call_estimates import CallsNeeded, Needs, count_needs, needs_of
+from edgen.asking.ledger_paths import open_for_reading
 from edgen.asking.options import PairOptions
-from edgen.asking.places import open_for_reading
 from edgen.asking.rollout_making import RolloutMaking
 from edgen.preferences.comparisons import name_comparison
 from edgen.preferences.rollouts import list_planned_comparisons

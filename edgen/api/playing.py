@@ -12,10 +12,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.api.generation import Generated, GenerateOptions, generate
+from edgen.api.generation import generate
 from edgen.config import backend_name, backend_of
 from edgen.core.errors import UsageError
 from edgen.core.values import Scenario
+from edgen.generation.arms import Generated
+from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource, plans_of
 from edgen.planning.plan import Plan
 from edgen.protocols.views import facts_of

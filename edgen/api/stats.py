@@ -16,13 +16,13 @@ from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measure import JudgeAsking
 from edgen.evaluation.measuring import Quality, find_judged_measure
 from edgen.evaluation.measuring import measure as measure_data_set
-from edgen.evaluation.parts import Parts
+from edgen.evaluation.parallel import Parts
 from edgen.runtime.control import Control
 from edgen.runtime.processes import require_several
 from edgen.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from edgen.asking.needs import NeededCalls
+    from edgen.asking.call_estimates import NeededCalls
 
 
 def measure(

@@ -16,18 +16,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
 from edgen.asking.answering import Answerer
+from edgen.asking.call_estimates import NeededCalls
+from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import AskOptions
-from edgen.asking.start import Start
+from edgen.asking.runner import Start
 from edgen.asking.units import UnitAsker, name_task, read_task
 from edgen.config import Job
 from edgen.core.digest import fingerprint
-from edgen.core.errors import RunError
+from edgen.core.errors import EdgenError, RunError
 from edgen.core.forms import Form
 from edgen.core.values import Address, Rejection, Reply, Request, Status, Turn
 from edgen.planning.allowed_files import make_unlimited_reach
@@ -37,6 +40,7 @@ from edgen.protocols.labelled_units import digest_said
 from edgen.protocols.task import Spent, Task
 from edgen.providers import Backend
 from edgen.runtime.control import Control
+from edgen.runtime.status import AskerStatus
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
 
@@ -174,3 +178,52 @@ class DeclaredStart(Start[DeclaredAsker]):
         name = fingerprint(facts)
         answerer = Answerer(id=name, model=backend.model, prompt=prompt, facts={**facts, "judge": name})
         return self._kind(self.reader, job, answerer)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRun:
+    """Status of an asker: `lines` are in `file`; None if it was not written, since `ended` stopped the
+    asker."""
+
+    status: AskerStatus
+    file: Path
+    lines: int | None = None
+    ended: EdgenError | None = None
+
+    def require_answers(self) -> None:
+        """Raise what ended it, and ShortError where a unit got no answer."""
+        if self.ended is not None:
+            raise self.ended
+        self.status.require_answers("units")
+
+
+def ask_run(
+    run: Path,
+    kind: type[DeclaredAsker],
+    control: Control,
+    options: AskOptions | None = None,
+    by: str = "",
+) -> AskedRun:
+    """Ask about the units of a run that have no answer yet, and write asked/<name>.jsonl.
+
+    `by`: `[JOB:]ROLE` of the backend. Raises UsageError, TemplateError, RunError and LockedError.
+    """
+    with open_for_work(run, control, "answers") as reader:
+        asker, ledger, ended = DeclaredStart(reader, kind, options or AskOptions(), control, by).ask()
+        file, lines = reader.rundir.asked / f"{kind.name}.jsonl", None
+        if ended is None:
+            lines = reader.rundir.write_lines(file, asker.lines(ledger))
+        return AskedRun(AskerStatus.read_from(ledger), file, lines, ended)
+
+
+def estimate_asking(
+    run: Path,
+    kind: type[DeclaredAsker],
+    control: Control,
+    options: AskOptions | None = None,
+    by: str = "",
+) -> NeededCalls:
+    """Return the calls that `ask_run` would make; nothing is sent and nothing is written."""
+    with open_for_reading(run) as reader:
+        asker, needs = DeclaredStart(reader, kind, options or AskOptions(), control, by).estimate()
+        return NeededCalls.of(needs, "units", asker.job.backends[kind.role].provider)

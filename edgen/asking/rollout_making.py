@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edgen.asking.answering import open_answering
-from edgen.asking.places import AskerFolder
+from edgen.asking.ledger_paths import AskerFolder
 from edgen.asking.rollouts import Rollouts
-from edgen.asking.work import AtWork, ask
+from edgen.asking.task_loop import AtWork, ask
 from edgen.config import backend_name
 from edgen.core.errors import DamagedError, RunError, UsageError
 from edgen.core.options import CallMode

@@ -198,7 +198,7 @@ def _render(made: AnnotatedRun) -> Iterator[str]:
         yield ""
         yield from layer_lines(made.layer, made.figures)
     if made.gold is not None:
-        from edgen.evaluation.gold import gold_lines
+        from edgen.evaluation.gold_agreement import gold_lines
 
         yield ""
         yield from gold_lines(made.gold)

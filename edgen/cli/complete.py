@@ -34,11 +34,11 @@ def _offer(find: Find) -> Callable[[Context, str], list[str]]:
     return complete
 
 
-def _offer_files(kind: Any) -> Callable[[Context, str], list[str]]:
+def offer_files(kind: Any) -> Callable[[Context, str], list[str]]:
     """Offer the files of a kind: shipped names, and files here or in the folder that the word begins with."""
 
     def find(_ctx: Any, incomplete: str) -> Iterator[str]:
-        from edgen.api.listing import find_known_files, find_own_files
+        from edgen.cli.known_names import find_known_files, find_own_files
 
         yield from find_known_files(kind)
         if "/" in incomplete:
@@ -51,7 +51,7 @@ def _plugins(kind: Any) -> Callable[[Context, str], list[str]]:
     """Offer the names of a kind of plugin."""
 
     def find(_ctx: Any, _incomplete: str) -> list[str]:
-        from edgen.api.listing import plugin_names
+        from edgen.cli.known_names import plugin_names
 
         return plugin_names(kind)
 
@@ -117,10 +117,9 @@ def _as_path(path: Path) -> str:
     return str(path) if "/" in str(path) else f"./{path}"
 
 
-jobs = _offer_files("jobs")
-spaces = _offer_files("spaces")
-label_sets = _offer_files("label-sets")
-machines = _offer_files("machines")
+jobs = offer_files("jobs")
+spaces = offer_files("spaces")
+label_sets = offer_files("label-sets")
 formats = _plugins("formats")
 measures = _plugins("measures")
 templates = _offer(_find_templates)

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from typer import Option
 
-from edgen.api.generate_options import GenerateOptions
 from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.cli.status import render_status
 from edgen.core.options import AllowOutside, Overrides, TrustCode
+from edgen.generation.options import GenerateOptions
 from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
-    from edgen.api.generation import Generated
+    from edgen.generation.arms import Generated
 
 RunOption = Annotated[Path | None, o.output("RUN", "The run's folder.  [default: outputs/<name>]")]
 ResumeOption = Annotated[

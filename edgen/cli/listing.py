@@ -9,24 +9,36 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument
 
+from edgen.cli.known_names import (
+    PLUGIN_KINDS,
+    Listed,
+    file_kinds,
+    find_known_files,
+    list_files,
+    list_plugins,
+    plugin_names,
+)
 from edgen.cli.options import JsonOption
 from edgen.cli.output import print_value, wrap_behind
 from edgen.core import registry
 from edgen.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from edgen.api.listing import Listed
     from edgen.planning.catalogue import TemplateInfo
 
-Kind = Literal[
-    "prompts", "jobs", "spaces", "label-sets", "machines",
-    "formats", "measures", "providers", "protocols", "families", "plugins",
-]  # fmt: skip
+_KINDS = ("prompts", *file_kinds(), *PLUGIN_KINDS, "plugins")
+if TYPE_CHECKING:
+    Kind = str
+else:
+    Kind = Literal[_KINDS]
 
 
 def command(
     kind: Annotated[
-        Kind | None, Argument(metavar="[KIND]", help="What to list. Without it, the names of every kind.")
+        Kind | None,
+        Argument(
+            metavar="[KIND]", help=f"What to list: {', '.join(_KINDS)}. Without it, the names of every kind."
+        ),
     ] = None,
     paths: Annotated[
         list[Path] | None,
@@ -38,9 +50,8 @@ def command(
 
     Shipped ones come first, then those in this folder.
 
-    KIND is prompts, jobs, spaces, label-sets, machines, formats, measures, providers, protocols, families or
-    plugins. `prompts` says what each template expects and uses; `plugins` names the package of each object,
-    and skipped packages.
+    `prompts` says what each template expects and uses; `plugins` names the package of each object, and
+    skipped packages.
 
     Example: edgen list formats
 
@@ -64,18 +75,15 @@ def command(
 
 def _names() -> dict[str, list[str]]:
     """Return the names of each kind."""
-    from edgen.api.listing import FILE_KINDS, PLUGIN_KINDS, find_known_files, plugin_names
     from edgen.core.resources import list_shipped
 
     names = {"prompts": list_shipped("prompts")}
-    names |= {kind: [*find_known_files(kind)] for kind in FILE_KINDS}
+    names |= {kind: [*find_known_files(kind)] for kind in file_kinds()}
     return names | {kind: plugin_names(kind) for kind in PLUGIN_KINDS}
 
 
 def _find(kind: Any) -> list[Listed]:
-    from edgen.api.listing import FILE_KINDS, list_files, list_plugins
-
-    return list_files(kind) if kind in FILE_KINDS else list_plugins(kind)
+    return list_files(kind) if kind in file_kinds() else list_plugins(kind)
 
 
 def _render(entries: Sequence[Listed]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from edgen.cli.status import render_status
 from edgen.core.errors import ShortError, UsageError
 
 if TYPE_CHECKING:
-    from edgen.execution.merge import MergeResult
+    from edgen.merging.merge import MergeResult
     from edgen.runtime.status import StatusReport
 
 

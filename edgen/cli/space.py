@@ -15,6 +15,7 @@ from edgen.cli.options import CommandGroup
 from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_behind
 from edgen.core.options import Overrides, template
 from edgen.core.options import backend as backend_option
+from edgen.core.registry import find_all
 from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
@@ -26,6 +27,18 @@ app = CommandGroup(
 )
 SpaceArgument = Annotated[
     str, Argument(metavar="SPACE", help="A shipped space's name, or a file.", autocompletion=complete.spaces)
+]
+_DRAWN = {one.name: one.drawn for one in find_all("space_section") if one.drawn}
+ExamplesOption = Annotated[
+    int,
+    Option(
+        *(f"--{name}" for name in _DRAWN or ["examples"]),
+        metavar="N",
+        min=0,
+        max=20_000,
+        help=" ".join(_DRAWN.values()),
+        hidden=not _DRAWN,
+    ),
 ]
 OutputOption = Annotated[Path | None, o.output("FILE", "The space.  [default: stdout]")]
 NameOption = Annotated[
@@ -49,30 +62,28 @@ def show(
             help="Also show what a balanced design needs for K conversations of each cell.",
         ),
     ] = None,
-    exercises: Annotated[
-        int, Option(metavar="N", min=0, max=20_000, help="Exercises to show of each tier.")
-    ] = 3,
+    examples: ExamplesOption = 3,
     pictures: Annotated[
         Path | None,
-        Option(metavar="DIR", help="Draw these exercises: a new folder for the pictures and a page of them."),
+        Option(metavar="DIR", help="Draw these examples: a new folder for the pictures and a page of them."),
     ] = None,
     json: o.JsonOption = False,
 ) -> None:
     """Show what a space holds, and how often N conversations use it.
 
     It prints dimensions and weights, and for each design how often the rarest and the most frequent value of
-    each dimension occur in N conversations. A cell is one value of each dimension. Of exercises, some are
-    printed with their answers.
+    each dimension occur in N conversations. A cell is one value of each dimension. Some examples are
+    printed of what a section makes.
 
     Example: edgen space show education_dialogue -n 40
     """
     from edgen.api.spaces.facts import describe_space
 
-    facts = describe_space(space, per_cell, exercises, conversations)
+    facts = describe_space(space, per_cell, examples, conversations)
     if pictures is not None:
         from edgen.api.spaces.facts import draw_examples
 
-        drawn, page = draw_examples(space, pictures, exercises)
+        drawn, page = draw_examples(space, pictures, examples)
         note(f"{drawn:,} pictures are in {pictures}; {page} shows them")
     print_value(facts, _render_space(facts, needs=per_cell is not None), json=json)
 

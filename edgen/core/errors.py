@@ -3,7 +3,7 @@
 * EdgenError                 a sentence for a person: what is wrong, where, what to do
   x InputError          (2)  something the user wrote or named
     + UsageError             a command line that does not fit
-    + JobError · SpaceError · MachineError · TemplateError · DataError    a file, with all its problems
+    + JobError · SpaceError · TemplateError · DataError    a file, with all its problems
     + RunError               a run folder or ledger that cannot be used
       - DamagedError         a ledger or another file of a run that is not as edgen wrote it
   x ShortError          (3)  finished, but less than asked for
@@ -94,12 +94,6 @@ class SpaceError(FileError):
     """An unusable preference space file."""
 
     what = "space"
-
-
-class MachineError(FileError):
-    """An unusable folder of a state machine."""
-
-    what = "machine"
 
 
 class TemplateError(FileError):

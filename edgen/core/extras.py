@@ -199,3 +199,10 @@ def shorten_path(path: Path) -> str:
         return str(absolute.relative_to(Path.cwd()))
     except (OSError, ValueError):
         return str(absolute)
+
+
+def make_not_installed_error(distribution: str, missing: ImportError) -> UsageError:
+    """Return the error of an adapter whose library, or a dependency of it, is missing."""
+    return UsageError(
+        f"{distribution} cannot be used here: {missing}. Install it: pip install {distribution}"
+    )

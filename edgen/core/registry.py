@@ -33,11 +33,12 @@ from edgen.core.version import DISTRIBUTION as DISTRIBUTION
 from edgen.core.version import __version__
 
 Kind = Literal[
-    "provider", "protocol", "family", "format", "measure", "reader", "space_section", "command", "function"
-]
+    "provider", "protocol", "family", "format", "measure",
+    "reader", "space_section", "folder_kind", "command", "function",
+]  # fmt: skip
 KINDS: tuple[Kind, ...] = ("provider", "protocol", "family", "format", "measure")
 """The kinds described in plugins.md. The others let edgen's own domains read data sets, and extend spaces,
-the command line and `import edgen`."""
+the folders that jobs name, the command line and `import edgen`."""
 GROUPS: dict[str, Kind] = {
     "edgen.providers": "provider",
     "edgen.protocols": "protocol",
@@ -46,6 +47,7 @@ GROUPS: dict[str, Kind] = {
     "edgen.measures": "measure",
     "edgen.readers": "reader",
     "edgen.space_sections": "space_section",
+    "edgen.folder_kinds": "folder_kind",
     "edgen.commands": "command",
     "edgen.functions": "function",
 }

@@ -7,24 +7,48 @@ are in a subfolder of its name: `NAME_student` is prompts/NAME/NAME_student.j2.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-Folder = Literal[
-    "prompts", "preference_space", "label_sets", "validators", "jobs", "machines", "questionnaires"
-]
+from edgen.core import registry
+from edgen.core.errors import FileError
+
+Folder = str  # a key of _SUFFIX, or the name of a kind that a domain declares
+
+
+@dataclass(frozen=True)
+class FolderKind:
+    """A kind of folders that jobs name, declared by a domain. `name`: the shipped folder that holds them;
+    `inside`: the file by which one is known, YAML with a `name` and a `description`; `called`: one of them;
+    `error`: for an unusable one."""
+
+    name: str
+    inside: str
+    called: str
+    error: type[FileError]
+
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_SUFFIX: dict[Folder, str] = {
+_SUFFIX = {
     "prompts": ".j2",
     "preference_space": ".yaml",
     "label_sets": ".yaml",
     "validators": ".schema.json",
     "jobs": ".yaml",
-    "machines": "",  # one folder each
     "questionnaires": ".yaml",
 }
-_INSIDE = "machine.yaml"  # the file by which a folder that is named is known
+
+
+def folder_kind(name: Folder) -> FolderKind:
+    """Return a kind of folders. Raises PluginError for an unknown one."""
+    found: FolderKind = registry.find("folder_kind", name)
+    return found
+
+
+def _ending(name: Folder) -> tuple[str, str]:
+    """Return the suffix of a kind's files; for a kind of folders, none and the file in each."""
+    suffix = _SUFFIX.get(name)
+    return (suffix, "") if suffix is not None else ("", folder_kind(name).inside)
 
 
 def folder(name: Folder) -> Path:
@@ -41,8 +65,8 @@ def list_shipped(name: Folder) -> list[str]:
 def find_shipped_files(name: Folder) -> dict[str, Path]:
     """Return the shipped files of this folder, by the names that a job may use; of a folder of files, the
     one that it has to have."""
-    suffix, top = _SUFFIX[name], folder(name)
-    found = [one for pattern in ("", "*/") for one in top.glob(f"{pattern}*{suffix or '/' + _INSIDE}")]
+    (suffix, inside), top = _ending(name), folder(name)
+    found = [one for pattern in ("", "*/") for one in top.glob(f"{pattern}*{suffix or '/' + inside}")]
     return {one.name.removesuffix(suffix) if suffix else one.parent.name: one for one in found}
 
 
@@ -61,13 +85,13 @@ def find(name: Folder, reference: str, base: Path | None = None) -> Path:
 
 def is_shipped(name: Folder, path: Path) -> bool:
     """Return whether `find` gives this path for a bare name. The file need not exist."""
-    suffix = _SUFFIX[name]
+    suffix = _ending(name)[0]
     own = path.name.removesuffix(suffix)
     return path.name.endswith(suffix) and not _is_path(name, own) and path == _find_shipped(name, own)
 
 
 def _is_path(name: Folder, reference: str) -> bool:
-    suffix = _SUFFIX[name]
+    suffix = _ending(name)[0]
     ends = bool(suffix) and reference.endswith(suffix)
     return "/" in reference or "\\" in reference or ends or reference in ("", ".", "..")
 
@@ -75,8 +99,7 @@ def _is_path(name: Folder, reference: str) -> bool:
 def _find_shipped(name: Folder, reference: str) -> Path:
     """Return the file of this name in the shipped folder or one of its subfolders; in the folder if none has
     it."""
-    top, suffix = folder(name), _SUFFIX[name]
-    inside = "" if suffix else _INSIDE
+    top, (suffix, inside) = folder(name), _ending(name)
     path = top / f"{reference}{suffix}"
     if (path / inside).exists() or not top.is_dir():
         return path

@@ -116,7 +116,7 @@ class RejectionReason(enum.StrEnum):
     # a comparison
     UNREAD = "unread"  # a judge's answers name neither side
     IDENTICAL = "identical"  # both sides are equal, so there is nothing to judge
-    NO_RESPONSES = "no_responses"  # they do not part in two turns of the teacher
+    NO_RESPONSES = "no_responses"  # they do not part in two turns of the role that is compared
 
 
 class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -23,11 +23,11 @@ from typing import Any
 from pydantic import Field
 
 from edgen.core.errors import EdgenError, InputError, UsageError
+from edgen.core.extras import make_not_installed_error
 from edgen.env.conversation import Conversation, Step, heard
 from edgen.env.environment import EducationEnv
 from edgen.env.episode import Messages
 from edgen.env.guard import TokenGuard
-from edgen.env.libraries import make_not_installed_error
 
 try:
     from openenv.core import Action, EnvClient, Environment, Observation, State, create_app

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+from edgen.core.extras import make_not_installed_error
 from edgen.env.conversation import Step, heard
 from edgen.env.environment import SyncEducationEnv
 from edgen.env.episode import Messages
-from edgen.env.libraries import make_not_installed_error
 
 try:
     import skyrl_gym

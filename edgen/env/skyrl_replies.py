@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from edgen.core.errors import UsageError
-from edgen.env.libraries import make_not_installed_error
+from edgen.core.extras import make_not_installed_error
 from edgen.env.replies import judge_of
 
 try:

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edgen.core.errors import UsageError
+from edgen.core.extras import make_not_installed_error
 from edgen.env.conversation import Conversation, Step, heard
 from edgen.env.environment import EducationEnv
 from edgen.env.episode import Messages
-from edgen.env.libraries import make_not_installed_error
 from edgen.env.reward import Reward
 from edgen.planning.load import load_plan
 

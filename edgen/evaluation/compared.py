@@ -12,21 +12,18 @@ from edgen.evaluation.aggregates import Aggregate, Columns, Histogram, Mean, Sha
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """A comparison of a measure by `edgen compare`: the sum of one column over that of another, in each arm
-    and as a difference, paired by scenario.
+    and as a difference, paired by scenario."""
 
-    If `name` has `{key}`, `top` is a column of texts, and each text is compared.
-    """
-
-    name: str
-    title: str
+    name: str  # stable; with `{key}`, `top` is a column of texts, and each text is compared
+    title: str  # for people
     kind: Literal["share", "number"]
     """How it is printed."""
-    top: str
+    top: str  # the column of the numerator
     bottom: str = ""
     """"": how often the column `top` is there."""
     over: str
     """Units of the average."""
-    definition: str
+    definition: str  # for people
 
 
 def list_usual_comparisons(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import UNSET
 
 from edgen.core.text import NONE, number, percent, quantity
-from edgen.evaluation.figures import (
+from edgen.evaluation.drawings import (
     Axis,
     Block,
     Cells,

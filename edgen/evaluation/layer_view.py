@@ -18,7 +18,7 @@ from edgen.store.layers import LabelsByLayer, LayerJoin, layer_files
 from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
-    from edgen.evaluation.gold import GoldFigures
+    from edgen.evaluation.gold_agreement import GoldFigures
     from edgen.evaluation.layer_figures import LayerFigures
 
 
@@ -67,7 +67,7 @@ def look_at(
     except UsageError as missing:
         control.note(str(missing))
         return None, None
-    from edgen.evaluation.gold import GoldCount
+    from edgen.evaluation.gold_agreement import GoldCount
     from edgen.evaluation.layer_figures import LayerCount
     from edgen.stats.clusters import Clusters
 

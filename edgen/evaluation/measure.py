@@ -24,7 +24,7 @@ from edgen.evaluation.aggregates import Aggregate, ByKey, Columns, Examples
 from edgen.evaluation.column_count import ColumnCount, check_columns
 from edgen.evaluation.compared import Compared as Compared
 from edgen.evaluation.compared import list_usual_comparisons, sum_columns
-from edgen.evaluation.figures import Block
+from edgen.evaluation.drawings import Block
 from edgen.evaluation.panels import ArmResult as ArmResult
 from edgen.evaluation.panels import Panel as Panel
 from edgen.evaluation.panels import draw_panels, list_usual_panels

@@ -122,7 +122,7 @@ def _note_skipped(
 
 
 class Helpers(Protocol):
-    """Other processes that have a part of the measures; see `evaluation.parts`."""
+    """Other processes that have a part of the measures; see `evaluation.parallel`."""
 
     gathered: Callable[[], GatheredShingles] | None
     """Waits for the shingles of all conversations, if they gather them."""

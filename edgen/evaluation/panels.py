@@ -19,7 +19,7 @@ from edgen.evaluation.aggregates import (
     Total,
     parts_of,
 )
-from edgen.evaluation.figures import (
+from edgen.evaluation.drawings import (
     SHARES,
     WHOLE_NUMBERS,
     Axis,

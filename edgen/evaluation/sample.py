@@ -29,7 +29,7 @@ class Words(list[list[str]]):
 
     @cached_property
     def spoken(self) -> list[str]:
-        """Each turn's as one text, as `reading.detect.spoken` has it."""
+        """Each turn's as one text, as `reading.detect.words_of_turns` has it."""
         return [*map(join_words, self)]
 
 

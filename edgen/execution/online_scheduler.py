@@ -14,10 +14,10 @@ from edgen.core.errors import CallError, EdgenError, StoppedError, UselessError
 from edgen.core.plugin_faults import find_fault
 from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.batch.open_batches import open_batches_error
-from edgen.execution.choices import CallPlace, CallShare, JoinedCalls, share_out
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.call import Answer, Call
+from edgen.execution.joined_calls import CallPlace, CallShare, JoinedCalls, share_out
 from edgen.execution.rollout import AnyRollout, OutcomeRecorder, run_task
 from edgen.execution.scheduler import Work
 from edgen.execution.watchdog import Watchdog

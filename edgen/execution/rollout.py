@@ -21,8 +21,8 @@ from edgen.core.errors import (
 from edgen.core.plugin_faults import blame, refuse_value
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Status, TaskId
 from edgen.execution.client.model_client import ModelClient
+from edgen.execution.early_stop import Usefulness
 from edgen.execution.scheduler import Work
-from edgen.execution.usefulness import Usefulness
 from edgen.planning.speakers import explain_rejection
 from edgen.protocols.labelled_units import ABOUT
 from edgen.protocols.task import Settled, Spent, Task

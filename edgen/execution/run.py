@@ -18,11 +18,11 @@ from edgen.core.errors import DamagedError, EdgenError, FailureKind, ShortError,
 from edgen.core.threads import run_in_thread
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
+from edgen.execution.early_stop import GATED
 from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, write_files
 from edgen.execution.ordered_gates import MakeInOrder, decide_in_order
 from edgen.execution.rollout import ADVICE
 from edgen.execution.session import RunSession
-from edgen.execution.usefulness import GATED
 from edgen.families.base import Recorded
 from edgen.planning.backend_files import keep_backend_files
 from edgen.planning.gates import asks_for_near_duplicates

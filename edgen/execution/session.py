@@ -24,9 +24,9 @@ from edgen.core.version import __version__
 from edgen.execution.batch.open_batches import end_batch_period
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
+from edgen.execution.client.budget_lease import Purse
 from edgen.execution.client.clients import Service, make_clients
 from edgen.execution.client.form_support import restore_forms
-from edgen.execution.client.purse import Purse
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import ProgressCounts, Scheduler, SchedulerFactory, Work
 from edgen.protocols.task import Tasks

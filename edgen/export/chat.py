@@ -25,10 +25,10 @@ from edgen.core.yaml_values import read_text
 from edgen.export.options import FormatOptions, OptionValues
 from edgen.export.shared_options import ActionOptions, ChatOptions, MaskOptions, Opening, TokenOptions
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
-from edgen.families.base import Scenes, TurnScene
+from edgen.families.base import Scenes, TurnScene, family_of
 from edgen.protocols.parts import TURN_VARIABLES, labels_of, turn_variables
 from edgen.space import Space
-from edgen.space.model import has_five_dimensions, template_fields, template_variables
+from edgen.space.model import template_fields, template_variables
 from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _load_opening(named: str | None, assistant: Role, space: Space) -> Prompt:
     from edgen.prompting.front_matter import read_front
 
     if named is None:
-        named = "export_opening" if has_five_dimensions(space) else "export_opening_roles"
+        named = family_of(space).templates.get("opening", "export_opening_roles")
     shipped = str(named) in resources.list_shipped("prompts")
     path = resources.find("prompts", str(named)) if shipped else Path(named)
     if read_front(read_text(path, TemplateError), str(path)).expects != "turn":

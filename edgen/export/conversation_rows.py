@@ -13,7 +13,7 @@ from edgen.export.chat import Message, digest_of
 from edgen.export.rows import ColumnType, DataTable
 from edgen.families.base import family_of
 from edgen.space import Dimension, Space
-from edgen.space.model import TOPIC_FIELDS, has_five_dimensions
+from edgen.space.model import TOPIC_FIELDS
 from edgen.store.run_parts import AcceptedConversation
 
 Columns = Mapping[str, tuple[ColumnType, str]]  # a column's type and meaning, by name
@@ -49,14 +49,6 @@ COLUMNS: Columns = {
     "role": ("string", "{roles}"),
     "text": ("string", "what was said, without the end marker"),
 }
-_FIVE_MEANINGS = {
-    "topic": "what the lesson is about",
-    "student_preference": "how the student likes to learn",
-    "student_reaction": "what the student does when taught otherwise",
-    "teacher_preference": "how the teacher likes to teach",
-    "teacher_reaction": "what the teacher does when the student does not go along",
-}
-
 # Names with a meaning in trainers, or passed to reward functions by them, and names used by the formats.
 _OF_TRAINERS = frozenset((
     "prompt", "completion", "chosen", "rejected", "label", "labels", "margin", "p", "score", "messages",
@@ -91,16 +83,15 @@ class ScenarioColumns:
         self._taken = taken
         self.columns: dict[str, tuple[ColumnType, str]] = {}
         self._sources: dict[str, _Source] = {}
-        five = has_five_dimensions(space)
+        family = family_of(space)
         wanted = [one for one in space.dimensions if only is None or one.name in only]
         for one in wanted:
-            meaning = escape_markdown(one.label or "") or (_FIVE_MEANINGS.get(one.name) if five else None)
+            meaning = escape_markdown(one.label or "") or family.meanings.get(one.name)
             self._add(
                 one.name, meaning or f"the scenario's {_words(one.name)}", _Source(one.name, None, "string")
             )
         for one in wanted:
-            always = TOPIC_FIELDS if five and one.name == "topic" else ()
-            for field in dict.fromkeys((*always, *one.fields)):
+            for field in dict.fromkeys((*family.fields.get(one.name, ()), *one.fields)):
                 self._add_field(space, one, field)
 
     def read_texts(self, scenario: Scenario) -> dict[str, str]:
@@ -183,11 +174,11 @@ def read_row(
 def make_table(space: Space, names: Iterable[str]) -> DataTable:
     """Return the table of these columns, where "*" stands for those of the space."""
     own = ScenarioColumns(space).columns
-    five = has_five_dimensions(space)
+    family = family_of(space)
     said = {
         "roles": " or ".join([", ".join(role.name for role in space.roles[:-1]), space.roles[-1].name]),
-        "estimate": f" {family_of(space).probability_clause}".rstrip(),
-        "dimensions": "topic, preferences and reactions" if five else "its values",
+        "estimate": f" {family.probability_clause}".rstrip(),
+        "dimensions": family.values_clause,
     }
     columns: dict[str, tuple[ColumnType, str]] = {}
     for name in names:

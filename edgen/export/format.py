@@ -27,7 +27,6 @@ from edgen.export.shared_options import (
     PairSetOptions,
     TokenOptions,
 )
-from edgen.export.tried import Tried, find_trials
 from edgen.space import Space
 from edgen.store.layers import LayerFacts
 from edgen.store.run_parts import AcceptedConversation, ComparedPair
@@ -35,7 +34,7 @@ from edgen.store.run_reader import RunReader
 
 __all__ = [
     "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "ComparedPair", "DataTable", "Format", "FormatOptions", "Item",
-    "LeftOut", "Row", "RunReader", "SplitName", "Tried", "find_trials",
+    "LeftOut", "Row", "RunReader", "SplitName", "Tried",
 ]  # fmt: skip
 
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
@@ -50,6 +49,17 @@ def rows_from(read: Callable[[RunReader, Chat], Iterator[T | LeftOut]], make: Ca
             yield found if isinstance(found, LeftOut) else make(found)
 
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A trial of such an export by edgen's authors: a version of a library, a day (ISO 8601), and in `what` a
+    sentence on what ran. For a repository without releases the version is its commit."""
+
+    library: str
+    version: str
+    day: str
+    what: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

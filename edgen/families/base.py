@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -20,7 +20,7 @@ from edgen.core import registry
 from edgen.core.errors import JobError, Problem
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.plugin_faults import blame
-from edgen.core.values import Event, Scenario, Turn
+from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.core.version import DISTRIBUTION
 from edgen.core.yaml_values import shorten_word
 from edgen.families.parts import (
@@ -49,6 +49,21 @@ class ScenesAndPictures:
         """Return pictures for turns, by place: SVG that loads nothing and runs nothing, with escaped
         texts."""
         return {}
+
+
+class SpaceDefaults:
+    """Defaults for spaces of the family: templates, and words of exports about their scenarios."""
+
+    templates: ClassVar[Mapping[str, str]] = {}
+    """Shipped templates in place of the general ones, by purpose: `conversation`, `opening`, `judge`."""
+    judged: ClassVar[Role | None] = None
+    """The role whose responses judges compare; None: any."""
+    values_clause: ClassVar[str] = "its values"
+    """A clause that names a scenario's values."""
+    meanings: ClassVar[Mapping[str, str]] = {}
+    """A clause about each dimension that a space need not label."""
+    fields: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Fields of entries, by dimension, that have a column even where no entry has them."""
 
 
 __all__ = [
@@ -84,11 +99,11 @@ def list_flaws(family: Family) -> Iterator[str]:
         yield f"has `measures` that are no tuple of names: {family.measures!r}"
 
 
-class Family(DataSetReader, ScenesAndPictures, ABC):
+class Family(DataSetReader, ScenesAndPictures, SpaceDefaults, ABC):
     """A kind of conversation.
 
     Required are `name`, `schema` and the three abstract methods. `recognizes` and `read_file` are for files
-    of any origin. All else has a default in `abilities`, a class for each purpose.
+    of any origin. All else has a default, in a class for each purpose.
     """
 
     title = "records of edgen"

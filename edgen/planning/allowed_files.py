@@ -18,18 +18,16 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from edgen.config import texts_of
 from edgen.config.label_set import LabelSetError
 from edgen.core import resources
-from edgen.core.errors import FileError, MachineError, SpaceError, TemplateError
+from edgen.core.errors import FileError, SpaceError, TemplateError
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.yaml_values import suggest_file, suggest_name
 from edgen.prompting.prompt import SUFFIX, schema_file
 
-Shipped = Literal["prompts", "preference_space", "label_sets", "machines", "questionnaires"]
-Kind = Shipped | Literal["tokenizer", "text"]
+Kind = str  # a key of _KINDS, or the name of a kind of folders
 MARKERS = (".git", "pyproject.toml", "edgen.yaml")
 MAX_TOKENIZER = 256 * 1024 * 1024  # bytes; the largest in use has 33 million
 
@@ -48,15 +46,23 @@ class _QuestionnaireError(FileError):
 
 _YAML = (".yaml", ".yml")
 # A kind's suffixes, the error for its files, and an example's name.
-_KINDS: dict[Kind, tuple[tuple[str, ...], type[FileError], str]] = {
+_About = tuple[tuple[str, ...], type[FileError], str]
+_KINDS: dict[Kind, _About] = {
     "prompts": ((".j2",), TemplateError, "prompt"),
     "preference_space": (_YAML, SpaceError, "space"),
     "label_sets": (_YAML, LabelSetError, "labels"),
     "tokenizer": ((".json",), _TokenizerError, "tokenizer"),
-    "machines": (("",), MachineError, "machine"),  # a folder
     "text": ((".md", ".txt"), _TextError, "text"),
     "questionnaires": (_YAML, _QuestionnaireError, "questionnaire"),
 }
+
+
+def _about(kind: Kind) -> _About:
+    """Return the suffixes, the error and the example's name of a kind; folders have the empty suffix."""
+    if kind in _KINDS:
+        return _KINDS[kind]
+    folder = resources.folder_kind(kind)
+    return ("",), folder.error, folder.called
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +87,10 @@ class Reach:
     def file(self, kind: Kind, name: str, key: str) -> Path:
         """Return the file that a job calls `name`, under its key `key`; it need not exist.
 
-        Raises the error of its kind (TemplateError, SpaceError, MachineError …) for one that the job may not
+        Raises the error of its kind (TemplateError, SpaceError …) for one that the job may not
         read.
         """
-        path, error = self._find(kind, name), _KINDS[kind][1]
+        path, error = self._find(kind, name), _about(kind)[1]
         try:
             real = Path(os.path.realpath(path))
             if wrong := self._explain_refusal(kind, name, key, path, real):
@@ -137,9 +143,9 @@ class Reach:
             return ""
         if not real.is_relative_to(self.root):
             return f"this leads to {real}, outside of the job's project {self.root}"
-        if kind == "machines":
-            return self._explain_machine_refusal(real)
-        suffixes = _KINDS[kind][0]
+        suffixes = _about(kind)[0]
+        if not all(suffixes):
+            return self._explain_folder_refusal(real)
         ends = f"what `{key}` names has to end in {' or '.join(suffixes)}"
         if not path.name.endswith(suffixes):
             return ends
@@ -153,9 +159,9 @@ class Reach:
         """Return what the user typed as paths from anywhere, as backends name their files."""
         return {str((self.base / one).absolute()) for one in self.typed if "\0" not in one}
 
-    def _explain_machine_refusal(self, folder: Path) -> str:
-        """Explain why a folder may not be named: one of its files leads out of the project, or does not
-        belong to a machine."""
+    def _explain_folder_refusal(self, folder: Path) -> str:
+        """Explain why a folder may not be named: one of its files leads out of the project, or is not
+        YAML."""
         assert self.root is not None
         for path in folder.glob("*.y*ml"):
             real = Path(os.path.realpath(path))
@@ -165,10 +171,10 @@ class Reach:
                 )
         return ""
 
-    def require(self, kind: Shipped, name: str, key: str) -> Path:
+    def require(self, kind: resources.Folder, name: str, key: str) -> Path:
         """Return the same for a shipped file's name or a path. Raises the error also for an unknown name; for
         a path, the file's reader raises it."""
-        path, (suffixes, error, called) = self.file(kind, name, key), _KINDS[kind]
+        path, (suffixes, error, called) = self.file(kind, name, key), _about(kind)
         if doubt := describe_doubt(kind, name, key, self.base):
             self.doubts[doubt] = None
         if not path.exists() and "/" not in name:
@@ -245,7 +251,7 @@ def _candidates(kind: resources.Folder, file: str, base: Path) -> Iterator[Path]
 
 
 def _is_another(kind: resources.Folder, path: Path, shipped: Path) -> bool:
-    """Return whether a path is a file (or a machine's folder) of this kind with other contents than the
+    """Return whether a path is a file (or folder) of this kind with other contents than the
     shipped one."""
     try:
         if shipped.is_dir():

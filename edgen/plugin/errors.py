@@ -7,16 +7,16 @@ They are those of `edgen.errors`.
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 EdgenError: the base of all. UsageError, JobError: an unusable argument; an unusable job. DataError,
-SpaceError, TemplateError, MachineError: an unusable file of that sort. RunError: an unusable run folder.
-ShortError: less was made than was asked for.
+SpaceError, TemplateError: an unusable file of that sort. FileError: the base of these. RunError: an
+unusable run folder. ShortError: less was made than was asked for.
 """
 
 from __future__ import annotations
 
 from edgen.core.errors import DataError as DataError
 from edgen.core.errors import EdgenError as EdgenError
+from edgen.core.errors import FileError as FileError
 from edgen.core.errors import JobError as JobError
-from edgen.core.errors import MachineError as MachineError
 from edgen.core.errors import RunError as RunError
 from edgen.core.errors import ShortError as ShortError
 from edgen.core.errors import SpaceError as SpaceError

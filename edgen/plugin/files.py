@@ -11,6 +11,8 @@ Reading
 Writing
     write_whole, write_lines, new_folder: all or nothing. explain_write_errors: errors of the disk in a
         sentence. cache_file: a file in the user's cache. as_text, as_key, as_number, flow: YAML.
+Folders
+    FolderKind: a kind of folders that jobs name, as they name files.
 Extras
     require_extra, require_versions, find_missing_modules: packages that an extra of edgen installs.
 """
@@ -25,6 +27,7 @@ from edgen.core.files import new_folder as new_folder
 from edgen.core.files import read_regular as read_regular
 from edgen.core.files import write_lines as write_lines
 from edgen.core.files import write_whole as write_whole
+from edgen.core.resources import FolderKind as FolderKind
 from edgen.core.user_cache import cache_file as cache_file
 from edgen.core.yaml_text import as_key as as_key
 from edgen.core.yaml_text import as_number as as_number

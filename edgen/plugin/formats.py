@@ -8,8 +8,8 @@ Rows
     AcceptedConversation: a conversation of a run. DataTable: one of several tables of a format.
     rows_from: rows of all that a function reads. Repeats: the same conversation twice.
         without_trailing_user: for chats.
-    find_trials, Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. DEFAULT: the
-        table's name where a format has one table.
+    Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. DEFAULT: the table's name
+        where a format has one table.
     SPLITS, SplitName: train and test. Message: a dict of role and content.
 Options
     OptionValues: the options of an export, by their structs. flag_of: an option as people type it. option:
@@ -96,7 +96,6 @@ from edgen.export.shared_options import TokenOptions as TokenOptions
 from edgen.export.tokens import MOST as MOST
 from edgen.export.tokens import PAD as PAD
 from edgen.export.tokens import ChatTokenizer as ChatTokenizer
-from edgen.export.tried import find_trials as find_trials
 from edgen.store.layers import LayerFacts as LayerFacts
 from edgen.store.run_folder import RunFolder as RunFolder
 from edgen.store.run_parts import ComparedPair as ComparedPair

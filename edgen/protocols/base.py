@@ -99,8 +99,8 @@ class NamedFiles:
         return job
 
     def guide(self, job: Job) -> Any:
-        """Return the guide of a job's conversations (a state machine) for the protocol's own measures and
-        formats, which alone know its type; None without one."""
+        """Return the guide of a job's conversations, for the protocol's own measures and formats, which alone
+        know its type; None without one."""
         return None
 
 
@@ -213,7 +213,7 @@ class ConversationProtocol(
 ):
     """A way from a scenario to a conversation.
 
-    `name` and the four methods here are required. Everything else has a default and is in `abilities`, a
+    `name` and the four methods here are required. Everything else has a default and is in a
     class for each purpose. `PlayedProtocol` (in `session`) has two of the four for a protocol that plays a
     conversation turn by turn.
     """

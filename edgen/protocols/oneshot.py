@@ -29,6 +29,7 @@ from edgen.plugin import (
     scenario_variables,
     template_variables,
 )
+from edgen.plugin.families import family_of
 from edgen.plugin.forms import Form, form, probability, turns
 from edgen.plugin.protocols import (
     CONVERSATION_VARIABLES,
@@ -37,7 +38,6 @@ from edgen.plugin.protocols import (
     SpaceRole,
     Starter,
     conversation_variables,
-    has_five_dimensions,
     labels_of,
     learner,
 )
@@ -111,7 +111,9 @@ class Oneshot(ConversationProtocol):
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
         """Return the one template, which sees all of a scenario."""
         variables = () if space is None else template_variables(space)
-        usual = "education_dialogue" if space is None or has_five_dimensions(space) else "plain_conversation"
+        usual = "education_dialogue"
+        if space is not None:
+            usual = family_of(space).templates.get("conversation", "plain_conversation")
         return {
             "default": Template(
                 name=job.prompt or usual,

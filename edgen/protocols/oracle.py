@@ -42,6 +42,7 @@ from edgen.plugin import (
     scenario_variables,
     template_variables,
 )
+from edgen.plugin.families import family_of
 from edgen.plugin.forms import form, one_of
 from edgen.plugin.protocols import (
     DEFAULT_VARIABLES,
@@ -52,7 +53,6 @@ from edgen.plugin.protocols import (
     View,
     describe_space,
     fence_texts,
-    has_five_dimensions,
     list_utterances,
     transcript_of,
     unread,
@@ -125,7 +125,7 @@ ORACLE = Oracle()
 
 def choose_template(space: Space) -> str:
     """Return the judge's default template."""
-    return "oracle_guarded" if has_five_dimensions(space) else "oracle_roles"
+    return family_of(space).templates.get("judge", "oracle_roles")
 
 
 class CandidatePair(msgspec.Struct, frozen=True):
@@ -253,10 +253,11 @@ def _select_turns(comparison: CandidatePair, compare: Compare) -> _ShownTurns | 
         return Rejection(
             RejectionReason.NO_RESPONSES, "one of them ends where they part: there is no response to judge"
         )
-    if has_five_dimensions(comparison.space) and a.turns[prefix].role != "Teacher":
+    judged, role = family_of(comparison.space).judged, a.turns[prefix].role
+    if judged is not None and role != judged:
         return Rejection(
             RejectionReason.NO_RESPONSES,
-            "they part at a turn of the student, and the judge compares teachers",
+            f"they part at a turn of the {role.lower()}, and the judge compares {judged.lower()}s",
         )
     return a.turns[:prefix], a.turns[prefix : prefix + 1], b.turns[prefix : prefix + 1]
 

@@ -2,8 +2,8 @@
 
 Both SDKs get an HTTP client made here. So keys, proxies and redirects follow the online adapters and not the
 process's environment, and no SDK retries. Answers larger than announced and compressed answers, which are not
-requested, are not read. `explained` turns every exception of an SDK into a CallError. Extras are imported
-when a function here is called, never with the module.
+requested, are not read. `explain_sdk_error` turns every exception of an SDK into a CallError. Extras are
+imported when a function here is called, never with the module.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from edgen.reading.answers.probability import parse_probability
 from edgen.reading.text.characters import are_spoken, fold, is_printable
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import HEADING, LAST_STOP, may_give, may_head, value_of_line
-from edgen.reading.vocabulary import Vocabulary
+from edgen.reading.vocabulary import TurnWords
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
@@ -111,7 +111,7 @@ class Layout(msgspec.Struct):
     order: tuple[str, ...] = ()
     speakers: tuple[str, ...] = ()
 
-    def read(self, text: str, vocabulary: Vocabulary) -> Conversation | None:
+    def read(self, text: str, vocabulary: TurnWords) -> Conversation | None:
         """Return the conversation in a text that begins with `head`; None if it departs from the layout."""
         if not any(text.endswith(after) and before in text for before, after, _ in self.tails):
             return None
@@ -237,7 +237,7 @@ class Layout(msgspec.Struct):
             whole = whole.replace("\n", " ")
         return is_printable(whole) and not any(map(bare.__contains__, self.unfit))
 
-    def _is_plain(self, said: Sequence[str], vocabulary: Vocabulary) -> bool:
+    def _is_plain(self, said: Sequence[str], vocabulary: TurnWords) -> bool:
         """Return whether every turn begins and ends like words, and none holds what a rule looks for."""
         whole = "\n".join(said)
         ends = ({text[:1] for text in said} - self.edges) | (
@@ -272,7 +272,7 @@ class Layout(msgspec.Struct):
         texts = [text for text in said[:-1] if DIGITS.search(text)] if lined else said[-1:]
         return any(value_of_line(line) for text in texts for line in text.split("\n"))
 
-    def _begin_plainly(self, whole: str, words: str, last: str, vocabulary: Vocabulary) -> bool:
+    def _begin_plainly(self, whole: str, words: str, last: str, vocabulary: TurnWords) -> bool:
         """Return whether no line of the turns may be a label, a heading or a rule, or end the last turn."""
         if "(" in whole:
             return False
@@ -291,7 +291,7 @@ class Layout(msgspec.Struct):
         )
 
 
-def _are_lines_plain(said: Sequence[str], vocabulary: Vocabulary) -> bool:
+def _are_lines_plain(said: Sequence[str], vocabulary: TurnWords) -> bool:
     """Return whether turns of several lines name no speaker, and not all turns share a first or a last line,
     which nobody says."""
     lines = [text.split("\n") for text in said]
@@ -303,7 +303,7 @@ def _are_lines_plain(said: Sequence[str], vocabulary: Vocabulary) -> bool:
     )
 
 
-def _is_speech_alone(said: Sequence[str], whole: str, vocabulary: Vocabulary) -> bool:
+def _is_speech_alone(said: Sequence[str], whole: str, vocabulary: TurnWords) -> bool:
     """Return whether turns name no speaker, have one line each, and share no beginning that could be taken
     for the layout's."""
     # Numbers and a list's letters count as one beginning.

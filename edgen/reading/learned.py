@@ -46,7 +46,7 @@ from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import SQUARE, may_mark
-from edgen.reading.vocabulary import TOKEN, Vocabulary
+from edgen.reading.vocabulary import TOKEN, TurnWords
 
 _HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
 _MOST_LAYOUTS = 256  # for some roles
@@ -86,7 +86,7 @@ class Layouts:
             if len(word) > 1
             for token in TOKEN.findall(word)
         }
-        self._vocabulary = Vocabulary(frozenset(tokens | {f"{token}s" for token in tokens}))
+        self._vocabulary = TurnWords(frozenset(tokens | {f"{token}s" for token in tokens}))
         # By the first characters of a reply, the latest first; under "" those with fewer before the first turn.
         self._known: dict[str, list[Layout]] = {}
         self._count = 0

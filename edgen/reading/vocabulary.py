@@ -33,7 +33,7 @@ class _Memory(dict[str, bool]):
         return found
 
 
-class Vocabulary:
+class TurnWords:
     """The words of turns that may belong to a layout.
 
     labels: words that may name a speaker.

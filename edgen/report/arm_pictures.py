@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from edgen.core.text import NONE, dollars, format_signed, join_list, number, percent, points, quantity
 from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
-from edgen.evaluation.figures import Axis, Interval, Intervals, Picture, Table, describe_rows, label_with_arm
+from edgen.evaluation.drawings import Axis, Interval, Intervals, Picture, Table, describe_rows, label_with_arm
 from edgen.stats.ratios import RatioEstimate
 from edgen.stats.significance import SIGNIFICANT
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from edgen.evaluation.figures import LEVELS, Axis
+from edgen.evaluation.drawings import LEVELS, Axis
 from edgen.report.lettering import SIZE, fit, width_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from edgen.core.text import number
-from edgen.evaluation.figures import (
+from edgen.evaluation.drawings import (
     LEVELS,
     Axis,
     Bars,

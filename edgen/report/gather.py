@@ -30,9 +30,9 @@ from edgen.report.gather_pairs import gather_pairs
 from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup, Report, ShownConversation
 from edgen.report.selection import ReportSelection
 from edgen.stats.distributions import Bin, Distribution, summarize
+from edgen.store.inputs_copy import inputs_beside, inputs_named
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_inputs import inputs_beside, inputs_named
 from edgen.store.run_reader import RunReader
 
 CUT = 1_500  # characters of a raw reply that are shown

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.core.text import NONE, format_signed, number, percent, quantity, readable_name
-from edgen.evaluation.figures import (
+from edgen.evaluation.drawings import (
     Axis,
     Block,
     HistogramBars,

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
-from edgen.evaluation.figures import ARM_SEPARATOR, Bars, Histograms, Intervals
+from edgen.evaluation.drawings import ARM_SEPARATOR, Bars, Histograms, Intervals
 from edgen.report.canvas import WIDTH, Canvas, colour, foot_of, set_scale
 from edgen.report.lettering import fit, fit_ends, width_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from edgen.core.text import dollars, number, percent, quantity, readable_name, seconds
-from edgen.evaluation.figures import (
+from edgen.evaluation.drawings import (
     Axis,
     Bar,
     Bars,

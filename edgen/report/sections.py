@@ -9,7 +9,7 @@ from typing import get_args
 import msgspec
 
 from edgen.core.text import join_list, quantity, readable_name
-from edgen.evaluation.figures import ARM_SEPARATOR, Block, Drawing, Picture, Table
+from edgen.evaluation.drawings import ARM_SEPARATOR, Block, Drawing, Picture, Table
 from edgen.evaluation.measure import ArmResult, Measure, show
 from edgen.evaluation.measuring import measures
 from edgen.report import arm_pictures, pair_pictures, run_pictures

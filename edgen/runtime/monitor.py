@@ -16,7 +16,7 @@ from edgen.core.events import Event, Events
 from edgen.core.text import round_usd
 from edgen.core.version import __version__
 from edgen.execution.client.admission import Admission
-from edgen.execution.client.lane import Lane
+from edgen.execution.client.server_queue import Lane
 from edgen.execution.session import RunSession
 from edgen.runtime.snapshot import (
     Activity,

@@ -86,7 +86,7 @@ class ConversationChoice:
         ordered = self.where[len(plain) :]
         in_order = None
         if ordered:
-            from edgen.evaluation.in_order import InOrder
+            from edgen.evaluation.near_duplicate_gates import InOrder
 
             in_order = InOrder([one.expression for one in ordered])
         digest, numbers = hashlib.sha256(), [Numbers() for _ in self.limits]

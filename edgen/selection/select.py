@@ -22,9 +22,9 @@ from edgen.config import Job, load_job
 from edgen.core.errors import RunError, ShortError, UsageError
 from edgen.core.text import quantity, replace_surrogates
 from edgen.execution.finish import JOB, RunSummary, write_files
-from edgen.execution.merge_extras import copy_rest
-from edgen.execution.new_run import copy_job, describe_original_job, making, refuse_open, refuse_target
 from edgen.expressions.conversation import ConversationNames, LabelledWith, layers_named
+from edgen.merging.extras import copy_rest
+from edgen.merging.new_run import copy_job, describe_original_job, making, refuse_open, refuse_target
 from edgen.selection.choose import ConversationChoice
 from edgen.selection.options import SelectOptions
 from edgen.space.splits import HeldOutGroups

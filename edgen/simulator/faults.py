@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from edgen.core.errors import InputError
-from edgen.simulator import defects
+from edgen.simulator import layout_defects
 
 TURN = {
     "speaks_for_other": "in self-play, a turn continues with a labelled line of the other side",
@@ -134,7 +134,7 @@ def _number(text: str) -> float | None:
 
 def list_fault_names() -> tuple[str, ...]:
     """Return every name for specifications."""
-    return (*CONTENT, *defects.NAMES, *TRANSPORT, *BATCH)
+    return (*CONTENT, *layout_defects.NAMES, *TRANSPORT, *BATCH)
 
 
 def canonical(faults: tuple[Fault, ...]) -> str:
@@ -174,7 +174,7 @@ def describe_faults() -> str:
     lines = ["Content faults (the answer itself, the same for the same request):"]
     lines += [f"  {name}: {what}" for name, what in CONTENT.items()]
     lines.append("Layout defects, each also by its own name:")
-    lines += [f"  {name}: {_sentence(family.__doc__)}" for name, family in defects.FAMILIES.items()]
+    lines += [f"  {name}: {_sentence(family.__doc__)}" for name, family in layout_defects.FAMILIES.items()]
     lines.append("Transport faults (drawn anew at each try):")
     lines += [f"  {name}: {what}" for name, (what, _) in TRANSPORT.items()]
     lines.append("Batch faults (served batches only):")

@@ -32,7 +32,6 @@ class PhrasesSection(SpaceSection):
     help = "How the simulator says this space's values; no model sees it."
     structs = (Phrases, RolePhrases, PhraseAnswer)
     root = "Phrases"
-    drawn = False
 
     def read(self, value: Any, dimensions: Collection[str], problems: list[Problem]) -> Phrases | None:
         """Return the phrases, None if they are invalid."""

@@ -16,13 +16,13 @@ import msgspec
 from edgen.core import registry
 from edgen.core.values import Message
 from edgen.protocols.base import Protocol
-from edgen.simulator import conversation_prompt, defects, prompt_roles
+from edgen.simulator import conversation_prompt, layout_defects, prompt_roles
 from edgen.simulator.dialogue import SpokenDialogue, converse, render
 from edgen.simulator.phrases import PhraseSpeaker, Way, aspects_of
 
 if TYPE_CHECKING:
     from edgen.simulator.agent_prompt import AgentPrompt
-    from edgen.simulator.talk import Talk
+    from edgen.simulator.phrase_turns import Talk
     from edgen.space.scene import Scene
 
 
@@ -130,9 +130,9 @@ class SimulatedRequest:
         if task.roles and scene is None:
             spoken = conversation_prompt.assign_roles(spoken, task.roles)
         clean = render(spoken, dialogue.probability if task.probability else None, task)
-        if self.fault == "defects" or self.fault in defects.FAMILIES:
-            return defects.spoil(
-                self.fault, defects.PlainAnswer(spoken, dialogue.probability, clean), self._rng
+        if self.fault == "defects" or self.fault in layout_defects.FAMILIES:
+            return layout_defects.spoil(
+                self.fault, layout_defects.PlainAnswer(spoken, dialogue.probability, clean), self._rng
             )
         return clean
 
@@ -145,7 +145,7 @@ class SimulatedRequest:
         """Return the part of the scene's role; None without a scene or a role."""
         if self.scene is None or self.scene.role is None:
             return None
-        from edgen.simulator.talk import Talk
+        from edgen.simulator.phrase_turns import Talk
 
         return Talk(self.scene, self.scene.role, self._rng)
 
@@ -179,12 +179,12 @@ class SimulatedRequest:
 
     def probability(self) -> str | None:
         """Return the number for a closing question."""
-        from edgen.simulator import closing
+        from edgen.simulator import closing_question
 
-        asked = closing.read(self.messages, self._place)
+        asked = closing_question.read(self.messages, self._place)
         if asked is not None:
             return self._garble() or self.as_json("probability", self._close(asked))
-        free = closing.read_freely(self.messages) if self._asker in list_own_protocols() else None
+        free = closing_question.read_freely(self.messages) if self._asker in list_own_protocols() else None
         if free is None:
             return None
         value = self._close(free.turns)
@@ -193,12 +193,12 @@ class SimulatedRequest:
         )
 
     def _close(self, turns: tuple[str, ...]) -> str:
-        from edgen.simulator import closing, planted
+        from edgen.simulator import closing_question, planted_worth
 
         if self._planted is None:
-            return closing.answer(turns, self._rng)
-        taught = planted.pick_teacher_turns(turns, self._place)
-        return planted.probability(self._planted, taught, self._rng)
+            return closing_question.answer(turns, self._rng)
+        taught = planted_worth.pick_teacher_turns(turns, self._place)
+        return planted_worth.probability(self._planted, taught, self._rng)
 
     def verdict(self) -> str | None:
         """Return which of two conversations is better."""
@@ -212,9 +212,9 @@ class SimulatedRequest:
             return None
         quality = judge.quality
         if self._planted is not None:
-            from edgen.simulator import planted
+            from edgen.simulator import planted_worth
 
-            quality = functools.partial(planted.quality, self._planted)
+            quality = functools.partial(planted_worth.quality, self._planted)
         return self.as_json("answer", judge.answer(comparison, self.fault, self._rng, quality))
 
     def scores(self) -> str | None:
@@ -228,11 +228,11 @@ class SimulatedRequest:
 
     def values(self) -> str | None:
         """Return new values of a space's dimension."""
-        from edgen.simulator import values
+        from edgen.simulator import list_values
 
-        if self._place is not None or (wish := values.read(self.messages)) is None:
+        if self._place is not None or (wish := list_values.read(self.messages)) is None:
             return None
-        return self._garble() or self.as_json("text", values.answer(wish, self._rng))
+        return self._garble() or self.as_json("text", list_values.answer(wish, self._rng))
 
     @functools.cached_property
     def _place(self) -> AgentPrompt | None:

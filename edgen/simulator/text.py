@@ -77,9 +77,9 @@ def respond(
     )
     text, finish, refusal = _answer(request, protocol)
     if schema is not None and fault is None:
-        from edgen.simulator import poured, structured
+        from edgen.simulator import form_filling, structured
 
-        text = structured.fit(poured.pour(text, schema), schema, rng)
+        text = structured.fit(form_filling.pour(text, schema), schema, rng)
     for sequence in stop:
         text = text.split(sequence, 1)[0]
     if max_tokens is not None and len(text) > max_tokens * CHARS_PER_TOKEN:

@@ -34,8 +34,9 @@ class SpaceSection:
     """The structs of its values, for the JSON Schema of space files."""
     root: ClassVar[str]
     """The name of the outermost struct."""
-    drawn: ClassVar[bool] = True
-    """Whether it has examples that can be drawn."""
+    drawn: ClassVar[str] = ""
+    """Help of the option of `edgen space show` that has the section's name: how many examples to print and
+    draw. Empty for a section whose examples cannot be drawn."""
 
     @abstractmethod
     def read(self, value: Any, dimensions: Collection[str], problems: list[Problem]) -> Any:

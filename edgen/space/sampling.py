@@ -31,7 +31,7 @@ from edgen.core.values import Scenario
 from edgen.space.cells import AllowedCells
 from edgen.space.conditions import order_by_dependency, parents
 from edgen.space.covering import covering_array
-from edgen.space.even import EvenDraws
+from edgen.space.even_design import EvenDraws
 from edgen.space.even_passes import Permutation, derive_permutation
 from edgen.space.model import Dimension, Space
 from edgen.space.parse import content_sha256

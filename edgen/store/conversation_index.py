@@ -16,14 +16,14 @@ import re
 import sqlite3
 import struct
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import compress, islice
 from operator import itemgetter
 from pathlib import Path
 
 import msgspec
 
 from edgen.core.errors import RunError
-from edgen.store.bitmaps import everything, flags_of, from_places, list_some, list_some_in_order
 
 MOST_MATCHES = 100_000  # conversations that a search finds
 MOST_LISTED = 40  # values of a facet, the most frequent ones
@@ -307,3 +307,40 @@ def _bisect(values: sqlite3.Blob, count: int, is_before: Callable[[float], bool]
         else:
             high = middle
     return low
+
+
+_ZEROS_AND_ONES = bytes.maketrans(b"01", b"\0\1")
+
+
+def from_places(places: Iterable[int], size: int) -> int:
+    """Return the set of these places among `size`."""
+    digits = bytearray(b"0" * (size or 1))
+    for place in places:
+        digits[place] = 49  # "1"
+    digits.reverse()
+    return int(digits, 2)
+
+
+def everything(size: int) -> int:
+    """Return the set of all places."""
+    return (1 << size) - 1
+
+
+def flags_of(places: int, size: int) -> bytes:
+    """Return a byte for each place, 1 if it is in the set and 0 if not."""
+    return format(places, f"0{size or 1}b").encode()[::-1].translate(_ZEROS_AND_ONES)
+
+
+def list_some(places: int, size: int, begin: int, count: int) -> list[int]:
+    """Return `count` places of the set in ascending order, from the one at `begin`."""
+    return list(islice(compress(range(size), flags_of(places, size)), begin, begin + count))
+
+
+def list_some_in_order(
+    places: int, size: int, order: array[int], begin: int, count: int, *, backwards: bool = False
+) -> list[int]:
+    """Return `count` places of the set in the given order of places, from the one at `begin`."""
+    flags = flags_of(places, size)
+    walk: Iterable[int] = reversed(order) if backwards else order
+    again: Iterator[int] = reversed(order) if backwards else iter(order)
+    return list(islice(compress(walk, map(flags.__getitem__, again)), begin, begin + count))

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import msgspec
 from aiohttp import web
 
-from edgen.api.sent_requests import read_sent_requests
 from edgen.core.errors import UsageError
 from edgen.core.pair import Pair
 from edgen.core.text import value_in_words
@@ -21,8 +20,9 @@ from edgen.space import load_space
 from edgen.store.layers import LabelsByLayer
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import NO_RUN, SOURCES, html_page, run_of, source_of
-from edgen.web.marks import TextMark, differences, parts_of_reply
+from edgen.web.marked_texts import TextMark, differences, parts_of_reply
 from edgen.web.rendering import render
+from edgen.web.sent_requests import read_sent_requests
 from edgen.web.sources import IndexedFiles, IndexedRun
 
 _SIDES = 6  # colours of speakers

@@ -16,10 +16,11 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.api.generation import GenerateOptions, generate
+from edgen.api.generation import generate
 from edgen.core.errors import EdgenError
 from edgen.core.system import handling
 from edgen.core.text import escape_hidden
+from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
 from edgen.runtime.control import Control
 from edgen.runtime.key_consent import Trust

@@ -17,7 +17,7 @@ from edgen.core.values import Turn
 from edgen.protocols.labelled_units import LabellingTask, digest_said
 from edgen.store.run_reader import RunReader
 from edgen.web.answering import TaskKind
-from edgen.web.faces import Face
+from edgen.web.invited_pages import Face
 from edgen.web.sources import IndexedRun
 from edgen.web.tasks import RunUnits, Setup
 

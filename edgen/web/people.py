@@ -17,8 +17,8 @@ from edgen.store.mailbox import ConversationPlace, Mailbox, has_mailbox
 from edgen.store.people import Invitation, People
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import html_page, run_of
-from edgen.web.faces import Face
 from edgen.web.guard import ENTER, VISITOR, Route
+from edgen.web.invited_pages import Face
 from edgen.web.progress import Progress, progress_of, summarize_players
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun

@@ -34,8 +34,8 @@ from edgen.store.mailbox import Mailbox, Seat, WaitingRequest
 from edgen.store.people import UnitAnswer
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import html_page
-from edgen.web.faces import Face
 from edgen.web.guard import VISITOR, Route
+from edgen.web.invited_pages import Face
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 

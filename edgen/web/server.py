@@ -10,10 +10,10 @@ from aiohttp import web
 
 from edgen.core.errors import UsageError
 from edgen.core.system import handling
-from edgen.web import answering, faces, labelling, pages, people, play, starting, voting
+from edgen.web import answering, invited_pages, labelling, pages, people, play, starting, voting
 from edgen.web.answers import SOURCES
-from edgen.web.faces import Face
 from edgen.web.guard import PageGuard
+from edgen.web.invited_pages import Face
 from edgen.web.sources import Sources, stop_building
 
 HOST = "127.0.0.1"
@@ -29,7 +29,7 @@ def make_app(sources: Sources, guard: PageGuard) -> web.Application:
     app[answering.QUEUES] = {}
     app[play.TYPING] = {}
     app[starting.STARTER] = starting.RunStarter(Path.cwd())
-    guard.add(app, pages.ROUTES + starting.ROUTES + people.ROUTES + faces.ROUTES)
+    guard.add(app, pages.ROUTES + starting.ROUTES + people.ROUTES + invited_pages.ROUTES)
     for face in FACES:
         guard.add(app, face.routes)
     app.router.add_route("*", "/{rest:.*}", pages.answer_unknown)

@@ -23,7 +23,7 @@ from edgen.preferences.vote_units import (
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import VOTE, is_vote, vote_unit, votes_of_file
 from edgen.web.answering import TaskKind
-from edgen.web.faces import Face
+from edgen.web.invited_pages import Face
 from edgen.web.sources import IndexedRun
 from edgen.web.tasks import RunUnits, Setup, setup_of
 

@@ -12,7 +12,7 @@ import pytest
 
 import edgen
 from edgen.api.annotating import AnnotatedRun
-from edgen.evaluation.gold import GoldFigures, gold_lines
+from edgen.evaluation.gold_agreement import GoldFigures, gold_lines
 from edgen.store.layers import UnitLabels
 from tests.cli.command import Command
 

@@ -11,8 +11,7 @@ import pytest
 
 import edgen
 from edgen.api.status import read_status
-from edgen.asking.asked import ask_run, estimate_asking
-from edgen.asking.declared import AskedUnit, TurnAsker
+from edgen.asking.declared import AskedUnit, TurnAsker, ask_run, estimate_asking
 from edgen.asking.options import AskOptions
 from edgen.core.errors import CallError, FailureKind, ShortError, UsageError
 from edgen.core.values import Rejection, Reply, Request

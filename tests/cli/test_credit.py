@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from edgen.api.generation import GenerateOptions, generate
+from edgen.api.generation import generate
 from edgen.core.pair import turns_left
+from edgen.generation.arms import GenerateOptions
 from edgen.planning.load import JobSource
 from edgen.runtime.control import Control
 from edgen.store.ledger import LedgerReader

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command, get_command
-from tests.execution.test_merge import job
+from tests.merging.test_merge import job
 
 # Where a link could stand, by what edgen would do with it. With these every command is tried ...
 PLACES = ["job.yaml", "run.lock", "run.db", "inputs/zzz.j2", "shards", "previous/1"]

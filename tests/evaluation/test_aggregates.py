@@ -23,7 +23,7 @@ from edgen.evaluation.aggregates import (
     Tally,
     Total,
 )
-from edgen.evaluation.figures import Bars, Histograms, Intervals, Picture, Table
+from edgen.evaluation.drawings import Bars, Histograms, Intervals, Picture, Table
 from edgen.evaluation.measure import ArmResult, Compared, Measure, Panel, figure_kinds
 from edgen.evaluation.sample import Sample, Words, cut
 from edgen.evaluation.terminal import render_lines

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from edgen.core import resources
-from edgen.evaluation.figures import shade_of
+from edgen.evaluation.drawings import shade_of
 from edgen.evaluation.measures.coverage import _heat_map
 from edgen.evaluation.measures.coverage_count import Coverage, CoverageCount, CrossTable
 from edgen.evaluation.sample import PlannedOutcome

@@ -9,7 +9,7 @@ import pytest
 
 from edgen.config.label_set import LabelSet, inline_set
 from edgen.core.values import Scenario, Turn
-from edgen.evaluation.figures import Picture, Table
+from edgen.evaluation.drawings import Picture, Table
 from edgen.evaluation.layer_figures import LayerFigures
 from edgen.evaluation.measure import ArmResult
 from edgen.evaluation.measures.labels import MEASURE

@@ -21,7 +21,7 @@ from aiohttp import web
 from edgen import open as open_run
 from edgen.core.registry import find_all
 from edgen.core.values import Message
-from edgen.execution.client.prefixes import Prefixes, mark
+from edgen.execution.client.prefix_cache import Prefixes, mark
 from tests import fork_server
 from tests.execution.service import (
     CONVERSATIONS,

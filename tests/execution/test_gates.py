@@ -19,8 +19,8 @@ from edgen.api.status import read_status
 from edgen.core import resources
 from edgen.core.errors import JobError, RunError, ShortError, UsageError, UselessError
 from edgen.core.values import Conversation, Message, Scenario, Turn
-from edgen.execution.merge import merge
 from edgen.expressions.conversation import Facts
+from edgen.merging.merge import merge
 from edgen.planning.gates import read_gates
 from edgen.simulator.text import respond
 from edgen.space import load_space

@@ -15,7 +15,7 @@ from edgen.providers import make, make_batch_service, provider_of
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.failures import without_secrets
 from edgen.providers.function import FunctionBackend, config_of
-from edgen.providers.gemini import logprobs as gemini
+from edgen.providers.gemini import online as gemini
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 from edgen.providers.openai import logprobs as openai

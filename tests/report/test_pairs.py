@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from edgen.evaluation.figures import Picture, Table
+from edgen.evaluation.drawings import Picture, Table
 from edgen.preferences.render import render
 from edgen.report import pair_pictures
 from edgen.report.gather import gather

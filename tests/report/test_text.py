@@ -20,7 +20,7 @@ from edgen.core.text import (
     seconds,
     shorten,
 )
-from edgen.evaluation.figures import (
+from edgen.evaluation.drawings import (
     SHARES,
     Axis,
     Bar,

@@ -8,7 +8,7 @@ import pytest
 
 from edgen.core.errors import InputError
 from edgen.core.values import Message
-from edgen.simulator import defects
+from edgen.simulator import layout_defects
 from edgen.simulator.faults import (
     BATCH,
     CONTENT,
@@ -135,7 +135,7 @@ def test_faults_leave_the_other_answers_as_they_were() -> None:
         assert spoiled.text in ("", respond(prompt(), seed=seed).text)
 
 
-@pytest.mark.parametrize("name", defects.NAMES)
+@pytest.mark.parametrize("name", layout_defects.NAMES)
 def test_every_defect_keeps_what_was_said(name: str) -> None:
     """Each family changes the layout, now and then, and every clean word is still there."""
     changed = 0
@@ -203,4 +203,4 @@ def test_every_name_is_described() -> None:
     text = describe_faults()
     for name in list_fault_names():
         assert f"  {name}: " in text
-    assert set(list_fault_names()) == {*CONTENT, *TRANSPORT, *BATCH, *defects.NAMES}
+    assert set(list_fault_names()) == {*CONTENT, *TRANSPORT, *BATCH, *layout_defects.NAMES}

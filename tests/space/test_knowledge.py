@@ -12,7 +12,7 @@ import pytest
 import edgen
 from edgen.core import resources
 from edgen.core.errors import SpaceError
-from edgen.execution.new_run import copy_job
+from edgen.merging.new_run import copy_job
 from edgen.space import Space, content_sha256, dump_space, load_space, parse_space
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader

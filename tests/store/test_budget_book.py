@@ -15,7 +15,7 @@ from edgen.config.budget_file import BudgetFileError
 from edgen.core.errors import EdgenError, RunError
 from edgen.core.files import temporary
 from edgen.execution.client.budget import Budget, Reservation
-from edgen.execution.client.purse import Purse
+from edgen.execution.client.budget_lease import Purse
 from edgen.store.budget_book import PICO, ZERO, BudgetBook, BudgetUse
 
 MIDNIGHT = datetime(2027, 1, 31, tzinfo=UTC).timestamp()

@@ -20,7 +20,6 @@ import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
 
 import edgen
-from edgen.api.sent_requests import read_sent_requests
 from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.core.values import Request
 from edgen.families.record_files import open_records
@@ -28,7 +27,8 @@ from edgen.store.conversation_index import ConversationIndex, IndexEntry, Query
 from edgen.store.conversation_index_writer import Indexed, write_index
 from edgen.web.browse import address, read_query
 from edgen.web.conversation import conversation_page
-from edgen.web.marks import differences, parts_of_reply
+from edgen.web.marked_texts import differences, parts_of_reply
+from edgen.web.sent_requests import read_sent_requests
 from edgen.web.sources import IndexedRun, Sources
 from edgen.web.static_site import export_site
 from tests import ROOT, fork_server

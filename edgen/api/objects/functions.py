@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
-from edgen.api.generation import Generated, GenerateOptions
 from edgen.api.generation import generate as make_run
 from edgen.api.objects.job import AnyJob, read_source
 from edgen.api.objects.progress import find_progress
@@ -18,6 +17,8 @@ from edgen.api.objects.run import Run
 from edgen.api.objects.runner import run_in_loop, run_in_thread
 from edgen.core.errors import ShortError, UsageError
 from edgen.core.events import Listener
+from edgen.generation.arms import Generated
+from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
 from edgen.runtime.control import Control
 from edgen.runtime.key_consent import Trust

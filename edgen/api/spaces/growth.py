@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from edgen.asking.answering import load_asked_job
-from edgen.asking.needs import NeededCalls
+from edgen.asking.call_estimates import NeededCalls
+from edgen.asking.runner import ask_for_file
 from edgen.asking.space_growth import GrowthAsker, build_grown_space, load_growth_prompt
-from edgen.asking.start import ask_for_file
 from edgen.core.errors import ShortError, SpaceError, UsageError
 from edgen.core.files import remove_leftovers, write_new
 from edgen.core.yaml_values import suggest_name

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from edgen.asking.answering import Answerer
-from edgen.asking.needs import NeededCalls
+from edgen.asking.call_estimates import NeededCalls
+from edgen.asking.ledger_paths import open_for_reading
 from edgen.asking.options import AskOptions
-from edgen.asking.places import open_for_reading
-from edgen.asking.start import Start
+from edgen.asking.runner import Start
 from edgen.domains.education.adherence_asker import AdherenceAsker
 from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES
 from edgen.domains.education.adherence_sheets import count_sheets

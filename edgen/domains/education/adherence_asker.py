@@ -2,7 +2,7 @@
 
 A unit is a conversation; its record holds the five answers. The sample is drawn by hash: the same scenarios
 in every arm, and a larger sample holds the smaller one. Its size shapes no answer.
-`evaluation.adherence_sheets` counts the answers.
+`domains.education.adherence_sheets` counts the answers.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.config import Shards
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import DEFAULT, Patterns, RowFiles, SplitName, Staging, find_trials
+from edgen.plugin.formats import DEFAULT, Patterns, RowFiles, SplitName, Staging, Tried
 from edgen.store.shards import MANIFEST, SplitCounts, write_shards
 from edgen.validation.schema import conforms
 
@@ -76,6 +76,13 @@ records = json.load(open("THIS_FOLDER/conversations_train1.json", encoding="utf-
     family="education",
     files=EdFiles,
     chat=False,
-    tried=find_trials("ed"),
+    tried=(
+        Tried(
+            "datasets",
+            "5.2.0",
+            "2026-11-22",
+            "load_dataset gave the run's conversations.",
+        ),
+    ),
     tags=("conversational",),
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -78,6 +78,21 @@ class Education(Family):
     measures = ("adherence", "answers", "probability")
     roles = ROLES
     probability_clause = "that the student understood"
+    templates: ClassVar[Mapping[str, str]] = {
+        "conversation": "education_dialogue",
+        "opening": "export_opening",
+        "judge": "oracle_guarded",
+    }
+    judged = "Teacher"
+    values_clause = "topic, preferences and reactions"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "topic": "what the lesson is about",
+        "student_preference": "how the student likes to learn",
+        "student_reaction": "what the student does when taught otherwise",
+        "teacher_preference": "how the teacher likes to teach",
+        "teacher_reaction": "what the teacher does when the student does not go along",
+    }
+    fields: ClassVar[Mapping[str, tuple[str, ...]]] = {"topic": TOPIC_FIELDS}
     holds_events = False
 
     def fits(self, space: Space) -> bool:

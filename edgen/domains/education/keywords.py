@@ -229,7 +229,7 @@ def _read_stated(learning: str, teaching: str, student: str, teacher: str) -> St
 
 def verdicts(scenario: Scenario, turns: Sequence[Turn], said: Sequence[str]) -> Verdicts:
     """Return the keywords' answers on one conversation. `said` are its turns as from
-    `reading.detect.spoken`."""
+    `reading.detect.words_of_turns`."""
     facts = read_statements(scenario)
     student = [text for turn, text in zip(turns, said, strict=True) if turn.role == "Student"]
     teacher = [(turn.text, text) for turn, text in zip(turns, said, strict=True) if turn.role == "Teacher"]

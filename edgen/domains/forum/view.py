@@ -16,7 +16,7 @@ class ThreadViews:
         seat = next((one for one in session.seats if one.use == use), None)
         if seat is None:
             return None
-        facts = [tuple(line.split(": ", 1)) for line in session._known(seat)["about"]]
+        facts = [tuple(line.split(": ", 1)) for line in session._list_known_variables(seat)["about"]]
         facts.append(("you are", seat.shown))
         if session.title:
             facts.append(("thread", session.title))

@@ -26,7 +26,7 @@ MachineArgument = Annotated[
     Argument(
         metavar="MACHINE",
         help="A shipped machine's name, or a folder of states.",
-        autocompletion=complete.machines,
+        autocompletion=complete.offer_files("machines"),
     ),
 ]
 _MOST = 100  # findings that are shown
@@ -102,7 +102,7 @@ def learn(
             "--machine",
             metavar="MACHINE",
             help="The machine to learn for.  [default: the one of the run's job]",
-            autocompletion=complete.machines,
+            autocompletion=complete.offer_files("machines"),
         ),
     ] = None,
     smoothing: Annotated[

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from edgen.plugin import Event
+import msgspec
+from msgspec import Meta
+
+from edgen.plugin import Event, Reply
 from edgen.plugin.families import Role
 
 ACTS = ("Request", "Interaction", "Action", "Update")
@@ -172,3 +175,21 @@ def turn(event: Mapping[str, Any]) -> int:
     """Return the next turn at the event, 0 if missing."""
     value = event.get("turn")
     return value if type(value) is int and value >= 0 else 0
+
+
+LONGEST = 86_400  # seconds, a day
+
+
+class _Timed(msgspec.Struct):
+    seconds: Annotated[float, Meta(ge=0, le=LONGEST)]
+
+
+def read_seconds(reply: Reply) -> float | None:
+    """Return the seconds, in [0, LONGEST]; None where nobody counted them and the text is no JSON object that
+    names such a number."""
+    if reply.given is not None and reply.given.seconds is not None:
+        return min(max(reply.given.seconds, 0.0), LONGEST)
+    try:
+        return msgspec.json.decode(reply.text, type=_Timed).seconds
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None

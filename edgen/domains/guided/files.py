@@ -9,11 +9,12 @@ import msgspec
 
 from edgen.domains.guided.config import Guided
 from edgen.domains.guided.machines.check import check_machine
+from edgen.domains.guided.machines.folder import MachineError
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine, Players
 from edgen.domains.guided.machines.world import ValueMismatchError, fitting
 from edgen.plugin import Job, Problem, Space, settings_of
-from edgen.plugin.errors import JobError, MachineError
+from edgen.plugin.errors import JobError
 from edgen.plugin.protocols import (
     FindFile,
     Questionnaire,

@@ -6,6 +6,7 @@ and so is an answer that lacks a rating. Free-text items may be missing. Never r
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -79,3 +80,10 @@ def _rating(value: Any, scale: Scale) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         return None
     return int(value) if value == int(value) else None
+
+
+def token_of(seed: int, scenario: int, replicate: int) -> str:
+    """Return the word that joins a conversation's log with the answers afterwards: 10 letters and digits,
+    always the same for one conversation."""
+    place = f"{seed}/{scenario}/{replicate}/token"
+    return hashlib.blake2b(place.encode(), digest_size=5).hexdigest().upper()

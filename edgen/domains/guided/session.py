@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, TypeVar
 
-from edgen.domains.guided.answer_time import read_seconds
 from edgen.domains.guided.config import PARAPHRASER, Guided
 from edgen.domains.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, GuidedOffer, draw, likeliest
+from edgen.domains.guided.events import read_seconds
 from edgen.domains.guided.files import PreparedMachine
 from edgen.domains.guided.machines.slots import as_text
-from edgen.domains.guided.ratings import read_ratings
-from edgen.domains.guided.token import token_of
+from edgen.domains.guided.ratings import read_ratings, token_of
 from edgen.domains.guided.view import GuidedViews
 from edgen.plugin import (
     Conversation,

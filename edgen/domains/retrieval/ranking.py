@@ -8,10 +8,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.asking.answering import load_asked_job
-from edgen.asking.needs import NeededCalls, needs_of
+from edgen.asking.call_estimates import NeededCalls, needs_of
+from edgen.asking.ledger_paths import AskerFolder
 from edgen.asking.options import AskOptions
-from edgen.asking.places import AskerFolder
-from edgen.asking.start import ask_for_file
+from edgen.asking.runner import ask_for_file
 from edgen.domains.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
 from edgen.domains.retrieval.entries import Entries
 from edgen.domains.retrieval.ranking_asker import (

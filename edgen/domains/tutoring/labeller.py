@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from edgen.config.label_set import LabelSet
-from edgen.domains.tutoring.served import LABELLER
+from edgen.domains.tutoring.served_turns import LABELLER
 from edgen.plugin import Address, Prompting, Rejection, Reply, Request, Rules, Turn
 from edgen.protocols.labelling import Unit, label_units
 

@@ -17,7 +17,7 @@ from edgen.config.label_set import load_label_set, name_problems
 from edgen.domains.tutoring.config import EXTRA_VARIABLES, TutoringSettings
 from edgen.domains.tutoring.exercises.model import SHOWN, exercises_of
 from edgen.domains.tutoring.judging import JUDGE, JUDGE_VARIABLES, SHOWN_TO_JUDGE
-from edgen.domains.tutoring.served import LABELLER
+from edgen.domains.tutoring.served_turns import LABELLER
 from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
@@ -136,7 +136,7 @@ class TutoringProtocol(PlayedProtocol):
         """Return the exercises, and who is who."""
         from edgen.domains.tutoring.exercises.chain import ExercisePool
         from edgen.domains.tutoring.exercises.grammar import Grammar
-        from edgen.domains.tutoring.responses import Naming, ResponsePool
+        from edgen.domains.tutoring.response_pool import Naming, ResponsePool
         from edgen.domains.tutoring.session import PreparedTutoring
 
         student, tutor = _sides(job, space)
@@ -167,7 +167,7 @@ class TutoringProtocol(PlayedProtocol):
         """Return `prepared` with the responses of these sessions in its pool; unchanged without a pool."""
         if prepared.responses is None:
             return prepared
-        return msgspec.structs.replace(prepared, responses=prepared.responses.grown(made))
+        return msgspec.structs.replace(prepared, responses=prepared.responses.grow(made))
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
         """Return a template for the student and one for each tutor; a tutor without one of its own has that

@@ -8,7 +8,7 @@ from typing import Any
 
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise
-from edgen.domains.tutoring.served import responses_to
+from edgen.domains.tutoring.served_turns import responses_to
 from edgen.plugin import Scenario, Space, Turn
 from edgen.plugin.families import Role, Scenes, TurnScene
 from edgen.plugin.texts import without_pictures

@@ -26,9 +26,9 @@ from edgen.domains.tutoring.judging import (
     mark_judged,
 )
 from edgen.domains.tutoring.labeller import UNLABELLED, label_turns, mark_units_to_label
-from edgen.domains.tutoring.responses import ResponsePool
-from edgen.domains.tutoring.served import LABELLER
-from edgen.domains.tutoring.serving import DRY, Serving
+from edgen.domains.tutoring.pool_serving import DRY, Serving
+from edgen.domains.tutoring.response_pool import ResponsePool
+from edgen.domains.tutoring.served_turns import LABELLER
 from edgen.domains.tutoring.view import TutoringViews
 from edgen.plugin import (
     Address,

@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from edgen.config import Job, load_job, protocol_of, settings_of
 from edgen.core.digest import seal
-from edgen.core.errors import DataError, RunError, ShortError, UsageError
+from edgen.core.errors import DataError, EdgenError, RunError, ShortError, UsageError
 from edgen.core.files import write_lines
 from edgen.core.text import replace_surrogates
 from edgen.core.values import Turn
@@ -24,7 +24,6 @@ from edgen.evaluation.comparison.arms import Arm, SettledConversation
 from edgen.evaluation.comparison.compare import compare_arms
 from edgen.evaluation.comparison.data_arms import data_arm
 from edgen.evaluation.comparison.result import ComparisonResult, PromptDifference
-from edgen.evaluation.comparison.run_policies import find_policies
 from edgen.evaluation.measuring import measures_to_compare
 from edgen.evaluation.sample import Sample, sample_of
 from edgen.families.base import FiledRecord
@@ -33,12 +32,13 @@ from edgen.planning.job_differences import find_differences, settings_by_key
 from edgen.planning.load import plan_of, space_of
 from edgen.planning.plan import Plan
 from edgen.preferences.bias import round_values
+from edgen.preferences.policies import PolicyCounts
 from edgen.prompting.diff import join_messages, unified_diff
 from edgen.space import content_sha256
 from edgen.store.layers import LayerJoin
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
-from edgen.store.several_runs import label_runs, name_together, refuse_twins
+from edgen.store.several_runs import AgainstFolder, SeveralRuns, label_runs, name_together, refuse_twins
 from edgen.store.written_file import check_file
 from edgen.validation.reading import find_inputs
 
@@ -354,3 +354,38 @@ def _prompt_differences(chosen: Sequence[_Chosen], arms: Sequence[Arm]) -> Itera
             one, other = (join_messages(messages.get(use, ())) for messages in (before, after))
             if diff := unified_diff(one, other, arms[0].label, arm.label):
                 yield PromptDifference(arm=arm.label, use=use, scenario=0, diff=diff)
+
+
+def find_policies(
+    paths: Sequence[Path], labels: Sequence[str], chosen: Sequence[str]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the matrices of the chosen arms, none without pairs; and caveats. `labels`: of all arms of these
+    runs, in their order. The runs are held."""
+    folder = RunFolder(paths[0]) if len(paths) == 1 else AgainstFolder(paths)
+    if not folder.pairs.exists():
+        return [], []
+    try:
+        with RunReader(paths[0]) if len(paths) == 1 else SeveralRuns(paths) as reader:
+            counts = PolicyCounts()
+            for one in reader.compared():
+                counts.add(one.pair)
+            named = dict(zip(reader.arms, labels, strict=True)) if len(paths) > 1 else {}
+            found = counts.report(reader.arms)
+    except EdgenError as problem:
+        return [], [f"There is no policy matrix, since the pairs cannot be read: {problem}"]
+    matrices = [_of_chosen(one, named, chosen) for one in found]
+    return [one for one in matrices if one["cells"]], []
+
+
+def _of_chosen(matrix: dict[str, Any], named: dict[str, str], chosen: Sequence[str]) -> dict[str, Any]:
+    """Return a matrix of the chosen arms, by the names that they have in the comparison."""
+    cells = [
+        {
+            **cell,
+            "row": named.get(cell["row"], cell["row"]),
+            "column": named.get(cell["column"], cell["column"]),
+        }
+        for cell in matrix["cells"]
+    ]
+    kept = [cell for cell in cells if cell["row"] in chosen and cell["column"] in chosen]
+    return {**matrix, "arms": list(chosen), "cells": kept}

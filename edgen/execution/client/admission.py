@@ -22,8 +22,8 @@ from itertools import islice
 
 from edgen.config import Limits
 from edgen.execution.client.circuit import State
-from edgen.execution.client.lane import Lane, Ticket, Waiter, WaitingCall
-from edgen.execution.client.prefixes import Prefixes
+from edgen.execution.client.prefix_cache import Prefixes
+from edgen.execution.client.server_queue import Lane, Ticket, Waiter, WaitingCall
 from edgen.execution.client.token_bucket import Rates
 from edgen.execution.client.window import LoadVerdict
 

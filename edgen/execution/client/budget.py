@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from edgen.core.errors import EdgenError, StoppedError
-from edgen.execution.client.purse import Purse
+from edgen.execution.client.budget_lease import Purse
 from edgen.store.budget_book import BudgetUse
 
 _PICO = 10**12

@@ -28,8 +28,8 @@ from edgen.execution.client.budget import Budget
 from edgen.execution.client.call import Answer, Call, EstimateTooLowError
 from edgen.execution.client.charges import Charges
 from edgen.execution.client.form_support import FormSupport
-from edgen.execution.client.lane import Lane, Ticket
 from edgen.execution.client.retry import RetryPolicy, retry
+from edgen.execution.client.server_queue import Lane, Ticket
 from edgen.execution.client.servers import Servers
 from edgen.execution.client.window import LoadVerdict
 from edgen.prompting.token_bound import (

@@ -10,10 +10,10 @@ from functools import partial
 from edgen.core.errors import CallError
 from edgen.core.values import Reply, Request
 from edgen.execution.client.admission import Admission
-from edgen.execution.client.lane import Lane
-from edgen.execution.client.prefixes import mark
+from edgen.execution.client.fleet import SameModel
+from edgen.execution.client.prefix_cache import mark
 from edgen.execution.client.retry import complete_once, count_slots
-from edgen.execution.client.same_model import SameModel
+from edgen.execution.client.server_queue import Lane
 from edgen.providers import Backend
 from edgen.providers.base import CountsLoad, CountsSlots, SeveralServers, servers_of
 

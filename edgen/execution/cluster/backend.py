@@ -10,7 +10,7 @@ from typing import Any
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
 from edgen.execution.client.form_support import Way
-from edgen.execution.client.lane import Waiter
+from edgen.execution.client.server_queue import Waiter
 from edgen.execution.cluster.link import RemoteRollout, WorkerLink
 from edgen.execution.cluster.messages import Asking, Called, Permit, ServerQuestion, Told
 from edgen.execution.cluster.pool import Pool

@@ -9,8 +9,8 @@ from typing import Any
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
-from edgen.execution.client.lane import Waiter
 from edgen.execution.client.model_client import ModelClient
+from edgen.execution.client.server_queue import Waiter
 from edgen.execution.cluster.messages import (
     Called,
     Failure,

@@ -9,7 +9,6 @@ from functools import partial
 
 from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import Reply, TaskId
-from edgen.execution.choices import CallPlace
 from edgen.execution.client.call import Call
 from edgen.execution.cluster.backend import RemoteCalls
 from edgen.execution.cluster.connect import ClusterConnection, require_ray
@@ -19,6 +18,7 @@ from edgen.execution.cluster.pool import Pool
 from edgen.execution.cluster.shipping import pack
 from edgen.execution.cluster.units import Units
 from edgen.execution.cluster.worker import Equipment, HeadBackend
+from edgen.execution.joined_calls import CallPlace
 from edgen.execution.online_scheduler import OnlineScheduler
 from edgen.execution.scheduler import Work
 from edgen.providers import Backend

@@ -18,14 +18,14 @@ from typing import Any, Protocol
 
 from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import Reply
-from edgen.execution.choices import CallPlace, share_out
 from edgen.execution.client.admission import AdmissionClosed
 from edgen.execution.client.call import Answer, Call
-from edgen.execution.client.lane import Ticket
+from edgen.execution.client.server_queue import Ticket
 from edgen.execution.cluster.backend import RemoteBackend
 from edgen.execution.cluster.link import RemoteRollout, WorkerLostError
 from edgen.execution.cluster.messages import Called, Failure, OpenRequest, Take, Unit, UnitOutcome, UnitReply
 from edgen.execution.cluster.pool import Pool
+from edgen.execution.joined_calls import CallPlace, share_out
 from edgen.execution.rollout import OutcomeRecorder
 from edgen.execution.scheduler import Work
 

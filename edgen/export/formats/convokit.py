@@ -27,9 +27,9 @@ from edgen.plugin.formats import (
     RowFiles,
     ScenarioColumns,
     Staging,
+    Tried,
     cells_of,
     columns_of,
-    find_trials,
     read_row,
 )
 
@@ -234,6 +234,13 @@ train = corpus.filter_conversations_by(lambda conversation: conversation.meta["s
     ),
     files=CorpusFiles,
     chat=False,
-    tried=find_trials("convokit"),
+    tried=(
+        Tried(
+            "convokit",
+            "5.0.0",
+            "2026-11-22",
+            "Corpus took the folder; its utterances, speakers and metadata were the run's.",
+        ),
+    ),
     tags=("convokit", "conversational"),
 )

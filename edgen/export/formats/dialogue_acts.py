@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import find_trials
+from edgen.plugin.formats import Tried
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
@@ -40,7 +40,7 @@ FORMAT = Format(
         "role": "who speaks",
         "text": "what is said, without the end marker",
         "acts": "the turn's labels as they stand in the record; none where nobody labelled it",
-        "state": "the state of the machine that was said; empty for fixed replies, for what is typed, and where nobody chose one",
+        "state": "the state that the turn was said in, where its protocol has states; empty for fixed replies, for what is typed, and where nobody chose one",
     },
     use="""\
 from datasets import load_dataset
@@ -52,5 +52,12 @@ turns = load_dataset("THIS_FOLDER")["train"].filter(lambda turn: turn["acts"])""
         "A conversation without any label is left out; of the others all turns are here, as the context of those with acts.",
     ),
     tags=("dialogue-acts",),
-    tried=find_trials("dialogue-acts"),
+    tried=(
+        Tried(
+            "datasets",
+            "5.2.0",
+            "2026-11-22",
+            "load_dataset gave the rows of runs of two protocols.",
+        ),
+    ),
 )

@@ -18,7 +18,7 @@ from edgen.export.formats.shared.completions import RULE, Completion, rows_of_tu
 from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.export.formats.sharegpt import begins_with_user, convert_message
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import ActionOptions, DataTable, JsonLines, Patterns, find_trials, write_new
+from edgen.plugin.formats import ActionOptions, DataTable, JsonLines, Patterns, Tried, write_new
 
 PREFERENCE = "preference"
 KTO = "kto"
@@ -128,6 +128,13 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
     ),
     Options=ActionOptions,
     scenario=True,
-    tried=find_trials("llamafactory"),
+    tried=(
+        Tried(
+            "llamafactory",
+            "0.9.5",
+            "2026-11-22",
+            "its loader took all rows of both tables by dataset_info.json.",
+        ),
+    ),
     tags=("llama-factory", "dpo", "kto", "preference"),
 )

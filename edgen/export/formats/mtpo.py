@@ -15,8 +15,8 @@ from edgen.plugin.formats import (
     OracleSignal,
     Pair,
     ScenarioColumns,
+    Tried,
     evidence_of,
-    find_trials,
     signal_behind,
 )
 
@@ -117,6 +117,13 @@ loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ..
         ),
         "Pairs below the margin or beyond the number that `edgen pairs` was asked for are not here.",
     ),
-    tried=find_trials("mtpo"),
+    tried=(
+        Tried(
+            "datasets",
+            "5.2.0",
+            "2026-11-22",
+            "load_dataset took the folder.",
+        ),
+    ),
     tags=("mtpo", "preference"),
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from edgen.export.formats.shared.replies import TrainedReply, rows_of_replies
 from edgen.plugin import Format
-from edgen.plugin.formats import find_trials
+from edgen.plugin.formats import Tried
 
 VERIFIER = "general-quality_ref"
 
@@ -51,6 +51,13 @@ python open_instruct/grpo_fast.py --dataset_mixer_list THIS_FOLDER/train.jsonl 1
     ),
     scenario=True,
     prompts_only=True,
-    tried=find_trials("open-instruct"),
+    tried=(
+        Tried(
+            "open-instruct",
+            "e6c3044aa",
+            "2026-11-22",
+            "its rlvr_tokenize_v1 took every row, and its judges have the verifier that the rows name.",
+        ),
+    ),
     tags=("open-instruct", "grpo", "prompts"),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import ActionOptions, DataTable, Message, find_trials
+from edgen.plugin.formats import ActionOptions, DataTable, Message, Tried
 
 PAIRS = "pairs"
 SCORED = "scored"
@@ -85,6 +85,19 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
     ),
     Options=ActionOptions,
     scenario=True,
-    tried=find_trials("openrlhf"),
+    tried=(
+        Tried(
+            "openrlhf",
+            "0.11.2",
+            "2026-11-22",
+            "RewardDataset took the pairs as train_dpo and train_rm load them.",
+        ),
+        Tried(
+            "open-instruct",
+            "e6c3044aa",
+            "2026-11-22",
+            "its dpo.py's tokenisation took the pairs.",
+        ),
+    ),
     tags=("openrlhf", "preference"),
 )

@@ -19,7 +19,7 @@ from edgen.plugin.formats import (
     ChatTokenizer,
     RolloutSignal,
     TokenOptions,
-    find_trials,
+    Tried,
     signal_behind,
     without_trailing_user,
 )
@@ -116,6 +116,19 @@ accelerate launch ./setting_one/refuel.py --task.query_dataset THIS_FOLDER --tas
     ),
     Options=TokenOptions,
     token_columns=TOKENS,
-    tried=find_trials("refuel"),
+    tried=(
+        Tried(
+            "datasets",
+            "5.2.0",
+            "2026-11-22",
+            "load_dataset took both splits, and torch stacked the columns.",
+        ),
+        Tried(
+            "REFUEL",
+            "b76c534",
+            "2026-11-22",
+            "its tokenize_mask.py made the same tokens and masks.",
+        ),
+    ),
     tags=("refuel", "preference"),
 )

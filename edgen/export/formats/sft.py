@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from edgen.export.formats.shared.replies import responses
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import Repeats, ResponseOptions, find_trials
+from edgen.plugin.formats import Repeats, ResponseOptions, Tried
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
@@ -66,6 +66,13 @@ SFTTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")
     ),
     Options=ResponseOptions,
     scenario=True,
-    tried=find_trials("sft"),
+    tried=(
+        Tried(
+            "trl",
+            "1.16.0",
+            "2026-11-22",
+            "SFTTrainer took two steps with each of two chat templates; the loss fell on the response alone.",
+        ),
+    ),
     tags=("trl", "sft", "conversational"),
 )

@@ -14,7 +14,7 @@ from edgen.plugin.formats import (
     MaskOptions,
     Message,
     Repeats,
-    find_trials,
+    Tried,
     without_trailing_user,
 )
 
@@ -80,6 +80,31 @@ datasets: [{path: THIS_FOLDER, type: chat_template, field_messages: conversation
     ),
     Options=MaskOptions,
     scenario=True,
-    tried=find_trials("sharegpt"),
+    tried=(
+        Tried(
+            "axolotl",
+            "0.19.0",
+            "2026-11-22",
+            "its preprocessing with the configuration above put the loss on the trained side's turns alone.",
+        ),
+        Tried(
+            "unsloth",
+            "2026.10.9",
+            "2026-11-22",
+            "its standardize_sharegpt took the rows with --no-masks, and refused them with masks.",
+        ),
+        Tried(
+            "trl",
+            "1.16.0",
+            "2026-11-22",
+            "its converter of conversations made the same messages as `trl-sft` has.",
+        ),
+        Tried(
+            "llamafactory",
+            "0.9.5",
+            "2026-11-22",
+            "its loader took every row by the entry above, with the loss on the trained side's turns alone.",
+        ),
+    ),
     tags=("sharegpt", "sft", "conversational"),
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, rows_of_replies
 from edgen.plugin import Format
-from edgen.plugin.formats import find_trials
+from edgen.plugin.formats import Tried
 
 
 def _value(reply: TrainedReply) -> dict[str, Any]:
@@ -55,6 +55,19 @@ skyrl_gym.register(id="edgen-replies", entry_point="edgen.env.skyrl_replies:Repl
     ),
     scenario=True,
     prompts_only=True,
-    tried=find_trials("skyrl"),
+    tried=(
+        Tried(
+            "skyrl",
+            "0.3.0",
+            "2026-11-22",
+            "its PromptDataset took every row.",
+        ),
+        Tried(
+            "skyrl-gym",
+            "0.4.0",
+            "2026-11-22",
+            "it made the environment of a row as SkyRL's generator does, and the environment scored replies.",
+        ),
+    ),
     tags=("skyrl", "grpo", "prompts"),
 )

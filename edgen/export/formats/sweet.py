@@ -13,14 +13,7 @@ from dataclasses import replace
 
 from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, read_turn, say_the_same
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader, Scenario
-from edgen.plugin.formats import (
-    ComparedPair,
-    DataTable,
-    Message,
-    TokenOptions,
-    find_trials,
-    without_trailing_user,
-)
+from edgen.plugin.formats import ComparedPair, DataTable, Message, TokenOptions, Tried, without_trailing_user
 
 TRAJECTORIES, CRITIC, TURNS = "trajectories", "critic", "turns"
 _TOLD = "In light that the final answer is: {}."  # the beginning of a critic's text in evaluate_code.py
@@ -164,6 +157,13 @@ python -m openrlhf.cli.train_dpo --dataset THIS_FOLDER/turns --nll_loss_coef 0.0
         "Where the trained role sees the whole scenario, ground_truth is empty, and the critic knows no more than the policy.",
     ),
     Options=TokenOptions,
-    tried=find_trials("sweet"),
+    tried=(
+        Tried(
+            "SWEET",
+            "38daf2a",
+            "2026-11-28",
+            "its evaluate_code.py took the trajectories and made the texts of critic; RewardDataset of its fork of OpenRLHF took those and turns, with every turn of the assistant in the loss.",
+        ),
+    ),
     tags=("sweet-rl", "preference"),
 )

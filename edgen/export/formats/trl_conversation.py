@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, rows_of_pairs
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import find_trials
+from edgen.plugin.formats import Tried
 
 
 def _row(found: Preferred) -> Row:
@@ -38,6 +38,13 @@ RewardTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="trai
         "To have the strength of the preference in the loss, add a column `margin`, for instance 2p - 1.",
     ),
     scenario=True,
-    tried=find_trials("trl-conversation"),
+    tried=(
+        Tried(
+            "trl",
+            "1.16.0",
+            "2026-11-22",
+            "RewardTrainer took two steps with each of two chat templates.",
+        ),
+    ),
     tags=("trl", "reward-model", "preference"),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from edgen.export.formats.shared.pair_rows import TurnPair, read_turn, rows_of_pairs
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import ActionOptions, find_trials
+from edgen.plugin.formats import ActionOptions, Tried
 
 
 def _row(pair: TurnPair) -> Row:
@@ -47,6 +47,19 @@ datasets: [{path: THIS_FOLDER, split: train, type: chat_template.default, field_
     ),
     Options=ActionOptions,
     scenario=True,
-    tried=find_trials("trl-dpo"),
+    tried=(
+        Tried(
+            "trl",
+            "1.16.0",
+            "2026-11-22",
+            "DPOTrainer took two steps with each of two chat templates; prompts and replies were its tokens to the letter.",
+        ),
+        Tried(
+            "axolotl",
+            "0.19.0",
+            "2026-11-22",
+            "its preprocessing took the rows with the configuration above.",
+        ),
+    ),
     tags=("trl", "dpo", "preference"),
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from edgen.export.formats.shared.completions import RULE, Completion, completions
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import SPLITS, ActionOptions, JsonLines, Staging, find_trials, rows_from
+from edgen.plugin.formats import SPLITS, ActionOptions, JsonLines, Staging, Tried, rows_from
 
 
 def _row(found: Completion) -> Row:
@@ -81,6 +81,13 @@ KTOTrainer(model=MODEL, train_dataset=data).train()""",
     ),
     Options=ActionOptions,
     scenario=True,
-    tried=find_trials("trl-kto"),
+    tried=(
+        Tried(
+            "trl",
+            "1.16.0",
+            "2026-11-22",
+            "KTOTrainer took two steps with each of two chat templates.",
+        ),
+    ),
     tags=("trl", "kto", "preference"),
 )

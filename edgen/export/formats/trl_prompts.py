@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from edgen.export.formats.shared.replies import TrainedReply, replies
 from edgen.plugin import Format, Row
-from edgen.plugin.formats import ResponseOptions, find_trials, rows_from
+from edgen.plugin.formats import ResponseOptions, Tried, rows_from
 
 
 def _row(found: TrainedReply) -> Row:
@@ -37,6 +37,13 @@ GRPOTrainer(model=MODEL, reward_funcs=REWARD, train_dataset=data).train()""",
     Options=ResponseOptions,
     scenario=True,
     prompts_only=True,
-    tried=find_trials("trl-prompts"),
+    tried=(
+        Tried(
+            "trl",
+            "1.16.0",
+            "2026-11-22",
+            "GRPOTrainer took two steps: it sampled replies to the prompts.",
+        ),
+    ),
     tags=("trl", "grpo", "prompts"),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import MaskOptions, Repeats, find_trials
+from edgen.plugin.formats import MaskOptions, Repeats, Tried
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
@@ -54,6 +54,31 @@ datasets: [{path: THIS_FOLDER, type: chat_template, roles_to_train: [], message_
     ),
     Options=MaskOptions,
     scenario=True,
-    tried=find_trials("trl-sft"),
+    tried=(
+        Tried(
+            "trl",
+            "1.16.0",
+            "2026-11-22",
+            "SFTTrainer took two steps with assistant_only_loss; the loss fell on the trained side's turns alone.",
+        ),
+        Tried(
+            "axolotl",
+            "0.19.0",
+            "2026-11-22",
+            "its preprocessing with the configuration above put the loss on the trained side's turns alone.",
+        ),
+        Tried(
+            "unsloth",
+            "2026.10.9",
+            "2026-11-22",
+            "with --no-masks, its train_on_responses_only put the loss on the trained side's turns, on the CPU.",
+        ),
+        Tried(
+            "open-instruct",
+            "e6c3044aa",
+            "2026-11-22",
+            "with --no-masks, its finetune.py's tokenisation put the loss on the trained side's turns alone.",
+        ),
+    ),
     tags=("trl", "sft", "conversational"),
 )

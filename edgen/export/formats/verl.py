@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from edgen.export.formats import trl_sft
 from edgen.plugin import Format
-from edgen.plugin.formats import MaskOptions, ParquetFiles, find_trials
+from edgen.plugin.formats import MaskOptions, ParquetFiles, Tried
 
 FORMAT = Format(
     name="verl",
@@ -30,6 +30,13 @@ torchrun --nproc_per_node=GPUS -m verl.trainer.sft_trainer data.messages_key=mes
     needs=("pyarrow",),
     files=ParquetFiles,
     scenario=True,
-    tried=find_trials("verl"),
+    tried=(
+        Tried(
+            "verl",
+            "0.9.1",
+            "2026-11-22",
+            "its sft_trainer composed the command's configuration; MultiTurnSFTDataset put the loss on the assistant's turns alone.",
+        ),
+    ),
     tags=("verl", "sft", "conversational"),
 )

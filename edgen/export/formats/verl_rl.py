@@ -10,7 +10,7 @@ from typing import Any
 
 from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, rows_of_replies
 from edgen.plugin import Format
-from edgen.plugin.formats import ParquetFiles, find_trials
+from edgen.plugin.formats import ParquetFiles, Tried
 
 
 def _value(reply: TrainedReply) -> dict[str, Any]:
@@ -67,6 +67,13 @@ python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=TH
     files=ParquetFiles,
     scenario=True,
     prompts_only=True,
-    tried=find_trials("verl-rl"),
+    tried=(
+        Tried(
+            "verl",
+            "0.9.1",
+            "2026-11-22",
+            "its main_ppo composed the command's configuration, and validate_config took it once the micro batch sizes that the command leaves to you were set to 1; RLHFDataset took every row; the naive reward manager scored replies by both functions. No GPU, so no step.",
+        ),
+    ),
     tags=("verl", "grpo", "prompts"),
 )

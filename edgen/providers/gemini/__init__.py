@@ -45,7 +45,7 @@ class GeminiProvider(Provider):
         return GeminiBackend(config, key, link)
 
     def problems(self, config: GeminiConfig) -> list[Problem]:
-        from edgen.providers.gemini.thinking import effort_problem
+        from edgen.providers.gemini.config import effort_problem
 
         found = []
         if (wrong := effort_problem(config)) is not None:

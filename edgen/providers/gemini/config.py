@@ -31,3 +31,28 @@ class GeminiConfig(GeminiSettings, frozen=True, kw_only=True, tag_field="type", 
     """Address of the service; a list, or `node-local`: as for `openai`."""
     api_key_env: EnvName | None = None
     """NAME of the environment variable that holds the key; null: GOOGLE_API_KEY, else GEMINI_API_KEY."""
+
+
+_LEVELS = ("minimal", "low", "medium", "high", "xhigh")
+_TOKENS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576}
+
+
+def thinking_config(config: GeminiSettings) -> dict[str, Any] | None:
+    """Return the `thinkingConfig` of a request, None if the job sets nothing."""
+    effort = config.reasoning_effort
+    if effort is None:
+        return None
+    return {"thinkingBudget": _TOKENS[effort]} if _counts(config) else {"thinkingLevel": effort.upper()}
+
+
+def effort_problem(config: GeminiSettings) -> str | None:
+    """Explain why the model does not support this effort; None if it does."""
+    known = tuple(_TOKENS) if _counts(config) else _LEVELS
+    if config.reasoning_effort in (None, *known):
+        return None
+    return f"{config.model} has {', '.join(known)}"
+
+
+def _counts(config: GeminiSettings) -> bool:
+    """Return whether the model takes tokens instead of levels."""
+    return any(part.startswith("gemini-2.") for part in config.model.split("/"))

@@ -21,20 +21,22 @@ from edgen.plugin.providers import (
     FinishReason,
     HttpBackend,
     PromptPicture,
+    StatedToken,
+    Token,
     add_counts,
     append_path,
     decode,
     encode,
     encode_prompt,
+    join_tokens,
     keep_stated,
     kind_of_status,
     lower_pictures,
+    read_token,
     read_usage,
     scrub,
 )
-from edgen.providers.gemini.config import GeminiConfig, GeminiSettings
-from edgen.providers.gemini.logprobs import read_tokens
-from edgen.providers.gemini.thinking import thinking_config
+from edgen.providers.gemini.config import GeminiConfig, GeminiSettings, thinking_config
 
 
 class GeminiModel(HttpBackend):
@@ -334,3 +336,24 @@ def _quota_ids(error: ErrorBody) -> str:
 
 def _mappings(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def read_tokens(result: object) -> tuple[Token, ...] | None:
+    """Return the tokens of an answer; None if they are missing or invalid."""
+    chosen, top = _list(result, "chosenCandidates"), _list(result, "topCandidates")
+    return join_tokens(
+        [_read(one) for one in chosen], [[_read(it) for it in _list(one, "candidates")] for one in top]
+    )
+
+
+def _list(value: object, name: str) -> list[object]:
+    listed = value.get(name) if isinstance(value, dict) else None
+    return listed if isinstance(listed, list) else []
+
+
+def _read(value: object) -> StatedToken | None:
+    return (
+        read_token(value.get("token"), None, value.get("logProbability", 0.0))
+        if isinstance(value, dict)
+        else None
+    )

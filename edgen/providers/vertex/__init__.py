@@ -36,7 +36,7 @@ class VertexProvider(Provider):
         return VertexBackend(msgspec.structs.replace(config, base_url=_address(config)), key, link)
 
     def problems(self, config: VertexConfig) -> list[Problem]:
-        from edgen.providers.gemini.thinking import effort_problem
+        from edgen.providers.gemini.config import effort_problem
 
         wrong = effort_problem(config)
         return [] if wrong is None else [Problem("reasoning_effort", wrong)]

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from edgen.core.lazy_patterns import compile_later
 from edgen.reading.lines.line import TOKEN, RoleLine, kind_of, shape_of
 from edgen.reading.lines.role_lines import decode_text
-from edgen.reading.lines.speakers import Speakers, abbreviations, known_speakers
+from edgen.reading.lines.speakers import Speakers, abbreviations, list_known_speakers
 from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
 from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import may_mark
@@ -73,7 +73,7 @@ def rewrite_frames(text: str, roles: RoleWords) -> str | None:
     if defined is not None:
         labels = [label for label in _labels(text, defined) if label.start >= below]
         return _rewritten(text, labels, defined=True)
-    known = known_speakers(roles).within(text)
+    known = list_known_speakers(roles).within(text)
     return (
         _rewritten(text, _labels(text, known))
         or _rewritten(text, _labels(text, abbreviations(roles).within(text)))
@@ -88,7 +88,7 @@ def _legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
 
     (None, 0) if it does not name two speakers.
     """
-    known = known_speakers(roles).words
+    known = list_known_speakers(roles).words
     found: dict[str, str] = {}
     end = 0
     parts = (text,) if len(text) < 2 * _HEAD else (text[:_HEAD], text[-_HEAD // 2 :])
@@ -333,7 +333,7 @@ def _rewrite_signed(text: str, known: Speakers) -> str | None:
     lines: list[str] = []
     spoken: list[str] = []
     for paragraph in paragraphs:
-        signed = _signed(paragraph.rstrip(), known)
+        signed = _find_signer(paragraph.rstrip(), known)
         if signed is not None:
             spoken.append(signed[0])
             paragraph = f"{signed[0]}: {signed[1]}"
@@ -343,7 +343,7 @@ def _rewrite_signed(text: str, known: Speakers) -> str | None:
     return "\n\n".join(lines) if enough else None
 
 
-def _signed(paragraph: str, known: Speakers) -> tuple[str, str] | None:
+def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
     """Return who signs a paragraph, and the text above or before this; None if nobody does."""
     begin = max(0, len(paragraph) - _LEFT)
     if paragraph[-1:].isalpha() or paragraph[-1:] in _AFTER_SIGN:

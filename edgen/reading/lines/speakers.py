@@ -18,7 +18,7 @@ _WORDS = compile_later(r"\w+")
 _BEGINNING = 6  # letters of an abbreviation, and one more
 
 
-class Named(NamedTuple):
+class NamedSpeaker(NamedTuple):
     """A speaker's word in a text: where it starts and ends, and the role."""
 
     start: int
@@ -44,7 +44,7 @@ class Speakers:
     def within(self, text: str) -> Speakers:
         """Return the words that a text holds, which are looked for in its lines at a lower cost."""
         letters: set[str] = set()
-        for word in {*_WORDS.findall(self._folded(text))}:
+        for word in {*_WORDS.findall(self._fold(text))}:
             if word.isalpha():
                 letters.add(word)
             else:
@@ -53,18 +53,18 @@ class Speakers:
         held = {word: self.words[word] for word in (*words, *[mark for mark in self._marks if mark in text])}
         return Speakers(held, exact=self._exact)
 
-    def first_in(self, text: str) -> Named | None:
+    def first_in(self, text: str) -> NamedSpeaker | None:
         """Return the first word for a speaker in a text."""
         found = next(self.all_in(text), None)
         for mark in self._marks:
             place = text.find(mark)
             if place >= 0 and (found is None or place < found.start):
-                found = Named(place, place + len(mark), self.words[mark])
+                found = NamedSpeaker(place, place + len(mark), self.words[mark])
         return found
 
-    def all_in(self, text: str) -> Iterator[Named]:
+    def all_in(self, text: str) -> Iterator[NamedSpeaker]:
         """Yield the words for speakers that begin with a letter, in their order."""
-        lowered = self._folded(text)
+        lowered = self._fold(text)
         if not any(map(lowered.__contains__, self._by_first)):  # most lines
             return
         last = 0
@@ -76,16 +76,16 @@ class Speakers:
                 end = start + len(word)
                 if lowered.startswith(word, start) and not lowered[end : end + 1].isalpha():
                     last = end
-                    yield Named(start, end, self.words[word])
+                    yield NamedSpeaker(start, end, self.words[word])
                     break
 
-    def _folded(self, text: str) -> str:
+    def _fold(self, text: str) -> str:
         lowered = text if self._exact else text.lower()
         return lowered if len(lowered) == len(text) else text  # İ
 
 
 @cache
-def known_speakers(roles: RoleWords) -> Speakers:
+def list_known_speakers(roles: RoleWords) -> Speakers:
     """Return the words for the roles, in any language, of two letters or more."""
     words = {word: role for word, role in roles.aliases.items() if len(word) > 1}
     for i, some in enumerate(roles.foreign()):

@@ -39,7 +39,6 @@ from edgen.store.ledger.facts import (
     read_fact,
     read_selection,
 )
-from edgen.store.ledger.given_times import times_of, with_times
 from edgen.store.ledger.logprobs import TABLE, add_table, store_beside, with_beside
 from edgen.store.ledger.merge import Drop, MergedLedger, MergeDuplicates, SourceLedger
 from edgen.store.ledger.opening import check, connect, make_empty_error, upgrade
@@ -51,6 +50,7 @@ from edgen.store.ledger.outstanding import (
     OutstandingCalls,
     abandon,
 )
+from edgen.store.ledger.person_times import times_of, with_times
 from edgen.store.ledger.reader import (
     BESIDE,
     LedgerReader,

@@ -22,7 +22,7 @@ from edgen.core.errors import EdgenError
 from edgen.core.forms import turn_form
 from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
 from edgen.cost.assumptions import count_prompts
-from edgen.domains.guided.answer_time import read_seconds
+from edgen.domains.guided.events import read_seconds
 from edgen.domains.guided.files import machine_in
 from edgen.domains.guided.machines.dump import dump_machine
 from edgen.domains.guided.machines.load import load_machine

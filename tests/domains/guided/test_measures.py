@@ -15,7 +15,7 @@ from edgen.core import resources
 from edgen.core.values import Conversation, Scenario, Turn
 from edgen.domains.guided.events import ACTS, GuidedEvents
 from edgen.domains.guided.machines.model import Machine, State
-from edgen.evaluation.figures import Drawing, Picture
+from edgen.evaluation.drawings import Drawing, Picture
 from edgen.evaluation.measure import ArmResult
 from edgen.evaluation.measuring import Quality, measure, measures, render
 from edgen.evaluation.sample import DataSet, Sample, Words

@@ -15,9 +15,9 @@ from edgen.core.errors import JobError
 from edgen.core.values import Conversation, Request, Turn
 from edgen.domains.tutoring.config import cima_actions
 from edgen.domains.tutoring.pool_config import TEMPLATES, PoolSettings, read_template
-from edgen.domains.tutoring.responses import Naming, ResponsePool, StudentMoment
-from edgen.domains.tutoring.served import responses_to
-from edgen.domains.tutoring.serving import DRY
+from edgen.domains.tutoring.pool_serving import DRY
+from edgen.domains.tutoring.response_pool import Naming, ResponsePool, StudentMoment
+from edgen.domains.tutoring.served_turns import responses_to
 from edgen.families.base import Recorded
 from edgen.planning.plan import Plan
 from edgen.protocols.task import AnsweringModel, Spent

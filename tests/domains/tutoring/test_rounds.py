@@ -20,7 +20,7 @@ from edgen.api.previewing import JobPreview
 from edgen.config import parse_job
 from edgen.core.errors import RunError, ShortError, UsageError
 from edgen.execution.costly_changes import find_rework
-from edgen.execution.merge import merge
+from edgen.merging.merge import merge
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
 from edgen.planning.plan import Plan

@@ -32,7 +32,7 @@ from edgen.plugin.statistics import Estimate
 from edgen.plugin.texts import quantity
 
 if TYPE_CHECKING:
-    from edgen.asking.needs import NeededCalls
+    from edgen.asking.call_estimates import NeededCalls
 
 _QUESTIONS = {  # on a terminal, in a report
     "student_asks": ("student asks for its way", "Student asks for its way"),

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from edgen.domains.guided.machines.describe import BAD, EFFECT, GOOD, LOCK, WHEN, join_full_text, remarks
+from edgen.domains.guided.machines.folder import MachineError
 from edgen.domains.guided.machines.layout import Box, DiagramLayout, lay_out
 from edgen.domains.guided.machines.model import Machine, State
 from edgen.domains.guided.machines.reach import explore
@@ -31,7 +32,6 @@ from edgen.domains.guided.machines.svg import (
     text,
     wrap_words,
 )
-from edgen.plugin.errors import MachineError
 
 MOST = 1_000  # states of one picture
 _WIDE, _BETWEEN = 212.0, 50.0  # a card, and the space for lines after it

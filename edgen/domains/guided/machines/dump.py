@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
+from edgen.domains.guided.machines.folder import MachineError
 from edgen.domains.guided.machines.load import FIXED, HEAD
 from edgen.domains.guided.machines.model import Condition, Effect, End, Lock, Machine, State
-from edgen.plugin.errors import MachineError
 from edgen.plugin.files import as_key, as_number, as_text, explain_write_errors, flow, new_folder
 
 

@@ -11,12 +11,13 @@ from edgen.core import resources
 from edgen.domains.guided.machines.check import MachineFinding, check_machine
 from edgen.domains.guided.machines.draw import draw_machine
 from edgen.domains.guided.machines.dump import dump_machine, write_files
+from edgen.domains.guided.machines.folder import MachineError
 from edgen.domains.guided.machines.learn import ChoiceCounts, Learned, learn
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.plugin import RunReader, template_variables
-from edgen.plugin.errors import MachineError, RunError, ShortError, UsageError
+from edgen.plugin.errors import RunError, ShortError, UsageError
 from edgen.plugin.files import explain_write_errors, suggest_name, write_whole
 from edgen.plugin.formats import protocol_of
 from edgen.space import load_space

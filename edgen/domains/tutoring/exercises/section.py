@@ -26,6 +26,7 @@ class ExercisesSection(SpaceSection):
     """Questions with right answers, which the values of a space make by a grammar."""
 
     name = "exercises"
+    drawn = "Exercises to show of each tier."
     help = "Exercises that the values make: questions with right answers, by a grammar."
     shown = SHOWN
     structs = (Exercises, Tier, Thing, Case, Point)

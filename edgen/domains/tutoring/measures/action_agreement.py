@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.domains.tutoring.served import responses_to
+from edgen.domains.tutoring.served_turns import responses_to
 from edgen.plugin import Measure, Sample, Share, Total, Words
 from edgen.plugin.measures import Aggregate, Panel
 from edgen.plugin.statistics import Estimate, krippendorff, masi, share

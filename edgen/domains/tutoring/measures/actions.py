@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
-from edgen.domains.tutoring.served import responses_to
+from edgen.domains.tutoring.served_turns import responses_to
 from edgen.plugin import Measure, Sample, Space, Total, Words
 from edgen.plugin.measures import (
     Aggregate,

@@ -15,7 +15,7 @@ import msgspec
 
 from edgen.domains.tutoring.exercises.answers import is_right
 from edgen.domains.tutoring.exercises.model import Exercise, Exercises, Tier, exercises_of
-from edgen.domains.tutoring.served import responses_to
+from edgen.domains.tutoring.served_turns import responses_to
 from edgen.plugin import (
     Columns,
     Histogram,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from edgen.domains.tutoring.served import LABELLER
+from edgen.domains.tutoring.served_turns import LABELLER
 from edgen.plugin import Columns, Measure, Sample, Share, Space, Turn, Words
 from edgen.plugin.measures import (
     Aggregate,

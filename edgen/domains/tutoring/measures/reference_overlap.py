@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from edgen.domains.tutoring.measures.best_of_others import SEED, ReferenceOverlap, reference_overlap
-from edgen.domains.tutoring.served import responses_to
+from edgen.domains.tutoring.served_turns import responses_to
 from edgen.plugin import Mean, Measure, Sample, Total, Words
 from edgen.plugin.files import find_missing_modules
 from edgen.plugin.formats import install_command

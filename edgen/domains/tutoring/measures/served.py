@@ -1,8 +1,8 @@
 """Sources of the turns that students are served, in sessions of rounds with a pool; and how often the same
 response is served.
 
-A turn of the tutor that says where it comes from (`families/tutoring/served`) counts. Intervals are clustered
-by scenario. Memory: some bytes a session, and 8 bytes for each different response that is served.
+A turn of the tutor that says where it comes from (`domains/tutoring/served_turns`) counts. Intervals are
+clustered by scenario. Memory: some bytes a session, and 8 bytes for each different response that is served.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from edgen.domains.tutoring.served import SOURCES, origin_of, source_of
+from edgen.domains.tutoring.served_turns import SOURCES, origin_of, source_of
 from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Turn, Words
 from edgen.plugin.measures import Aggregate, Compared, Crossed, Panel, Shared
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from edgen.domains.tutoring.exercises.model import exercises_of
-from edgen.domains.tutoring.served import responses_to
+from edgen.domains.tutoring.served_turns import responses_to
 from edgen.plugin import Columns, Histogram, Measure, Sample, Space, Words
 from edgen.plugin.measures import Panel, Shared
 from edgen.plugin.texts import DigestTable

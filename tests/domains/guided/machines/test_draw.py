@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from edgen.core import resources
-from edgen.core.errors import MachineError
 from edgen.domains.guided.machines.draw import draw_machine
+from edgen.domains.guided.machines.folder import MachineError
 from edgen.domains.guided.machines.layout import Box, lay_out
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine, State

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from edgen.core import resources
-from edgen.core.errors import MachineError
 from edgen.domains.guided.machines.dump import dump_for_crwiz, dump_machine, write_files
+from edgen.domains.guided.machines.folder import MachineError
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Condition, End, Lock
 from tests import ROOT

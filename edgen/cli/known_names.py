@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from edgen.core import registry, resources
-from edgen.core.errors import EdgenError, MachineError
+from edgen.core.errors import EdgenError
 
-FileKind = Literal["jobs", "spaces", "label-sets", "machines"]
+FileKind = str  # a key of _FILES, or the name of a kind of folders that a domain declares
 PluginKind = Literal["formats", "measures", "providers", "protocols", "families"]
 
 _PLUGINS: Mapping[PluginKind, registry.Kind] = {
@@ -49,8 +49,19 @@ _FILES: Mapping[FileKind, _Files] = {
         "preference_space", (".", "preference_space"), _YAML, re.compile(rb"^(dimensions|topics):", re.M)
     ),
     "label-sets": _Files("label_sets", (".", "label_sets"), _YAML, re.compile(rb"^labels:", re.M)),
-    "machines": _Files("machines", (".", "machines"), "*/machine.yaml", re.compile(rb"^name:", re.M)),
 }
+
+
+def file_kinds() -> list[FileKind]:
+    """Return the kinds of files and folders that can be listed."""
+    return [*_FILES, *registry.names("folder_kind")]
+
+
+def _files_of(kind: FileKind) -> _Files:
+    if kind in _FILES:
+        return _FILES[kind]
+    inside = resources.folder_kind(kind).inside
+    return _Files(kind, (".", kind), f"*/{inside}", re.compile(rb"^name:", re.M))
 
 
 class Listed(NamedTuple):
@@ -69,7 +80,7 @@ def list_files(kind: FileKind) -> list[Listed]:
 def find_known_files(kind: FileKind) -> dict[str, Path]:
     """Return the files of a kind by the names that commands and jobs take: the shipped ones, then those
     here."""
-    about = _FILES[kind]
+    about = _files_of(kind)
     found = {name: resources.find(about.shipped, name) for name in resources.list_shipped(about.shipped)}
     if about.by_path:
         found = {os.path.relpath(path): path for path in found.values()}
@@ -90,8 +101,8 @@ def plugin_names(kind: PluginKind) -> list[str]:
 
 
 def find_own_files(kind: FileKind, folders: tuple[str, ...] = ()) -> Iterator[str]:
-    """Yield the files (of machines: the folders) of a kind in the usual folders, or in these `folders`."""
-    about = _FILES[kind]
+    """Yield the files of a kind (or the folders) in the usual folders, or in these `folders`."""
+    about = _files_of(kind)
     for folder in folders or about.folders:
         with contextlib.suppress(OSError):
             for path in sorted(itertools.islice(Path(folder).glob(about.glob), _MOST)):
@@ -103,7 +114,7 @@ def is_file_of(kind: FileKind, path: Path) -> bool:
     """Return whether a YAML file looks like one of this kind. It need not be valid."""
     try:
         with path.open("rb") as file:
-            return _FILES[kind].mark.search(file.read(_HEAD)) is not None
+            return _files_of(kind).mark.search(file.read(_HEAD)) is not None
     except OSError:
         return False
 
@@ -111,7 +122,7 @@ def is_file_of(kind: FileKind, path: Path) -> bool:
 def _describe(kind: FileKind, reference: str) -> str:
     """Return a sentence about a file; its problem if it is unreadable."""
     try:
-        return _DESCRIBE[kind](reference)
+        return _DESCRIBE[kind](reference) if kind in _DESCRIBE else _describe_folder(kind, reference)
     except EdgenError as error:
         return f"ERROR: {' '.join(str(error).split())}"
 
@@ -137,11 +148,12 @@ def _describe_label_set(reference: str) -> str:
     return ", ".join(label.name for label in find_label_set(reference).labels)
 
 
-def _describe_machine(reference: str) -> str:
+def _describe_folder(kind: FileKind, reference: str) -> str:
     from edgen.core.yaml_values import read_text, read_yaml
 
-    path = resources.find("machines", reference) / "machine.yaml"
-    said = read_yaml(read_text(path, MachineError), str(path), MachineError)
+    about = resources.folder_kind(kind)
+    path = resources.find(kind, reference) / about.inside
+    said = read_yaml(read_text(path, about.error), str(path), about.error)
     return str(said.get("description") or "") if isinstance(said, dict) else ""
 
 
@@ -149,7 +161,6 @@ _DESCRIBE: Mapping[FileKind, Callable[[str], str]] = {
     "jobs": _describe_job,
     "spaces": _describe_space,
     "label-sets": _describe_label_set,
-    "machines": _describe_machine,
 }
 
 
@@ -161,5 +172,4 @@ def _describe_plugin(plugin: registry.Plugin) -> str:
     return getattr(found, "summary", "") or getattr(found, "definition", "")
 
 
-FILE_KINDS: tuple[FileKind, ...] = get_args(FileKind)
 PLUGIN_KINDS: tuple[PluginKind, ...] = get_args(PluginKind)

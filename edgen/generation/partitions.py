@@ -24,23 +24,54 @@ from typing import Any
 
 import msgspec
 
-from edgen.api.generate_options import GenerateOptions
-from edgen.api.partition_messages import PartitionMessage, PartitionWork
 from edgen.config import Job, Limits
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.files import write_new
 from edgen.core.text import quantity
 from edgen.core.threads import run_in_thread
-from edgen.execution.merge import merge
 from edgen.execution.run import check_part
 from edgen.execution.session import interruption
+from edgen.generation.options import GenerateOptions
+from edgen.merging.merge import merge
 from edgen.planning.load import JobSource
+from edgen.providers.trust import Consents
 from edgen.runtime.control import Control, explain_os_errors
+from edgen.runtime.key_consent import Trust
 from edgen.runtime.snapshot import Activity, Snapshot, StatusEvent, add_usage
 from edgen.store.run_folder import RunFolder
 
-_decode = msgspec.json.Decoder(PartitionMessage, dec_hook=lambda _kind, value: Counter(value)).decode
 _PLAN, _BUDGET = "partitions.json", "budget.yaml"
+
+
+class PartitionMessage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One message of a partition: a note, its state, or its end."""
+
+    note: str = ""  # for the log
+    snapshot: Snapshot | None = None  # state of the partition
+    done: bool = False  # it has ended; the fields below are set
+    made: int = 0  # calls that it made now
+    ended: str = ""  # the error's message; empty if all was made
+    code: int = 0  # exit code
+    reason: str = ""  # in one word
+
+
+class PartitionWork:
+    """The work of a partition: the job, the options, and the user's consents."""
+
+    def __init__(self, source: JobSource, options: GenerateOptions, control: Control) -> None:
+        self.source, self.options = source, options
+        self.consents: Consents = control.trust.consents
+        self.code: tuple[Path, ...] = tuple(control.trust.code)
+
+    @property
+    def trust(self) -> Trust:
+        """The consents, as the process of a command has them."""
+        trust = Trust(code=self.code)
+        trust.consents = self.consents
+        return trust
+
+
+_decode = msgspec.json.Decoder(PartitionMessage, dec_hook=lambda _kind, value: Counter(value)).decode
 
 
 class _Partitions(msgspec.Struct, frozen=True):
@@ -201,7 +232,7 @@ class _Processes:
 
     async def _run_process(self, number: int, given: PartitionWork) -> None:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "edgen.api.partition_process"),
+            *(sys.executable, "-P", "-m", "edgen.generation.partition_process"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # signals of a terminal come through this process

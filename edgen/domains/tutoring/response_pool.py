@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.domains.tutoring.exercises.answers import words_of
 from edgen.domains.tutoring.pool_config import PoolSettings
-from edgen.domains.tutoring.served import Origin, origin_of, responses_to
+from edgen.domains.tutoring.served_turns import Origin, origin_of, responses_to
 from edgen.plugin import Recorded, Space, Turn
 
 _LISTED = 64  # responses in a list of the index

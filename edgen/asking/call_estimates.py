@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.asking.asker import Asker
-from edgen.asking.places import AskerFolder
+from edgen.asking.ledger_paths import AskerFolder
 from edgen.core.values import Status
 from edgen.store.ledger import LedgerReader
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import msgspec
 
+from edgen.annotation.carried_layers import carry_layers, copy_noted, find_unlike_layers, layer_of
 from edgen.core.digest import fingerprint
 from edgen.core.files import open_regular
 from edgen.core.kept_files import require_kept
 from edgen.core.pair import HumanVote
-from edgen.execution.carried_layers import carry_layers, copy_noted, find_unlike_layers, layer_of
 from edgen.store.ledger import Drop, MergedLedger, RunPlan, SourceLedger
 from edgen.store.run_folder import RunFolder
 from edgen.store.votes import rater_of, read_stored_votes, store_votes

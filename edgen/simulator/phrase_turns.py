@@ -13,8 +13,8 @@ from random import Random
 from typing import Any
 
 from edgen.reading.detect import loops
+from edgen.simulator.phrase_slots import LONG_ENOUGH, names_item, read_slot, split_way, split_words, tidy
 from edgen.simulator.phrases import BOOK, PhraseSpeaker
-from edgen.simulator.ways import LONG_ENOUGH, names_item, read_slot, split_way, split_words, tidy
 from edgen.space.phrases import HEARD, KNOWLEDGE, RolePhrases
 from edgen.space.scene import Scene
 

@@ -364,7 +364,7 @@ class TestAtomic:
         path = job(tmp_path)
         parts = pieces(command, path, [(0, 20), (20, 42)])
         script = (
-            "import os, signal, edgen.execution.new_run as m; "
+            "import os, signal, edgen.merging.new_run as m; "
             "m._publish = lambda *_: os.kill(os.getpid(), signal.SIGKILL); "
             "from edgen.__main__ import main; main()"
         )

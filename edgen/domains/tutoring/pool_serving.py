@@ -15,7 +15,7 @@ import msgspec
 
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.pool_config import SOLVED, read_template
-from edgen.domains.tutoring.responses import Response, ResponsePool, StudentMoment
+from edgen.domains.tutoring.response_pool import Response, ResponsePool, StudentMoment
 from edgen.plugin import Turn
 from edgen.plugin.answers import ActedTurn
 

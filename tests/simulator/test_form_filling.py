@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from edgen.core.values import Message
-from edgen.simulator.poured import pour
+from edgen.simulator.form_filling import pour
 from edgen.simulator.schema_patterns import UnfitSchema
 from edgen.simulator.structured import fit
 from edgen.simulator.text import respond

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from edgen.config import load_job
 from edgen.core.errors import JobError
 from edgen.core.values import Address, Message, Reply, Request, Usage
-from edgen.execution.choices import CallPlace, share_out
 from edgen.execution.client.call import Answer
+from edgen.execution.joined_calls import CallPlace, share_out
 from edgen.providers import make
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.gemini.online import read_reply as read_gemini

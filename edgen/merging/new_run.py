@@ -17,11 +17,11 @@ from edgen.core.files import sync_folder
 from edgen.core.system import require_locks
 from edgen.core.yaml_values import read_text, read_yaml
 from edgen.execution.finish import JOB, describe_job
-from edgen.execution.run_identity import OF_ALL
+from edgen.merging.identity import OF_ALL
+from edgen.store.inputs_copy import inputs_beside, inputs_named
 from edgen.store.ledger import OPEN, SourceLedger
 from edgen.store.ledger.opening import make_damaged_error
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_inputs import inputs_beside, inputs_named
 from edgen.store.written_file import run_around
 
 

@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from edgen.asking.answering import AskerBackends
 from edgen.asking.asker import Asker
-from edgen.asking.places import AskerFolder
+from edgen.asking.ledger_paths import AskerFolder
 from edgen.core.errors import EdgenError
 from edgen.execution.session import RunSession, SharedState
 from edgen.runtime.control import Control

@@ -1,4 +1,4 @@
-"""The process of one partition: `python -m edgen.api.partition_process`, started by `edgen.api.partitions`.
+"""The process of one partition, started by `edgen.generation.partitions`.
 
 It gets its work on standard input. On standard output it reports notes, its state and its end, a line of
 JSON each. When standard input ends, the process that started it is gone: then it makes no further call, and
@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from edgen.api.generation import Generated, generate
-from edgen.api.partition_messages import PartitionMessage, PartitionWork
 from edgen.core.errors import EdgenError, LockedError, UselessError
 from edgen.core.events import Event
 from edgen.core.system import handling
+from edgen.generation.arms import Generated, make_arms, plan_arms
+from edgen.generation.partitions import PartitionMessage, PartitionWork
 from edgen.runtime.control import Control
 from edgen.runtime.processes import receive
 from edgen.runtime.snapshot import StatusEvent
@@ -53,7 +53,8 @@ async def _make(given: PartitionWork, control: Control) -> Generated:
     until = clock() + _PATIENCE
     while True:
         try:
-            return await generate(given.source, given.options, control)
+            source, plans = plan_arms(given.source, given.options, control)
+            return await make_arms(source, plans, given.options, control)
         except LockedError:
             if clock() > until:
                 raise

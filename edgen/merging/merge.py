@@ -19,10 +19,10 @@ from edgen.config import Job
 from edgen.core.errors import RunError
 from edgen.core.files import replacing
 from edgen.execution.finish import JOB, RunSummary, plan_of_run, write_files
-from edgen.execution.merge_extras import copy_rest, judge_ledgers
-from edgen.execution.new_run import copy_job, describe_original_job, making, refuse_open, refuse_target
-from edgen.execution.run_identity import InputPart, compare_runs, list_begun_arms
 from edgen.families.base import record_id
+from edgen.merging.extras import copy_rest, judge_ledgers
+from edgen.merging.identity import InputPart, compare_runs, list_begun_arms
+from edgen.merging.new_run import copy_job, describe_original_job, making, refuse_open, refuse_target
 from edgen.planning.gates import asks_for_near_duplicates
 from edgen.space.splits import choose_common_side
 from edgen.store.ledger import (

@@ -10,7 +10,7 @@ from edgen.core import resources
 from edgen.core.values import Message
 from edgen.prompting import load_prompt
 from edgen.protocols.space_growth import VARIABLES
-from edgen.simulator import values
+from edgen.simulator import list_values
 from edgen.simulator.simulated_request import SimulatedRequest
 from edgen.simulator.text import respond
 from edgen.space.similar_values import KnownValues
@@ -39,7 +39,7 @@ def test_it_answers_with_lines_some_of_them_said_before(dimension: str) -> None:
 
 
 def test_what_it_reads_of_the_prompt() -> None:
-    assert values.read(wish("student_reactions")) == values.Wish(50, tuple(SHOWN))
+    assert list_values.read(wish("student_reactions")) == list_values.Wish(50, tuple(SHOWN))
     assert SimulatedRequest(wish("topics"), None, Random(1)).values() is not None
 
 
@@ -53,8 +53,8 @@ def test_what_it_reads_of_the_prompt() -> None:
     ],
 )
 def test_what_is_no_such_wish(text: str) -> None:
-    assert values.read((Message("user", text),)) is None
+    assert list_values.read((Message("user", text),)) is None
 
 
 def test_no_other_prompt_is_taken_for_one() -> None:
-    assert all(values.read(messages) is None for messages in lessons.samples())
+    assert all(list_values.read(messages) is None for messages in lessons.samples())

@@ -11,10 +11,10 @@ from typing import Generic, TypeVar
 
 from edgen.asking.answering import load_run_job, open_answerer, open_answering
 from edgen.asking.asker import FileAsker
-from edgen.asking.needs import Needs, needs_of
+from edgen.asking.call_estimates import Needs, needs_of
+from edgen.asking.ledger_paths import AskerFolder, hold_ledger
 from edgen.asking.options import AskOptions
-from edgen.asking.places import AskerFolder, hold_ledger
-from edgen.asking.work import A, AtWork, ask, ask_until_ended
+from edgen.asking.task_loop import A, AtWork, ask, ask_until_ended
 from edgen.config import Job
 from edgen.core.errors import EdgenError
 from edgen.core.options import CallMode

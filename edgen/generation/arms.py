@@ -1,0 +1,383 @@
+"""The arms of a run: conversations made arm after arm, then train and test files with one test side for all
+arms.
+
+Every run has at least one arm; that of a job without `arms:` is made in the run's folder itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
+from edgen.config import Job, backend_name
+from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
+from edgen.core.options import CallMode
+from edgen.core.threads import run_in_thread
+from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
+from edgen.execution.client.fleet import keep_identities
+from edgen.execution.costly_changes import find_dropped_arms, find_rework
+from edgen.execution.finish import is_finished, remark_on_files
+from edgen.execution.ordered_gates import MakeInOrder
+from edgen.execution.run import ActiveRun, check_part, check_piece
+from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
+from edgen.execution.session import Charged, RunSession, SharedState, settle_lease
+from edgen.generation.options import GenerateOptions
+from edgen.planning.load import JobSource, inline_files, job_for_run, plans_of
+from edgen.planning.plan import Plan
+from edgen.planning.speakers import find_doubts
+from edgen.providers import Backend
+from edgen.runtime.backends import arms_at_once, configs_of, open_backends, open_scheduler
+from edgen.runtime.control import Control, explain_os_errors
+from edgen.runtime.monitor import Monitor, start_event
+from edgen.runtime.snapshot import Title, read_still_snapshot
+from edgen.runtime.status import StatusReport, status_of
+from edgen.runtime.supervise import Supervised, find_use_elsewhere, supervise
+from edgen.selection.select import refuse_selected
+from edgen.space.splits import choose_common_side
+from edgen.store.inputs_copy import restore_inputs
+from edgen.store.ledger import Ledger, describe_lost_replies, run_status
+from edgen.store.ledger.facts import MEASURES
+from edgen.store.locks import alone_at
+from edgen.store.run_folder import RunFolder
+from edgen.store.shards import Manifest, read_manifest
+
+Arm = str
+
+
+class ArmFiles(NamedTuple):
+    """The finished files of an arm, and their folder."""
+
+    arm: str
+    folder: Path
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Status of the run. `ended` is the error that ended it before all was made; `files` exist unless it
+    stopped."""
+
+    folder: Path
+    status: StatusReport
+    files: tuple[ArmFiles, ...]
+    ended: EdgenError | None
+
+
+def folder_of(job: Job, options: GenerateOptions) -> RunFolder:
+    """Return the folder of a job's run."""
+    return RunFolder(options.output if options.output is not None else Path("outputs") / job.name)
+
+
+def plan_arms(
+    source: JobSource, options: GenerateOptions, control: Control
+) -> tuple[JobSource, Mapping[Arm, Plan]]:
+    """Return the job with the identities that its run began with, and the plan of each arm."""
+    folder = folder_of(source.job, options)
+    if folder.job.exists():
+        source = source._replace(job=keep_identities(source.job, folder))
+    if source.job.measure_references:
+        load_job_measures(source.job, source.reach, control.trust)
+    return source, plans_of(source.job, source.name, source.reach)
+
+
+async def make_arms(
+    source: JobSource, plans: Mapping[Arm, Plan], options: GenerateOptions, control: Control
+) -> Generated:
+    """Make the conversations of all arms, and the files of what was accepted.
+
+    What ends the work once something was asked is in the result; what is wrong before that is raised.
+    """
+    return await _Generation(source, plans, options, control).make()
+
+
+@dataclass
+class _ArmWork:
+    """The equipment of one arm, and its work once it is started."""
+
+    name: Arm  # name of the arm
+    plan: Plan  # plan of the arm
+    backends: Mapping[str, Backend]  # by role
+    scheduler: SchedulerFactory  # makes the arm's scheduler
+    folder: RunFolder  # folder of the arm
+    ledger: Ledger = field(init=False)  # set at the start, as are the next two
+    run: ActiveRun = field(init=False)  # the work in progress
+    noted: contextlib.AsyncExitStack = field(init=False)  # ends the session of the work
+    made: bool = False  # all is made
+
+
+class _Generation:
+    """One start of a job's run."""
+
+    def __init__(
+        self, source: JobSource, plans: Mapping[Arm, Plan], options: GenerateOptions, control: Control
+    ) -> None:
+        whole = source.job
+        for plan in plans.values():
+            check_part(plan.job, options.part)
+        self._whole, self._plans, self._reach = whole, plans, source.reach
+        self._options, self._control = options, control
+        self._folder = folder_of(whole, options)
+        self._counts: dict[str, ProgressCounts] = {}
+        control.begin(whole.name, folder=self._folder.path)
+
+    async def make(self) -> Generated:
+        folder = self._folder
+        folder.refuse_links()
+        if self._options.fresh and folder.exists:
+            raise UsageError(
+                f"{folder.path}: this folder already holds a run. Choose another folder with -o, "
+                "or leave out --resume never to resume it."
+            )
+        for sentence in (*self._reach.doubts, *find_doubts(self._plans.values())):
+            self._control.note(f"{sentence}.")
+        for arm, plan in self._plans.items():
+            if (own := folder.arm(arm)).ledger.exists():
+                refuse_selected(own)
+            if plan.gates.layers:
+                require_job_layers(folder, plan.gates.layers)
+            for sentence in plan.gates.notes if plan.job.gates else ():
+                self._control.note(sentence)
+            _find_ordered_gates(plan)  # what is missing to decide gates is said before anything is asked
+        ended: EdgenError | None = None
+        try:
+            with alone_at(folder.path):
+                await self._make()
+        except EdgenError as error:
+            ended = error
+            # If the run itself made progress, its status is printed as well as the error.
+            if not (error.exit_code in (0, 3, 4, 5) or error.exit_code > 128) or not _can_be_told(folder):
+                raise
+        if ended is None:
+            for arm, plan in self._plans.items():
+                for sentence in remark_on_files(plan.job.split, folder.arm(arm)):
+                    self._control.note(sentence)
+        made = {arm: counts.made for arm, counts in self._counts.items()}
+        finished = ended is None or isinstance(ended, ShortError)
+        return Generated(
+            folder.path,
+            status_of(folder).with_calls_now(made),
+            tuple(map(self._find_files, self._plans)) if finished else (),
+            ended,
+        )
+
+    def _find_files(self, arm: Arm) -> ArmFiles:
+        shards = self._folder.arm(arm).shards
+        return ArmFiles(arm, shards, read_manifest(shards))
+
+    async def _make(self) -> None:
+        folder, control = self._folder, self._control
+        if await self._is_finished():
+            for arm, plan in self._plans.items():
+                if (budget := plan.job.limits.budget) is not None:
+                    settle_lease(budget, folder.arm(arm).ledger, control.note)
+                status = run_status(folder.arm(arm).ledger)
+                snapshot = read_still_snapshot(status, Title(self._whole.name, arm))
+                control.events.send(start_event(snapshot, snapshot.counts.kept))
+            control.note(f"{folder.path}: the run is complete; nothing to do.")
+            return
+        control.check_deadline()
+        async with contextlib.AsyncExitStack() as stack:
+            # All of them before any change: after a missing key no folder remains.
+            arms = [await self._equip(arm, plan, stack) for arm, plan in self._plans.items()]
+            with explain_os_errors(folder.path):
+                folder.prepare(arms=bool(self._whole.arms))
+                with folder.lock_for_writing() as dead:
+                    self._restore_inputs()
+                    if dead is not None:
+                        control.note(f"{dead} was killed or crashed; its run is resumed.")
+                    async with contextlib.AsyncExitStack() as open_runs:
+                        await self._make_arms(arms, open_runs)
+
+    def _restore_inputs(self) -> None:
+        """Put back damaged inputs of the run, so that they can be read while the job's own are written. Where
+        no ledger has a copy, the job's own take their place."""
+        with contextlib.suppress(DamagedError):
+            for path in restore_inputs(self._folder):
+                self._control.note(f"{path}: it was damaged or edited. The ledger's copy was put back.")
+
+    async def _is_finished(self) -> bool:
+        """Return whether all work is done: then no key is needed, and nothing is written."""
+        if not all(self._folder.arm(arm).ledger.exists() for arm in self._plans):
+            return False
+        prints, functions = {}, self._control.functions
+        for arm, plan in self._plans.items():
+            async with open_backends(
+                configs_of(plan), plan.job.limits, None, functions=functions
+            ) as backends:
+                identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}
+            prints[arm] = plan.fingerprint(identities)
+        if not has_job_layers(self._folder):
+            return False
+        return is_finished(
+            inline_files(self._whole, self._reach), self._plans, prints, self._folder, self._options.part
+        )
+
+    async def _equip(self, arm: Arm, plan: Plan, stack: contextlib.AsyncExitStack) -> _ArmWork:
+        """Return an arm with its backends. Writing request files alone needs no key."""
+        options, job = self._options, plan.job
+        trust = self._control.trust if options.write_only is None else None
+        backends = await stack.enter_async_context(
+            open_backends(
+                configs_of(plan),
+                job.limits,
+                trust,
+                arms=len(self._plans),
+                at_once=arms_at_once(self._whole, self._plans),
+                functions=self._control.functions,
+                run=self._folder.path,
+                arm=arm,
+                together=[role for role in plan.speaking if plan.rules.by_people(role)],
+            )
+        )
+        way = CallMode(options.via, options.on, options.workers)
+        opened = await stack.enter_async_context(
+            open_scheduler(job, backends, way, trust, options.write_only)
+        )
+        return _ArmWork(arm, plan, *opened, self._folder.arm(arm))
+
+    async def _make_arms(self, arms: list[_ArmWork], stack: contextlib.AsyncExitStack) -> None:
+        """Arms, one after another or some at once; then their files. An arm that falls short, or is useless,
+        does not keep the others from being made."""
+        control = self._control
+        measures = find_measure_files(self._whole, self._reach) if self._whole.measure_references else []
+        for arm in arms:
+            if arm.name:
+                arm.folder.prepare()
+                stack.enter_context(arm.folder.lock_for_writing())
+            ledger = Ledger(
+                arm.folder.ledger,
+                create=not arm.folder.job.exists(),
+                people=any(arm.plan.rules.by_people(role) for role in arm.plan.roles),
+            )
+            arm.ledger = await stack.enter_async_context(ledger)
+            if measures or arm.ledger.fact(MEASURES) is not None:
+                for changed in note_measure_files(arm.ledger, measures):
+                    control.note(
+                        f"{changed}: this file of measures has changed. Conversations made before are not gated again."
+                    )
+        self._control.require_consent(self._losses(arms))
+        if self._whole.arms:
+            self._folder.number_arms(self._plans)
+            self._folder.write_job(*job_for_run(self._whole, self._reach))
+        useless: dict[Arm, UselessError] = {}
+        for group in self._groups(arms):
+            shared = SharedState(self._whole.limits)
+            parts: list[Supervised] = []
+            for arm in group:
+                # What others have used of the budget is counted once, now; those of the group count themselves.
+                ledgers = [one.folder.ledger for one in group]
+                elsewhere = () if parts else find_use_elsewhere(self._folder, *ledgers)
+                await self._begin(arm, elsewhere, shared, stack)
+                work = partial(self._work, arm, arms, useless)
+                parts.append(Supervised(arm.run.session, Title(arm.plan.job.name, arm.name), work))
+            await supervise(parts, self._control)
+            for arm in group:
+                for backend in arm.backends.values():  # the next arms need as many connections
+                    await backend.aclose()
+        if useless:
+            raise UselessError(
+                " ".join(f"{arm}: {error}" if arm else str(error) for arm, error in useless.items())
+            )
+
+    def _groups(self, arms: list[_ArmWork]) -> Iterator[list[_ArmWork]]:
+        """Arms that are made at once, group by group."""
+        for first in range(0, len(arms), at_once := arms_at_once(self._whole, self._plans)):
+            yield arms[first : first + at_once]
+
+    async def _work(
+        self, arm: _ArmWork, arms: list[_ArmWork], useless: dict[Arm, UselessError], monitor: Monitor
+    ) -> None:
+        """Make an arm; then the files of all, if this is the last to be made. One that is useless ends by
+        itself, and is noted."""
+        try:
+            await arm.run.drive()
+        except UselessError as error:
+            useless[arm.name] = error
+            with contextlib.suppress(UselessError):
+                async with arm.noted:
+                    raise
+        arm.made = True
+        if all(one.made for one in arms) and not useless:
+            monitor.say_stage("writing files")
+            await self._write(arms)
+
+    async def _begin(
+        self,
+        arm: _ArmWork,
+        elsewhere: Iterable[Charged],
+        shared: SharedState,
+        stack: contextlib.AsyncExitStack,
+    ) -> None:
+        session = RunSession(
+            arm.plan,
+            arm.backends,
+            arm.ledger,
+            roles=arm.plan.roles,
+            elsewhere=elsewhere,
+            scheduler=arm.scheduler,
+            shared=shared,
+        )
+        arm.run = ActiveRun(arm.plan, session, arm.folder, self._options.part, _find_ordered_gates(arm.plan))
+        self._counts[arm.name] = arm.run.counts
+        arm.run.adopt(self._control.note)
+        # Its session ends with its own files, so that what it notes is about itself; else with the others.
+        arm.noted = await stack.enter_async_context(contextlib.AsyncExitStack())
+        await arm.noted.enter_async_context(arm.run.session.record())
+
+    async def _write(self, arms: list[_ArmWork]) -> None:
+        """Write the files of all arms. Raises ShortError where one falls short."""
+        side = None
+        if self._whole.arms:
+            side = choose_common_side([arm.run.groups() for arm in arms], self._whole.split.test)
+        short = []
+        for arm in arms:
+            await arm.ledger.flush()
+        if any(arm.plan.gates.layers for arm in arms):
+            await run_in_thread(write_job_layers, self._folder)
+        for arm in arms:
+            try:
+                async with arm.noted:
+                    await arm.run.write(side)
+            except ShortError as error:
+                short.append(f"{arm.name}: {error}" if arm.name else str(error))
+        if short:
+            raise ShortError(" ".join(short))
+
+    def _losses(self, arms: list[_ArmWork]) -> list[object]:
+        """Return the losses of the runs, before any of them changes."""
+        options = self._options
+        losses: list[object] = []
+        if self._folder.job.exists():
+            losses += find_dropped_arms(self._folder, self._plans)
+        for arm in arms:
+            if arm.ledger.lost_replies:
+                losses.append(describe_lost_replies(arm.folder.ledger, arm.ledger.lost_replies))
+            if arm.ledger.fact("plan") is None:
+                continue
+            check_piece(arm.folder.path, arm.ledger.status().plan, arm.plan.job, options.part)
+            lost = find_rework(arm.plan, arm.backends, arm.folder, arm.ledger, options.part, options.via)
+            if lost is not None:
+                losses.append(lost)
+        return losses
+
+
+def _find_ordered_gates(plan: Plan) -> MakeInOrder | None:
+    """Return the gates of a plan that depend on the previous conversations; None without one."""
+    if not plan.gates.ordered:
+        return None
+    from edgen.evaluation.near_duplicate_gates import InOrder
+
+    return InOrder
+
+
+def _can_be_told(folder: RunFolder) -> bool:
+    """Return whether the run has a status: a fault can occur while its ledgers are created."""
+    try:
+        return folder.begun and status_of(folder) is not None
+    except EdgenError:
+        return False
