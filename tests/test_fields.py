@@ -11,18 +11,6 @@ import pytest
 from tests import ROOT
 
 MOST_BARE = 5  # fields of a class that may go without, since its docstring can name them
-# Classes of edgen/reading that are still described in their docstrings alone.
-EXCEPTIONS = {
-    "ActedTurn",
-    "JsonConversation",
-    "KeyMeaning",
-    "Layout",
-    "Parsed",
-    "RoleLine",
-    "RoleWords",
-    "_Patterns",
-    "_Reader",
-}
 # A comment on the field's lines or alone on the line above, and no instruction to a tool.
 BESIDE = re.compile(r"# (?!fmt:|noqa|type:|pragma)")
 ABOVE = re.compile(r"\s*# (?!fmt:|noqa|type:|pragma)")
@@ -70,16 +58,12 @@ def has_help(field: ast.AnnAssign) -> bool:
 
 
 def test_fields_are_documented_where_they_are_declared() -> None:
-    faults, excepted = [], set()
-    for path in sorted((ROOT / "edgen").rglob("*.py")):
-        place = path.relative_to(ROOT)
-        for name, bare in find_bare_fields(path.read_text(encoding="utf-8")):
-            if place.parts[1] == "reading" and name in EXCEPTIONS:
-                excepted.add(name)
-            else:
-                faults.append(f"{place}, {name}: {', '.join(bare)}")
+    faults = [
+        f"{path.relative_to(ROOT)}, {name}: {', '.join(bare)}"
+        for path in sorted((ROOT / "edgen").rglob("*.py"))
+        for name, bare in find_bare_fields(path.read_text(encoding="utf-8"))
+    ]
     assert not faults, "\n".join(["Give each field a comment beside it, or a docstring below it:", *faults])
-    assert excepted == EXCEPTIONS, f"no exceptions any more: {EXCEPTIONS - excepted}"
 
 
 CLASS = """

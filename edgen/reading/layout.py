@@ -71,45 +71,29 @@ class Tail(NamedTuple):
 
 
 class Layout(msgspec.Struct):
-    """A layout.
+    """A layout: the texts around turns, and what a turn between them may hold."""
 
-    head, first: the text before the first turn, and the role of that turn.
-    below: the end of `head` after a probability that it gives, which follows the rest; None without one.
-    gaps: the texts between two turns, digits as zeros, with the role of the second turn; longer ones first.
-    unfit: characters that no turn may hold.
-    numbered: whether a gap holds a digit or the letter of a list.
-    lettered: whether it may be such a letter.
-    begins: whether each turn begins a line.
-    several: whether a turn may have several lines.
-    tagged: whether the layout has tags.
-    translated: whether its labels are in another language.
-    named: whether its labels hold more than a role, which may be a person's name.
-    edges: marks with which a turn may begin and end like a word.
-    json: whether it may be JSON, in which no number begins with a zero.
-    code: how it writes quotation marks and letters beyond ASCII.
-    tails: what may follow the last turn, or a label that has only the end marker.
-    order: the texts between the turns in their order, of a layout that has no other regularity.
-    speakers: who speaks each turn in this order.
-    """
-
-    head: str
-    first: str
+    head: str  # text before the first turn, up to a probability that it gives
+    first: str  # role of the first turn
     gaps: dict[str, str]
-    unfit: str
-    numbered: bool
-    lettered: bool
-    begins: bool
-    several: bool
-    tagged: bool
-    translated: bool
-    named: bool
-    edges: frozenset[str]
-    json: bool
+    """Texts between two turns, digits as zeros, with the role of the second turn; longer ones first. Empty if
+    the layout has an `order`."""
+    unfit: str  # characters that no turn may hold
+    numbered: bool  # a gap holds a digit or the letter of a list
+    lettered: bool  # what numbers a gap may be the letter of a list
+    begins: bool  # a turn may begin a line
+    several: bool  # a turn may have several lines
+    tagged: bool  # the layout has tags
+    translated: bool  # labels are in another language
+    named: bool  # labels hold more than a role, which may be a person's name
+    edges: frozenset[str]  # marks with which a turn may begin and end like a word
+    json: bool  # the layout may be JSON, in which no number begins with a zero
     code: int
-    tails: dict[Behind, Tail]
-    below: str | None = None
-    order: tuple[str, ...] = ()
-    speakers: tuple[str, ...] = ()
+    """Code of quotation marks and letters beyond ASCII: PLAIN, QUOTED, JSON, DOUBLED or SINGLES."""
+    tails: dict[Behind, Tail]  # what may follow the last turn, or a label that has only the end marker
+    below: str | None = None  # text between a probability after `head` and the first turn; None without one
+    order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
+    speakers: tuple[str, ...] = ()  # roles of the turns in this order
 
     def read(self, text: str, vocabulary: TurnWords) -> Conversation | None:
         """Return the conversation in a text that begins with `head`; None if it departs from the layout."""

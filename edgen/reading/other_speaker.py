@@ -129,26 +129,18 @@ _WORDS = compile_later(r"[^\W_]+")
 class _Patterns(NamedTuple):
     """The patterns of speakers' names.
 
-    words: words that a speaker's name holds.
-    label, titled: labels before a colon, and names with a title.
-    short: labels before a colon that count only before a sentence.
-    last: plain words with which one of these ends.
-    alone: labels without a colon.
-    spoken: a speaker and a verb of speech next to a quotation.
-    gesture: gestures of a speaker between marks.
-
     Patterns are compiled at first use: each costs as much as reading a hundred replies, and few turns need
     one.
     """
 
-    words: frozenset[str]
-    label: re.Pattern[str]
-    short: re.Pattern[str]
-    last: re.Pattern[str]
-    titled: re.Pattern[str]
-    alone: re.Pattern[str]
-    spoken: re.Pattern[str]
-    gesture: re.Pattern[str]
+    words: frozenset[str]  # words that a speaker's name holds, in lower case
+    label: re.Pattern[str]  # labels before a colon
+    short: re.Pattern[str]  # labels before a colon that count only before a sentence
+    last: re.Pattern[str]  # plain words with which a label of `short` ends
+    titled: re.Pattern[str]  # names with a title before a colon
+    alone: re.Pattern[str]  # labels without a colon
+    spoken: re.Pattern[str]  # a speaker and a verb of speech next to a quotation
+    gesture: re.Pattern[str]  # gestures of a speaker between marks
 
     def names_somebody(self, text: str) -> bool:
         """Return whether a text holds a word of a speaker's name."""

@@ -64,21 +64,18 @@ class _Names(dict[str, str]):
 
 @dataclass(frozen=True, eq=False)
 class RoleWords:
-    """The roles of a conversation, two or more. Compared by identity: make one and keep it.
+    """The roles of a conversation, two or more. Compared by identity: make one and keep it."""
 
-    names: the roles as turns carry them.
-    aliases: other words for them, in lower case; used only if a reply does not speak of the roles by name.
-    languages: other languages' words for each role, in the order of `names`.
-    own: a job's own words, which come before all others.
-    titled: the role of a person who is called Mr. or Ms.; None if it is unknown.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # roles as turns carry them
     aliases: Mapping[str, str] = field(default_factory=dict)
+    """Roles by other words for them, in lower case; used only if a reply does not speak of the roles by
+    name."""
     languages: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
-    titled: str | None = None
-    own: OwnWords = ()
-    patterns: dict[object, re.Pattern[str]] = field(default_factory=dict)  # none depends on a job's own words
+    """By language, words for each role in the order of `names`."""
+    titled: str | None = None  # role of a person who is called Mr. or Ms.; None if it is unknown
+    own: OwnWords = ()  # a job's own words, which come before all others
+    patterns: dict[object, re.Pattern[str]] = field(default_factory=dict)
+    """Compiled patterns by RolePattern, or by it and a role. None depends on a job's own words."""
 
     @cached_property
     def by_name(self) -> dict[str, str]:

@@ -26,14 +26,14 @@ _FRONT = compile_later(r"\A\s*[\[(]([^\[\]()\n]{1,200})[\])]\s*")
 
 
 class ActedTurn(msgspec.Struct, frozen=True):
-    """A side's words and actions. `flagged`: it says that the last turn makes no sense; `text` may be ""."""
+    """A side's words and actions."""
 
-    text: str
-    actions: tuple[str, ...]
-    ended: bool = False
-    flagged: bool = False
-    repairs: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
+    text: str  # may be "" if the turn is `flagged` or the end marker alone
+    actions: tuple[str, ...]  # as written in the list of permitted ones, in its order
+    ended: bool = False  # with the end marker
+    flagged: bool = False  # the reply says that the last turn makes no sense
+    repairs: tuple[str, ...] = ()  # the reader's fixes
+    flags: tuple[str, ...] = ()  # detectors' findings that were accepted
 
 
 def make_acted_turn_form(actions: Collection[str], most: int = 3) -> Form:

@@ -201,12 +201,12 @@ def _departs(group: LineGroup, firsts: list[str]) -> bool:
 class _Reader:
     """Takes the bodies of one block's turns, one after the other, and adds them to the block."""
 
-    block: LineConversation
-    openers: Collection[str]
-    fenced: bool
-    bracketed: bool
-    listed: bool
-    roles: RoleWords
+    block: LineConversation  # gets the turns and their repairs
+    openers: Collection[str]  # opening quotation marks that belong to the layout
+    fenced: bool  # a code block is open where the turns begin
+    bracketed: bool  # the list that the turns stand in was opened
+    listed: bool  # all turns but perhaps the last end with the comma of a list
+    roles: RoleWords  # roles of the conversation
 
     def turns(self, lines: Sequence[RoleLine], texts: Sequence[str], inside: Inside) -> None:
         """Add all turns but the last, whose stripped bodies are `texts`.

@@ -20,29 +20,18 @@ TOKEN = compile_later(r"\d+|[^\W\d_]+|[^\w\s]|_|\n|[^\S\n]+")
 
 
 class RoleLine(msgspec.Struct, gc=False):
-    """A line that starts a turn, and what stands between it and the next one.
+    """A line that starts a turn, and what stands between it and the next one."""
 
-    role: who speaks.
-    label: the text of the label, from the line break before it on.
-    body: the text between this label and the next one.
-    prefix: what stands before the role's name.
-    kind: what separates the name from the text: a colon, a tag, a line break ("alone") or a dash.
-    named: whether a name or a note stands next to the role.
-    aliased: whether another word stands for the role.
-    form: how the role is written, "" for the bare word.
-    start, text: where the line and its text start; only `find_role_lines` sets them.
-    """
-
-    role: str
-    label: str
-    body: str
-    prefix: str
-    kind: str = "colon"
-    named: bool = False
-    aliased: bool = False
-    form: str = ""
-    start: int = 0
-    text: int = 0
+    role: str  # role that speaks
+    label: str  # text of the label, from the line break before it on
+    body: str  # text between this label and the next one
+    prefix: str  # text before the role's name
+    kind: str = "colon"  # what separates name and text: "colon", "tag", "alone" (a line break) or "dash"
+    named: bool = False  # a name or a note stands next to the role
+    aliased: bool = False  # another word stands for the role
+    form: str = ""  # how the role is written; "" for the bare word
+    start: int = 0  # offset of the line in the text, set only for the reader of one turn
+    text: int = 0  # offset of what follows the label, set only for the reader of one turn
 
 
 class Lines(msgspec.Struct):

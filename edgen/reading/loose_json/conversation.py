@@ -32,18 +32,18 @@ _VALUES = frozenset({"value", "probability", "estimate", "score"})
 
 @dataclass(slots=True)
 class JsonConversation:
-    """The contents of a reply before it is cleaned. `texts` may hold a conversation in lines."""
+    """The contents of a reply before it is cleaned."""
 
-    entries: list[tuple[str, str]] = field(default_factory=list)
-    probabilities: list[Any] = field(default_factory=list)
-    ended_by: str | None = None
-    named: bool = False
-    aliased: bool = False
-    strangers: bool = False
-    unspoken: bool = False
-    others: bool = False  # whether there was more than one conversation
-    texts: list[str] = field(default_factory=list)
-    people: dict[str, str] = field(default_factory=dict)
+    entries: list[tuple[str, str]] = field(default_factory=list)  # role and text of each turn
+    probabilities: list[Any] = field(default_factory=list)  # values as they are given
+    ended_by: str | None = None  # role that a key names as the speaker of the end marker; None without one
+    named: bool = False  # a person's name or a note stands next to a role, or in its place
+    aliased: bool = False  # another word stands for a role
+    strangers: bool = False  # a speaker without a role says something
+    unspoken: bool = False  # an end marker stands under no role
+    others: bool = False  # there is more than one conversation
+    texts: list[str] = field(default_factory=list)  # texts that may hold a conversation in lines
+    people: dict[str, str] = field(default_factory=dict)  # roles by the names of persons, in lower case
 
 
 # A container still to be looked at: its depth, the key it is under, the probabilities given with it.

@@ -41,11 +41,11 @@ def members(value: Any) -> Iterable[tuple[str, Any]]:
 class Parsed:
     """JSON values found in a text, where they stood, and what they needed."""
 
-    values: tuple[Any, ...]
-    before: str
-    after: str
-    mended: bool
-    escaped: bool
+    values: tuple[Any, ...]  # values in their order
+    before: str  # text before the first value
+    after: str  # text after the last value
+    mended: bool  # the strict parser refused a value
+    escaped: bool  # backslashes had to be doubled
     cut: bool  # the text ends inside a string
 
 

@@ -35,19 +35,15 @@ CONTAINERS = (dict, list)
 
 
 class KeyMeaning(msgspec.Struct, frozen=True):
-    """The meaning of a key.
+    """The meaning of a key."""
 
-    `probable`: a probability follows, and if `negated`, its complement. `ended`: the value is who spoke the
-    end marker. `person`: the role whose name follows. `speaks`: the key is a speaker, whose words follow.
-    """
-
-    probable: bool
-    negated: bool
-    ended: bool
-    person: str | None
-    speaks: bool
-    who: int  # its place among the words for who speaks, and for what is said
-    what: int
+    probable: bool  # the value is a probability, or its complement if `negated`
+    negated: bool  # the value is the complement of a probability
+    ended: bool  # the value is who spoke the end marker
+    person: str | None  # role whose person's name the value is; None for other keys
+    speaks: bool  # the key is a speaker, and the value what is said
+    who: int  # place among the words for who speaks, from 0; _NO_PLACE for other keys
+    what: int  # place among the words for what is said, from 0; _NO_PLACE for other keys
 
 
 _NO_PLACE = 99
