@@ -389,7 +389,7 @@ def _warm_up_batches() -> None:
 
 
 def _simulate(announced: int) -> None:
-    from edgen.simulator.server import Options, serve
+    from edgen.simulator.service.server import Options, serve
 
     def announce(address: str) -> None:
         os.write(announced, address.encode())

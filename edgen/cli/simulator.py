@@ -74,7 +74,7 @@ def command(
         return
     import asyncio
 
-    from edgen.simulator.server import Options, serve
+    from edgen.simulator.service.server import Options, serve
 
     def announce(address: str) -> None:
         if json:

@@ -12,8 +12,8 @@ from edgen.core.values import Reply
 from edgen.simulator import faults as fault
 from edgen.simulator.logprobs import score
 from edgen.simulator.prompt_scene import SceneFinder
+from edgen.simulator.service.wire import WireCall
 from edgen.simulator.text import request_key, respond
-from edgen.simulator.wire import WireCall
 
 _REMEMBERED = 100_000  # requests whose repetitions are counted
 

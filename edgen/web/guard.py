@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from edgen.core.errors import EdgenError
-from edgen.simulator.hosts import Hosts
+from edgen.simulator.service.hosts import Hosts
 from edgen.store.people import Invitation
 from edgen.web.answers import SOURCES
 from edgen.web.rendering import render

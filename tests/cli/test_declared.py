@@ -68,7 +68,7 @@ def test_bounds_flags_and_help_come_from_the_field() -> None:
     ],
 )
 def test_python_functions_take_the_same_options(function: Any, struct: Any, renamed: dict[str, str]) -> None:
-    own = {"self", "run", "write", "by", "progress", "on_event", "trust_hosts", "overrides"}
+    own = {"self", "run", "write", "by", "progress", "on_event", "trust_hosts", "overrides", "allow_outside"}
     taken = {renamed.get(name, name): one for name, one in inspect.signature(function).parameters.items()}
     fields = {one.name: one.default for one in msgspec.structs.fields(struct)}
     assert set(taken) - own == set(fields) - {"by", "write", "overrides", "allow_outside"}

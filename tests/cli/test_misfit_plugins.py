@@ -18,7 +18,7 @@ from edgen.core.plugin_faults import FaultyPluginError
 from edgen.core.values import Reply
 from edgen.execution.batch.results import check_lines
 from edgen.export.format import TAKEN
-from edgen.export.options import ExportOptions
+from edgen.export.shared_options import ExportOptions
 from edgen.providers.batches import LineResult
 from tests.cli.command import Command
 from tests.cli.test_faulty_plugins import FAMILY, FORMAT, PROTOCOL, PROVIDER, Site, calls_made, job, site

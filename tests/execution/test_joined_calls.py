@@ -23,7 +23,7 @@ from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.gemini.online import read_reply as read_gemini
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai.online import read_reply
-from edgen.simulator.server import serving
+from edgen.simulator.service.server import serving
 from tests.cli.command import Command
 from tests.dose import dose
 from tests.execution.choosing import ANSWER, PROMPT, Chooser, choosing

@@ -24,7 +24,7 @@ class Names:
         name = ".".join(path)
         return Named(_KINDS[name], lambda about: about[name]) if name in _KINDS else None
 
-    def known(self) -> Iterable[str]:
+    def list_names(self) -> Iterable[str]:
         return _KINDS
 
 

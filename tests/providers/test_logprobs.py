@@ -23,7 +23,7 @@ from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from edgen.providers.vertex.config import VertexConfig
 from edgen.simulator.config import SimulatorConfig
-from edgen.simulator.server import serving
+from edgen.simulator.service.server import serving
 from tests.providers.fakes import FakeServer, answer
 from tests.simulator.server import options
 

@@ -27,9 +27,9 @@ from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.vertex.config import VertexConfig
 from edgen.providers.vertex.online import VertexBackend
-from edgen.simulator import wire_anthropic, wire_gemini, wire_openai
+from edgen.simulator.service import wire_anthropic, wire_gemini, wire_openai
+from edgen.simulator.service.wire import BadCall
 from edgen.simulator.text import respond
-from edgen.simulator.wire import BadCall
 from tests import pictures
 from tests.providers.fakes import TRUSTING, FakeServer, answer, request
 

@@ -21,7 +21,7 @@ from edgen.env import EducationEnv, Step, SyncEducationEnv, heard, skyrl
 from edgen.env import openenv as edgen_openenv
 from edgen.env import verifiers as edgen_verifiers
 from edgen.env.openenv import ConversationClient, Said
-from edgen.simulator.server import Options, serving
+from edgen.simulator.service.server import Options, serving
 from tests.env.jobs import Watching, job, served
 from tests.execution.service import Service, serve
 from tests.rl.served import Served

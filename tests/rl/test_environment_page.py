@@ -18,7 +18,7 @@ from trl import GRPOConfig, GRPOTrainer
 from trl.chat_template_utils import qwen3_chat_template
 
 from edgen.env import SyncEducationEnv
-from edgen.simulator.server import Options, serving
+from edgen.simulator.service.server import Options, serving
 from tests import ROOT
 from tests.env.jobs import job
 from tests.rl import tiny

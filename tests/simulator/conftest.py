@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from edgen.simulator.server import serving
+from edgen.simulator.service.server import serving
 from tests.simulator.server import options
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.simulator.server import Options
+from edgen.simulator.service.server import Options
 
 
 def options(**changes: Any) -> Options:

@@ -13,7 +13,7 @@ from edgen.config import BackendConfig
 from edgen.core.errors import CallError
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.providers import Backend, make
-from edgen.simulator.server import Options, serving
+from edgen.simulator.service.server import Options, serving
 from tests.providers.fakes import TRUSTING
 from tests.simulator.prompts import prompt
 

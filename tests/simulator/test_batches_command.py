@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.simulator import gemini_batches, openai_batches
-from edgen.simulator.wire import Refusal, WireCall
+from edgen.simulator.service import gemini_batches, openai_batches
+from edgen.simulator.service.wire import Refusal, WireCall
 from tests.cli.test_simulator import simulator
 from tests.dose import dose
 from tests.simulator.batching import (

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from edgen.simulator import wire_anthropic, wire_gemini, wire_openai, wire_responses
-from edgen.simulator.wire import BadCall
+from edgen.simulator.service import wire_anthropic, wire_gemini, wire_openai, wire_responses
+from edgen.simulator.service.wire import BadCall
 from tests.late import Late
 
 types = Late("google.genai.types")

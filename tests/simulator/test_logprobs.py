@@ -14,7 +14,7 @@ from edgen.reading.answers.verdict_logprobs import Bounds, read_preference
 from edgen.simulator import judge
 from edgen.simulator.backend import Simulator
 from edgen.simulator.config import SimulatorConfig
-from edgen.simulator.server import serving
+from edgen.simulator.service.server import serving
 from tests.late import Late
 from tests.simulator import lessons
 from tests.simulator.prompts import prompt

@@ -9,7 +9,7 @@ import pytest
 from edgen.core.values import Message
 from edgen.providers import make
 from edgen.providers.anthropic.config import AnthropicConfig
-from edgen.simulator.server import serving
+from edgen.simulator.service.server import serving
 from edgen.simulator.text import respond
 from tests.late import Late
 from tests.providers.fakes import TRUSTING, request

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from edgen.core.values import Message
-from edgen.simulator.server import serving
+from edgen.simulator.service.server import serving
 from edgen.simulator.text import respond
 from tests.late import Late
 from tests.simulator import lessons

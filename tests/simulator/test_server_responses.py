@@ -14,7 +14,7 @@ import pytest
 from edgen.core.values import Message
 from edgen.providers import make
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
-from edgen.simulator.server import serving
+from edgen.simulator.service.server import serving
 from edgen.simulator.text import respond
 from tests.execution.service import edgen, end, equation, files, job_text, start, write
 from tests.late import Late

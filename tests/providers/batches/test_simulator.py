@@ -25,7 +25,7 @@ from edgen.providers.batches import (
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
-from edgen.simulator.server import serving
+from edgen.simulator.service.server import serving
 from tests.providers.fakes import request
 from tests.simulator.server import options
 

@@ -13,9 +13,8 @@ from typing import Any, Literal
 import msgspec
 
 from edgen.core.values import Message, Reply, Usage
-from edgen.simulator import wire_openai
-from edgen.simulator.text import tokens
-from edgen.simulator.wire import (
+from edgen.simulator.service import wire_openai
+from edgen.simulator.service.wire import (
     MODEL,
     BadCall,
     WireCall,
@@ -28,6 +27,7 @@ from edgen.simulator.wire import (
     schema_of,
     tool_of,
 )
+from edgen.simulator.text import tokens
 
 error = wire_openai.error
 fault = wire_openai.fault

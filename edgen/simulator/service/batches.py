@@ -26,7 +26,7 @@ from aiohttp import web
 from edgen.core.values import Reply
 from edgen.simulator import faults as fault
 from edgen.simulator.answering import SimulatedModel
-from edgen.simulator.wire import MARK, Refusal, WireCall
+from edgen.simulator.service.wire import MARK, Refusal, WireCall
 
 State = Literal[
     "validating", "failed", "in_progress", "finalizing", "completed", "expired", "cancelling", "cancelled"

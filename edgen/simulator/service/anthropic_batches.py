@@ -17,10 +17,19 @@ import msgspec
 from aiohttp import web
 
 from edgen.core.values import Reply
-from edgen.simulator import wire_anthropic
-from edgen.simulator.batches import ENDED, Checked, SimulatedBatch, State, Store
 from edgen.simulator.faults import Fault
-from edgen.simulator.wire import JSON, BadCall, Refusal, UploadTooLargeError, WireCall, decode, make_id, save
+from edgen.simulator.service import wire_anthropic
+from edgen.simulator.service.batches import ENDED, Checked, SimulatedBatch, State, Store
+from edgen.simulator.service.wire import (
+    JSON,
+    BadCall,
+    Refusal,
+    UploadTooLargeError,
+    WireCall,
+    decode,
+    make_id,
+    save,
+)
 
 MOST_REQUESTS = 100_000
 MOST_BYTES = 256 * 1000 * 1000

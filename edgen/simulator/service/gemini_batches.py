@@ -15,10 +15,10 @@ import msgspec
 from aiohttp import web
 
 from edgen.core.values import Reply
-from edgen.simulator import wire_gemini
-from edgen.simulator.batches import ENDED, BatchProblem, Checked, File, SimulatedBatch, State, Store
 from edgen.simulator.faults import Fault
-from edgen.simulator.gemini_files import (
+from edgen.simulator.service import wire_gemini
+from edgen.simulator.service.batches import ENDED, BatchProblem, Checked, File, SimulatedBatch, State, Store
+from edgen.simulator.service.gemini_files import (
     UNREADABLE,
     VERSION,
     Files,
@@ -28,7 +28,7 @@ from edgen.simulator.gemini_files import (
     make_overload_error,
     moment,
 )
-from edgen.simulator.wire import BadCall, Refusal, WireCall, make_id
+from edgen.simulator.service.wire import BadCall, Refusal, WireCall, make_id
 
 _TYPE = "type.googleapis.com/google.ai.generativelanguage.v1beta.GenerateContentBatch"
 _STATES: dict[State, str] = {

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from edgen.simulator.wire import BadCall
+from edgen.simulator.service.wire import BadCall
 
 _UNDERSCORE = re.compile("_([a-z])")
 _CAPITAL = re.compile("(?<!^)([A-Z])")

@@ -15,7 +15,7 @@ import msgspec
 
 from edgen.core.values import Message, Reply
 from edgen.simulator.faults import Fault
-from edgen.simulator.wire import (
+from edgen.simulator.service.wire import (
     MODEL,
     BadCall,
     Refusal,

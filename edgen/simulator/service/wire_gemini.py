@@ -13,9 +13,8 @@ import msgspec
 
 from edgen.core.values import FinishReason, Message, Reply, Token, Usage
 from edgen.simulator.faults import Fault
-from edgen.simulator.gemini_fields import COUNTED, REQUEST, Fields, read_fields, to_camel
-from edgen.simulator.text import tokens
-from edgen.simulator.wire import (
+from edgen.simulator.service.gemini_fields import COUNTED, REQUEST, Fields, read_fields, to_camel
+from edgen.simulator.service.wire import (
     BadCall,
     Refusal,
     WireCall,
@@ -28,6 +27,7 @@ from edgen.simulator.wire import (
     tool_of,
     words_of_picture,
 )
+from edgen.simulator.text import tokens
 
 
 class _FunctionCall(msgspec.Struct, frozen=True):

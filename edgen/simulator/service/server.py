@@ -25,7 +25,10 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from edgen.core.errors import InputError
 from edgen.core.system import handling
-from edgen.simulator import (
+from edgen.simulator import faults as fault
+from edgen.simulator.answering import SimulatedModel
+from edgen.simulator.prompt_scene import SceneFinder
+from edgen.simulator.service import (
     anthropic_batches,
     gemini_batches,
     openai_batches,
@@ -34,12 +37,9 @@ from edgen.simulator import (
     wire_openai,
     wire_responses,
 )
-from edgen.simulator import faults as fault
-from edgen.simulator.answering import SimulatedModel
-from edgen.simulator.batches import Store
-from edgen.simulator.hosts import Hosts
-from edgen.simulator.prompt_scene import SceneFinder
-from edgen.simulator.wire import JSON, MARK, MODEL, BadCall, Refusal, WireCall, WireFormat
+from edgen.simulator.service.batches import Store
+from edgen.simulator.service.hosts import Hosts
+from edgen.simulator.service.wire import JSON, MARK, MODEL, BadCall, Refusal, WireCall, WireFormat
 
 _EVENTS = {**MARK, "Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 _MAX_BODY = 64 * 1024 * 1024

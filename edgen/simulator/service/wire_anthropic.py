@@ -14,8 +14,7 @@ import msgspec
 
 from edgen.core.values import FinishReason, Message, Reply, Usage
 from edgen.simulator.faults import Fault
-from edgen.simulator.text import tokens
-from edgen.simulator.wire import (
+from edgen.simulator.service.wire import (
     BadCall,
     Refusal,
     WireCall,
@@ -26,6 +25,7 @@ from edgen.simulator.wire import (
     tool_of,
     words_of_picture,
 )
+from edgen.simulator.text import tokens
 
 
 class _Source(msgspec.Struct):

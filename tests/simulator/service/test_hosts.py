@@ -5,8 +5,8 @@ from __future__ import annotations
 import aiohttp
 import pytest
 
-from edgen.simulator.hosts import Hosts
-from edgen.simulator.server import serving
+from edgen.simulator.service.hosts import Hosts
+from edgen.simulator.service.server import serving
 from tests.simulator.server import options
 
 pytestmark = pytest.mark.integration

@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from edgen.simulator import wire_gemini
-from edgen.simulator.batches import File, Store
 from edgen.simulator.faults import Fault
-from edgen.simulator.wire import JSON, Refusal, UploadTooLargeError, WireCall, make_id, page, save
+from edgen.simulator.service import wire_gemini
+from edgen.simulator.service.batches import File, Store
+from edgen.simulator.service.wire import JSON, Refusal, UploadTooLargeError, WireCall, make_id, page, save
 
 MOST_BYTES = 2 * 1024**3
 VERSION = r"/(?:v1|v1beta|v1alpha)"

@@ -18,10 +18,10 @@ from aiohttp import BodyPartReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from edgen.core.values import Reply
-from edgen.simulator import wire_openai, wire_responses
-from edgen.simulator.batches import ENDED, BatchProblem, Checked, File, SimulatedBatch, State, Store
 from edgen.simulator.faults import Fault
-from edgen.simulator.wire import (
+from edgen.simulator.service import wire_openai, wire_responses
+from edgen.simulator.service.batches import ENDED, BatchProblem, Checked, File, SimulatedBatch, State, Store
+from edgen.simulator.service.wire import (
     JSON,
     BadCall,
     Refusal,

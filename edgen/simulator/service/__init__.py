@@ -1,0 +1,1 @@
+"""The simulator as a server: wire formats of services, and their batches."""
