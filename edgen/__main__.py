@@ -17,7 +17,8 @@ def main() -> None:
     if at_a_terminal:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     _open_standard_files()
-    # Hundreds of calls at once keep many objects alive, and Python would look through them all again and again for
+    # Hundreds of calls at once keep many objects alive, and Python would look through them all again and
+    # again for
     # cycles, of which there are few: 7% of the CPU of a run.
     gc.set_threshold(20_000, 50, 100)
     from edgen.cli.app import app

@@ -1,4 +1,5 @@
-"""docs/commands.md: the summary and the options of every command, with the options that many share in one table.
+"""docs/commands.md: the summary and the options of every command, with the options that many share in one
+table.
 
 python -m tests.commands_page     writes it anew (make docs)
 """
@@ -123,7 +124,8 @@ def _common(rows: list[Row]) -> dict[tuple[str, str], Common]:
 
 
 def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
-    """A command's help, in which common options are named below, or have only what this command says of them."""
+    """A command's help, in which common options are named below, or have only what this command says of
+    them."""
     lines, named = [text.usage], []
     of_formats: dict[str, list[str]] = {}
     further = ""

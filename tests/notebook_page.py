@@ -50,7 +50,8 @@ def execute(notebook: Any, folder: Path) -> Any:
 
 
 def settle(notebook: Any) -> Any:
-    """The notebook without what differs from one machine to the next; of each progress bar, its last state."""
+    """The notebook without what differs from one machine to the next; of each progress bar, its last
+    state."""
     for cell in notebook.cells:
         cell.metadata.clear()
         for output in cell.get("outputs", ()):

@@ -39,7 +39,8 @@ def find_unlike_layers(runs: Sequence[RunFolder]) -> dict[str, str]:
                 what = "its labels or units" if file == _NOTED else f"the annotator {path.stem}"
                 found.setdefault(
                     name,
-                    f"The layer {name} is not carried on: {what} is not the same in {run.path} and in {before.path}. "
+                    f"The layer {name} is not carried on: {what} is not the same in {run.path} and in "
+                    f"{before.path}. "
                     "It stays in each of them.",
                 )
     return found

@@ -33,7 +33,10 @@ _NEEDED = ("id", "labels")
 _KNOWN = (*_NEEDED, "turn", "annotator", "text_sha256")
 # What sheets and layers have besides, and what somebody may want to remark.
 _PASSED_OVER = ("role", "before", "text", "annotators", "tie", "agreement", "comment")
-_EXPECTED = "Expected the columns id, turn and labels, and annotator where there are several people; or a JSON object a line."
+_EXPECTED = (
+    "Expected the columns id, turn and labels, and annotator where there are several people; or a JSON "
+    "object a line."
+)
 
 Key = tuple[str, int | None]  # conversation, turn
 
@@ -147,7 +150,8 @@ class _Reading:
         annotator = self._usual if annotator is None else annotator
         if not isinstance(annotator, str) or not is_name(annotator):
             wrong.append(
-                f"annotator: {shorten_word(repr(annotator))} can be no annotator's name; it has letters, digits, '_', '-' and "
+                f"annotator: {shorten_word(repr(annotator))} can be no annotator's name; it has letters, "
+                "digits, '_', '-' and "
                 "'.', and begins with a letter or a digit"
             )
         if wrong:

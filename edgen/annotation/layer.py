@@ -57,7 +57,8 @@ class LayerFolder:
     def __init__(self, run: RunFolder, name: str) -> None:
         if not is_name(name):
             raise UsageError(
-                f"--layer {name}: a layer's name has letters, digits, '_', '-' and '.', begins with a letter or a digit, and has "
+                f"--layer {name}: a layer's name has letters, digits, '_', '-' and '.', begins with a "
+                "letter or a digit, and has "
                 "at most 60 characters."
             )
         self.run = run
@@ -84,7 +85,8 @@ class LayerFolder:
         before, now = self.read_note(), Noted(labels=asking.labels, unit=asking.unit)
         if before not in (None, now):
             raise UsageError(
-                f"{self.path}: this layer is of other labels, or of other units. Name another with --layer; this one stays "
+                f"{self.path}: this layer is of other labels, or of other units. Name another with --layer; "
+                "this one stays "
                 "as it is."
             )
 
@@ -116,8 +118,10 @@ class LayerFolder:
         told = plain.keys() - {SAMPLE, "judge"}  # that one follows from backend and template
         if changed := [key for key in plain if key in told and before.get(key) != plain[key]]:
             raise UsageError(
-                f"the annotator '{name}' of the layer {self.name} was another one ({', '.join(changed)}: not the same), and what "
-                "it said is kept. Give this one a name of its own, as in --backend NAME=ROLE, or use another layer: --layer NAME."
+                f"the annotator '{name}' of the layer {self.name} was another one ({', '.join(changed)}: "
+                "not the same), and what "
+                "it said is kept. Give this one a name of its own, as in --backend NAME=ROLE, or use "
+                "another layer: --layer NAME."
             )
 
 
@@ -127,7 +131,8 @@ def read_noted(path: Path, kind: type[T]) -> T | None:
         return None
     require_kept(
         path,
-        "Move it away, and run the command that made it again with the same options; it writes the file again.",
+        "Move it away, and run the command that made it again with the same options; it writes the file "
+        "again.",
     )
     try:
         return msgspec.json.decode(read_regular(path, _MOST_NOTED), type=kind)
@@ -225,8 +230,10 @@ def require_job_layers(run: RunFolder, layers: Iterable[JobLayer]) -> None:
             layer.require_same(one.asking)
         elif layer.labels.exists() and not layer.noted.exists():
             raise UsageError(
-                f"{layer.labels}: these labels are none of the job's, and its layer {one.name} would take their place. Call the "
-                f"job's layer otherwise, as in `labels: {{my_{one.name}: {{set: {one.asking.labels.name}}}}}`."
+                f"{layer.labels}: these labels are none of the job's, and its layer {one.name} would take "
+                "their place. Call the "
+                f"job's layer otherwise, as in `labels: {{my_{one.name}: {{set: "
+                f"{one.asking.labels.name}}}}}`."
             )
 
 

@@ -55,6 +55,7 @@ def _rows(one: Candidate, asking: LabellingTask) -> Iterator[Row]:
         since = 0 if place is None else place + 1
         values = (
             one.id, place, None if turn is None else turn.role, cut_cell(before),
-            cut_cell(transcript_of(one.turns) if turn is None else turn.text), None, None, text_digest(one.turns, place),
+            cut_cell(transcript_of(one.turns) if turn is None else turn.text), None, None,
+                text_digest(one.turns, place),
         )  # fmt: skip
         yield dict(zip(COLUMNS, values, strict=True))

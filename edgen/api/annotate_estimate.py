@@ -125,7 +125,8 @@ def _needs(making: Annotating, tasks: AnnotatorAsker, backend: Backend) -> _Need
     said.append("answers: the bare object with labels, up to twice as long; what a model thinks is more")
     if ledger.exists() and not stands:
         said.append(
-            "the run or the prompts have changed since the layer was made; answers that still fit are used again"
+            "the run or the prompts have changed since the layer was made; answers that still fit are used "
+            "again"
         )
     told = AnnotatorNeeds(
         annotator=tasks.id,

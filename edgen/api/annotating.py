@@ -104,7 +104,8 @@ def resolve(run: RunFolder, options: AnnotateOptions) -> tuple[LabelSet, Annotat
     noted: Noted | None = LayerFolder(run, options.layer).read_note()
     if noted is None:
         raise UsageError(
-            f"{run.path}: there is no layer {options.layer}. To make it, name a label set, as in --labels teacher_moves, "
+            f"{run.path}: there is no layer {options.layer}. To make it, name a label set, as in --labels "
+            "teacher_moves, "
             "or your own file."
         )
     return noted.labels, msgspec.structs.replace(options, unit=noted.unit)
@@ -120,8 +121,10 @@ def find_labels(options: AnnotateOptions) -> LabelSet:
         )
     if options.labels is None:
         raise UsageError(
-            "--labels is missing: name a label set, as in --labels teacher_moves, or your own file, as in --labels "
-            "./my_labels.yaml. --layer NAME shows a layer that exists; --write writes texts in place of labels."
+            "--labels is missing: name a label set, as in --labels teacher_moves, or your own file, as in "
+            "--labels "
+            "./my_labels.yaml. --layer NAME shows a layer that exists; --write writes texts in place of "
+            "labels."
         )
     return find_label_set(options.labels)
 
@@ -205,17 +208,20 @@ class Annotating:
         reader, labels = self.reader, self.asking.labels
         if not reader.accepted:
             raise RunError(
-                f"{reader.rundir.path}: no conversation was accepted in this run, so there is nothing to label."
+                f"{reader.rundir.path}: no conversation was accepted in this run, so there is nothing to "
+                "label."
             )
         roles = [role.name for role in reader.space.roles]
         if self.asking.unit == "turn" and not any(labels.asks_for(role) for role in roles):
             raise UsageError(
-                f"the labels {labels.name} are for turns of {', '.join(labels.roles)}, and this run has the roles "
+                f"the labels {labels.name} are for turns of {', '.join(labels.roles)}, and this run has the "
+                "roles "
                 f"{', '.join(roles)}. Copy the label set with other `roles`, or use --unit conversation."
             )
         if reader.pending:
             self.control.note(
-                f"{reader.pending:,} conversations of this run are pending; only the finished ones are labelled."
+                f"{reader.pending:,} conversations of this run are pending; only the finished ones are "
+                "labelled."
             )
 
     def _annotators(self) -> Iterator[tuple[str, ChosenBackend]]:
@@ -235,12 +241,14 @@ class Annotating:
                 called = own if number == 1 else f"{own}-{number}"
                 if called in self.layer.people():
                     raise UsageError(
-                        f"--backend {named}: '{called}' is a person in the layer {self.layer.name}; choose another name, as in "
+                        f"--backend {named}: '{called}' is a person in the layer {self.layer.name}; choose "
+                        "another name, as in "
                         "--backend strict=judge."
                     )
                 if not is_name(called) or called in seen:
                     raise UsageError(
-                        f"--backend {named}: '{called}' is no name for an annotator, or another one has it; choose a name, as in "
+                        f"--backend {named}: '{called}' is no name for an annotator, or another one has it; "
+                        "choose a name, as in "
                         "--backend strict=judge."
                     )
                 seen.add(called)

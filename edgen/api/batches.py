@@ -76,7 +76,8 @@ class ReadResults(msgspec.Struct, frozen=True):
             about = f" (the first is about {first.stranger[:80]!r})" if first.stranger else ""
             raise DataError(
                 first.path,
-                f"none of its {first.lines:,} lines answers a request of this run{about}. Is it another run's, or a "
+                f"none of its {first.lines:,} lines answers a request of this run{about}. Is it another "
+                "run's, or a "
                 "request file?",
             )
         raise ShortError(
@@ -122,7 +123,8 @@ def cancel_batches(run: Path, numbers: Collection[int], control: Control) -> Can
         out = {batch.number for held in known for batch in held.batches if batch.state in OPEN}
         if missing := sorted(set(numbers) - out):
             raise UsageError(
-                f"batch {missing[0]} of {run} is not open (open: {', '.join(map(str, sorted(out))) or 'none'}); "
+                f"batch {missing[0]} of {run} is not open (open: "
+                f"{', '.join(map(str, sorted(out))) or 'none'}); "
                 f"see `edgen batch list {run}`."
             )
         ended, read = 0, list[ResultCounts]()

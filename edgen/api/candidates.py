@@ -103,7 +103,8 @@ class _Writing(Start[WriterAsker]):
         reader = self.reader
         if reader.pending:
             self.control.note(
-                f"{reader.pending:,} conversations of this run are pending; texts are written for the finished ones only."
+                f"{reader.pending:,} conversations of this run are pending; texts are written for the "
+                "finished ones only."
             )
         asker, ledger, ended = self.ask()
         file, totals = reader.rundir.locate_written_texts(self.options.write), None
@@ -118,7 +119,8 @@ class _Writing(Start[WriterAsker]):
         reader, options = self.reader, self.options
         if not reader.accepted:
             raise RunError(
-                f"{reader.rundir.path}: no conversation was accepted in this run, so there is nothing to write for."
+                f"{reader.rundir.path}: no conversation was accepted in this run, so there is nothing to "
+                "write for."
             )
         template = writing_template(options.write, options.prompt, ROLE)
         return load_template(template, make_unlimited_reach(), reader.space)
@@ -131,7 +133,8 @@ class _Writing(Start[WriterAsker]):
         asker = WriterAsker(self.reader, job, writer, wanted, grow_sample(before, options.sample))
         if not asker.planned:
             raise UsageError(
-                f"{self.reader.rundir.path}: no turn of {wanted.agent} has {wanted.after} turns before it. Name another "
+                f"{self.reader.rundir.path}: no turn of {wanted.agent} has {wanted.after} turns before it. "
+                "Name another "
                 "role with --agent, or fewer turns with --after."
             )
         return asker
@@ -155,5 +158,6 @@ def require_candidates(made: WrittenCandidates) -> None:
     writer.require_answers("turns")
     if made.totals is None or not made.totals.turns:
         raise ShortError(
-            f"Nothing could be written: {describe_counts(writer.rejected)}. Another template or backend may help."
+            f"Nothing could be written: {describe_counts(writer.rejected)}. Another template or backend may "
+            "help."
         )

@@ -314,7 +314,8 @@ async def _call_with_schema(
         said = repr(text[:60]) if text else _explain_blank(reply)
         diagnosis.fail(
             "schema",
-            f"the service accepts {name}, sent as {field}, but does not follow it: {said}. Its answers are still read; "
+            f"the service accepts {name}, sent as {field}, but does not follow it: {said}. Its answers are "
+            "still read; "
             "look up how the service takes a schema, or remove the schema",
             _REFUSED,
         )
@@ -353,8 +354,14 @@ def _explain_blank(reply: Reply) -> str:
     if reply.refusal:
         return f"the service refuses: {reply.refusal[:200]}"
     if reply.finish_reason == "length":
-        return "nothing but white space; all of max_tokens went into thoughts: raise it, or lower reasoning_effort"
-    return "nothing but white space; check the model's chat template, and whether it is a model for conversations"
+        return (
+            "nothing but white space; all of max_tokens went into thoughts: raise it, or lower "
+            "reasoning_effort"
+        )
+    return (
+        "nothing but white space; check the model's chat template, and whether it is a model for "
+        "conversations"
+    )
 
 
 async def _describe_models(backend: Backend, loading: Loading) -> str:

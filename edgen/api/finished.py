@@ -46,7 +46,8 @@ def compare_runs(
 
     if not runs:
         raise UsageError(
-            "name a run, before the options: edgen compare RUN --arms A B (every word after --arms is an arm)."
+            "name a run, before the options: edgen compare RUN --arms A B (every word after --arms is an "
+            "arm)."
         )
     with (
         control.stages() as tell,
@@ -128,7 +129,8 @@ def _export_between(run: Path, format_: Format, output: Path, options: OptionVal
         if not reader.rundir.pairs.exists():
             others = " ".join(pairs.against)
             raise UsageError(
-                f"{run}: there are no pairs with these runs; `edgen pairs {run} {others} --signal oracle` makes them."
+                f"{run}: there are no pairs with these runs; `edgen pairs {run} {others} --signal oracle` "
+                "makes them."
             )
         return export(reader, format_, output, options)
 
@@ -141,7 +143,8 @@ def _refer_to_others(rundir: RunFolder, format_: Format) -> None:
             return
         folders = ", ".join(between)
         raise UsageError(
-            f"{rundir.path}: this run has pairs with other runs only ({folders}); name these with --against RUN, in the "
+            f"{rundir.path}: this run has pairs with other runs only ({folders}); name these with --against "
+            "RUN, in the "
             "same order as for `edgen pairs`."
         )
 
@@ -164,7 +167,8 @@ def write_report(run: Path, control: Control, output: Path | None = None) -> Wri
         written = write(run, output, progress=tell)
     if not written.accepted:
         control.note(
-            f"no conversation was accepted ({written.refused:,} were rejected or failed), so the report has no "
+            f"no conversation was accepted ({written.refused:,} were rejected or failed), so the report has "
+            "no "
             "measures; it lists the reasons."
         )
     if written.pending:

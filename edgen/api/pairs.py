@@ -90,7 +90,8 @@ def report_bias(
     `asked` for."""
     if not asked:
         raise UsageError(
-            f"--signal is missing: name the evidence, as in --signal oracle ({', '.join(get_args(Source))}), or use --report alone."
+            "--signal is missing: name the evidence, as in --signal oracle "
+            f"({', '.join(get_args(Source))}), or use --report alone."
         )
     with open_for_reading(run, against) as reader:
         require_pair_set(reader.rundir, name)
@@ -138,11 +139,13 @@ class PairMaking:
             return
         if options.by in OF_RESPONSES:
             raise UsageError(
-                f"--signal {options.by} is about the responses of one run; between runs, use --signal oracle or human."
+                f"--signal {options.by} is about the responses of one run; between runs, use --signal "
+                "oracle or human."
             )
         if options.credit == "rollouts" or options.rollouts is not None or job.pairs.rollouts is not None:
             raise UsageError(
-                "rollouts continue conversations of one run; between runs, use --credit whole or --credit response."
+                "rollouts continue conversations of one run; between runs, use --credit whole or --credit "
+                "response."
             )
 
     def _choose_set(self) -> None:
@@ -172,7 +175,8 @@ class PairMaking:
         scenarios = self._scenarios() if on_responses else self.require_comparable()
         if options.by == "human" and not votes:
             raise UsageError(
-                f"{options.human or self.run.path}: there are no votes. Name a file with --people FILE, with one vote a line, as in "
+                f"{options.human or self.run.path}: there are no votes. Name a file with --people FILE, "
+                "with one vote a line, as in "
                 '{"a": "ID", "b": "ID", "choice": "a", "rater": "r1"}.'
             )
         facts: dict[str, Any] = {}
@@ -187,7 +191,8 @@ class PairMaking:
             made.simulated |= reader.simulated
             if made.stale_votes:
                 self._control.note(
-                    f"{quantity(made.stale_votes, 'vote')} on other texts than the run has now, or on pairs that it has no more: "
+                    f"{quantity(made.stale_votes, 'vote')} on other texts than the run has now, or on pairs "
+                    "that it has no more: "
                     "left out, and kept."
                 )
             facts |= {"made": made, "bias": bias_of_run(reader) if report else None}
@@ -204,7 +209,8 @@ class PairMaking:
         take_votes(self.reader, path, read.votes)
         if read.stale:
             self._control.note(
-                f"{path}: {quantity(read.stale, 'row')} about pairs that this run does not have now; left out."
+                f"{path}: {quantity(read.stale, 'row')} about pairs that this run does not have now; left "
+                "out."
             )
 
     def _make_of_responses(self, *, report: bool) -> PairedRun:
@@ -237,7 +243,8 @@ class PairMaking:
     def _make_none_accepted_error(self) -> RunError:
         path = self.run.path
         return RunError(
-            f"{path}: no conversation was accepted in this run, so there is nothing to compare; see `edgen status {path}`."
+            f"{path}: no conversation was accepted in this run, so there is nothing to compare; see `edgen "
+            f"status {path}`."
         )
 
     def require_comparable(self) -> int:
@@ -252,7 +259,8 @@ class PairMaking:
                 self.rollouts.check(self.options.by)
             if reader.pending:
                 self._control.note(
-                    f"{reader.pending:,} conversations of this run are pending; pairs are made of the finished ones only. "
+                    f"{reader.pending:,} conversations of this run are pending; pairs are made of the "
+                    "finished ones only. "
                     "`edgen generate` with its job makes the others."
                 )
             return count
@@ -260,7 +268,8 @@ class PairMaking:
             raise self._make_none_accepted_error()
         if reader.origin == "replicates" and reader.job.replicates == 1:
             raise RunError(
-                f"{path}: this run has one conversation of each scenario, and a pair needs two. Generate with "
+                f"{path}: this run has one conversation of each scenario, and a pair needs two. Generate "
+                "with "
                 "`replicates: 4` (add `branch: {at: sampled}` under selfplay), or with `arms`."
             )
         raise RunError(
@@ -292,8 +301,10 @@ class PairMaking:
             )
         elif self.votes < job.pairs.votes:
             self._control.note(
-                f"the judge votes once in each order, and not {job.pairs.votes} times (pairs.votes): at temperature 0 and without "
-                "a seed of each call, its votes would be copies of one another. Give it a temperature, or a seed: auto."
+                f"the judge votes once in each order, and not {job.pairs.votes} times (pairs.votes): at "
+                "temperature 0 and without "
+                "a seed of each call, its votes would be copies of one another. Give it a temperature, or a "
+                "seed: auto."
             )
 
     async def judge_id(self) -> str:
@@ -352,21 +363,29 @@ def require_pairs(paired: PairedRun) -> None:
 
 _HINTS = {
     "of": {
-        "tie": "The orders disagree: see --report for the judge's biases; more votes (--set pairs.votes=3) or another judge may help.",
+        "tie": "The orders disagree: see --report for the judge's biases; more votes (--set pairs.votes=3) "
+        "or "
+        "another judge may help.",
         "turns_left": "A lower --min-turns-left keeps pairs that part nearer to the end.",
         "margin": "A lower --min-margin keeps more.",
-        "judge_directed": "Their texts speak to a judge; --set pairs.judge_directed=label labels them all the same.",
+        "judge_directed": "Their texts speak to a judge; --set pairs.judge_directed=label labels them all "
+        "the "
+        "same.",
         "identical": "The conversations of a scenario say the same: give the backend a temperature.",
         "contradicted": "The verdicts go in circles: more votes (--set pairs.votes=3) may help.",
         "not_judged": "Nothing was said about these very conversations by this source.",
     },
     "abstained by": {
         "oracle": "The judge's answers cannot be read: another template or judge may help.",
-        "probability": "Probabilities are missing: the protocol has to ask for them (`closing: student` under selfplay).",
+        "probability": "Probabilities are missing: the protocol has to ask for them (`closing: student` "
+        "under "
+        "selfplay).",
         "human": "",
     },
     "no response by": {
         "flag": "No turn of this run has a response that was called nonsense, and another one next to it.",
-        "judged": "No turn of this run has responses that a judge found best and worst: let one choose them when it generates.",
+        "judged": "No turn of this run has responses that a judge found best and worst: let one choose them "
+        "when "
+        "it generates.",
     },
 }

@@ -72,7 +72,8 @@ def open_game(
     spoken = [one.lower() for one in plan.job.speakers]
     if not playable:
         raise UsageError(
-            f"{job}: the protocol {plan.job.protocol} has one model write whole conversations, so there is no role to "
+            f"{job}: the protocol {plan.job.protocol} has one model write whole conversations, so there is "
+            "no role to "
             "play. Take a job in which each side speaks for itself, such as jobs/selfplay.yaml."
         )
     if role is None:
@@ -126,7 +127,8 @@ def _replacement(plan: Plan, role: str, job: Path) -> str:
                 {key: value for key, value in plain.items() if key != "price"}
             ).decode()
     raise UsageError(
-        f"{job}: people play {role}, too, and you are alone. Give it a model (--set backends.{role}.stand_in=NAME), or "
+        f"{job}: people play {role}, too, and you are alone. Give it a model (--set "
+        f"backends.{role}.stand_in=NAME), or "
         "generate the job and invite both sides with `edgen web`."
     )
 
@@ -136,7 +138,8 @@ def _plan(job: Path, overrides: tuple[str, ...], *, allow_outside: bool) -> Plan
     plans = plans_of(source.job, source.name, source.reach)
     if len(plans) > 1:
         raise UsageError(
-            f"{job}: this job has several arms ({', '.join(plans)}), and one conversation belongs to one. Play the job "
+            f"{job}: this job has several arms ({', '.join(plans)}), and one conversation belongs to one. "
+            "Play the job "
             "without its arms (--set 'arms={}'), or generate it and invite people with `edgen web`."
         )
     return next(iter(plans.values()))

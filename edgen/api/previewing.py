@@ -127,7 +127,8 @@ class JobPreview:
         if other and other in self._plans:
             if other == left.label:
                 raise UsageError(
-                    f"--diff {other}: this is the first arm, with which others are compared; name another arm."
+                    f"--diff {other}: this is the first arm, with which others are compared; name another "
+                    "arm."
                 )
             return _Compared(other, self._plans[other], left.reach)
         if other.endswith((".yaml", ".yml")) or (Path(other).is_file() and not other.endswith(".j2")):
@@ -202,7 +203,8 @@ def _find_use(path: Path, plan: Plan, other: str) -> str:
     if len(uses) == 1 or len(able) == 1:
         return uses[0] if len(uses) == 1 else able[0]
     raise UsageError(
-        f"--diff {other}: this job has several prompts; name the one to replace, as in --diff {next(iter(plan.prompts))}={other} "
+        f"--diff {other}: this job has several prompts; name the one to replace, as in --diff "
+        f"{next(iter(plan.prompts))}={other} "
         f"(known: {', '.join(plan.prompts)})."
     )
 

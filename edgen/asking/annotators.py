@@ -55,7 +55,8 @@ class AnnotatorAsker(UnitAsker):
     outcomes = ("labelled", "without labels")
     role = ROLE
     useless_help = (
-        "A labeller answers with one JSON object of numbers and labels: see that its max_tokens leaves room for it, or "
+        "A labeller answers with one JSON object of numbers and labels: see that its max_tokens leaves room "
+        "for it, or "
         "name another backend with --backend."
     )
 

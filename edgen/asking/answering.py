@@ -196,7 +196,8 @@ def find_backend(job: Job, named: str, role: str) -> BackendConfig:
     if name not in job.backends:
         raise UsageError(
             f"no backend '{name}' is in {path or 'the job of this run'} (known: {', '.join(job.backends)}). "
-            "Name one with --backend ROLE, or one of another job with --backend JOB.yaml:ROLE, or give one here: "
+            "Name one with --backend ROLE, or one of another job with --backend JOB.yaml:ROLE, or give one "
+            "here: "
             f"--set 'backends.{role}={{type: openai, model: …}}'."
         )
     return job.backends[name]

@@ -67,7 +67,11 @@ class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
         return [
             f"{self.units:<10} {self.missing:,} without a stored answer, {self.stored:,} with one",
             f"backend    {self.provider}",
-            f"calls      {self.expected:,} expected, at most {self.at_most:,}; none was made, and nothing was written",
+            (
+                f"calls      {self.expected:,} expected, at most {self.at_most:,}; none was made, and "
+                "nothing "
+                "was written"
+            ),
         ]
 
 

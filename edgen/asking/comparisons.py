@@ -34,7 +34,8 @@ class Comparisons(PromptAsker):
 
     outcomes = ("judged", "without verdict")
     useless_help = (
-        "Its template should end in a question that 1 or 2 answers; see that max_tokens leaves room for it, or name "
+        "Its template should end in a question that 1 or 2 answers; see that max_tokens leaves room for it, "
+        "or name "
         "another judge with --backend."
     )
 
@@ -91,7 +92,8 @@ class Comparisons(PromptAsker):
         if not self._warned and any(verdict.logprob_gap == "not_told" for verdict in verdicts):
             self._warned = True
             log.warning(
-                "%s was asked for log probabilities (pairs.logprobs) and tells none with some answers; their verdicts "
+                "%s was asked for log probabilities (pairs.logprobs) and tells none with some answers; "
+                "their verdicts "
                 "stand without a soft preference.",
                 self.answerer.model,
             )

@@ -172,7 +172,8 @@ class DeclaredStart(Start[DeclaredAsker]):
         """Return the asker."""
         if not self.reader.accepted:
             raise RunError(
-                f"{self.reader.rundir.path}: no conversation was accepted in this run, so there is nothing to ask about."
+                f"{self.reader.rundir.path}: no conversation was accepted in this run, so there is nothing "
+                "to ask about."
             )
         facts = {"asker": self._kind.name, **Answerer.of(backend, prompt).facts}
         name = fingerprint(facts)

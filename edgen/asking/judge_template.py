@@ -61,7 +61,8 @@ class JudgeTemplate:
                     raise
                 hint = Problem(
                     "try",
-                    f"--prompt {GUARDED_TEMPLATE}, which is for both kinds, or --prompt oracle_{compare}, the "
+                    f"--prompt {GUARDED_TEMPLATE}, which is for both kinds, or --prompt oracle_{compare}, "
+                    "the "
                     f"published one for pairs.compare: {compare}",
                 )
                 raise TemplateError(error.source, error.summary, (*error.problems, hint)) from None

@@ -108,7 +108,8 @@ class AnnotateOptions(AskOptions, frozen=True, kw_only=True):
     by: Annotated[
         tuple[str, ...],
         backend(
-            "Give it again for more annotators; NAME= names one.  [default: annotator or writer, else default]",
+            "Give it again for more annotators; NAME= names one.  [default: annotator or writer, else "
+            "default]",
             metavar="[NAME=][JOB:]ROLE",
         ),
     ] = ()

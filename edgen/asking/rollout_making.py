@@ -56,8 +56,10 @@ class RolloutMaking:
             and not any("prompt" in one for one in own)
         ):
             raise DamagedError(
-                f"{path.parent / 'inputs'}: the templates are not those that the conversations were made with, so what was "
-                "played on from them would be asked for again. Restore them from a copy, or `edgen generate` the run's job "
+                f"{path.parent / 'inputs'}: the templates are not those that the conversations were made "
+                "with, so what was "
+                "played on from them would be asked for again. Restore them from a copy, or `edgen "
+                "generate` the run's job "
                 "again, which writes them."
             )
         return plan
@@ -69,12 +71,15 @@ class RolloutMaking:
         for plan in self._plans.values():
             if plan.stage(self._reader.scenario(index)) is None:
                 raise UsageError(
-                    f"{path}: the protocol {plan.job.protocol} cannot continue a conversation from a turn (with oneshot, an "
-                    "answer is a whole conversation). Generate with selfplay, or use --credit whole or --credit response."
+                    f"{path}: the protocol {plan.job.protocol} cannot continue a conversation from a turn "
+                    "(with oneshot, an "
+                    "answer is a whole conversation). Generate with selfplay, or use --credit whole or "
+                    "--credit response."
                 )
         if by == "probability" and not any(one is not None for one in self._probabilities()):
             raise UsageError(
-                f"{path}: the conversations have no probability, so their rollouts would have none. Generate with "
+                f"{path}: the conversations have no probability, so their rollouts would have none. "
+                "Generate with "
                 "`selfplay: {closing: student}`, or have a judge compare the rollouts with --signal oracle."
             )
 
@@ -99,7 +104,8 @@ class RolloutMaking:
             least = self._choice.wanted.min_turns_left
             near = f" that at least {least} turns follow" if least else ""
             raise RunError(
-                f"{self._reader.rundir.path}: no pair of this run parts at a turn of one role{near}, so no response can "
+                f"{self._reader.rundir.path}: no pair of this run parts at a turn of one role{near}, so no "
+                "response can "
                 "be continued. Generate with `replicates: 4` and `branch: {at: sampled}`."
             )
         return some

@@ -94,7 +94,8 @@ class WriterAsker(UnitAsker):
     outcomes = ("written for", "without texts")
     role = ROLE
     useless_help = (
-        "A writer answers with a list of texts: see that its max_tokens leaves room for it, or name another backend with "
+        "A writer answers with a list of texts: see that its max_tokens leaves room for it, or name another "
+        "backend with "
         "--backend."
     )
 

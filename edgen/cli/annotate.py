@@ -122,9 +122,15 @@ def _print_sheet(run: Path, options: AnnotateOptions, path: Path, *, json: bool)
 
     sheet = make_sheet(Path(run), options, path)
     lines = (
-        f"sheet      {sheet.units:,} {sheet.unit}s of {count_noun(sheet.conversations, 'conversation')}: {sheet.file}",
+        (
+            f"sheet      {sheet.units:,} {sheet.unit}s of {count_noun(sheet.conversations, 'conversation')}: "
+            f"{sheet.file}"
+        ),
         *wrap_behind("labels     ", ", ".join(sheet.labels)),
-        f"           {'one or several' if sheet.several else 'one'} in each row; then edgen annotate … --people {sheet.file}",
+        (
+            f"           {'one or several' if sheet.several else 'one'} in each row; then edgen annotate … "
+            f"--people {sheet.file}"
+        ),
     )
     print_value(sheet, lines, json=json)
 
@@ -141,7 +147,10 @@ def _render_needs(needs: AnnotateEstimate) -> Iterator[str]:
     how = "a conversation in one request" if needs.together else f"a request a {needs.unit}"
     yield f"layer      {needs.layer}: {needs.labels}, {how}"
     for one in needs.annotators:
-        yield f"annotator  {one.annotator} ({one.model}): {one.requests:,} requests to make, {one.there:,} answered already"
+        yield (
+            f"annotator  {one.annotator} ({one.model}): {one.requests:,} requests to make, {one.there:,} "
+            "answered already"
+        )
         yield from _render_uses(one)
     if len(needs.annotators) > 1:
         yield f"in all     {needs.requests:,} requests"
@@ -183,10 +192,16 @@ def _render(made: AnnotatedRun) -> Iterator[str]:
     yield f"run        {made.run}"
     yield f"layer      {made.layer}: {made.labels.name}, by {made.unit}"
     for one in made.annotators:
-        yield f"annotator  {one.annotator}: {one.labelled:,} of {one.planned:,} labelled, {one.pending:,} pending"
+        yield (
+            f"annotator  {one.annotator}: {one.labelled:,} of {one.planned:,} labelled, {one.pending:,} "
+            "pending"
+        )
         yield f"  rejected {describe_counts(one.rejected)}"
         yield f"  failed   {describe_counts(one.failed)}"
-        yield f"  calls    {one.calls.made:,} made, {one.calls.replayed:,} replayed, cost {format_cost(one.cost_usd)}"
+        yield (
+            f"  calls    {one.calls.made:,} made, {one.calls.replayed:,} replayed, cost "
+            f"{format_cost(one.cost_usd)}"
+        )
     for person in made.people:
         said = f"{person.new:,} new, {person.changed:,} changed, {person.labelled:,} in all"
         yield f"person     {person.annotator}: {said}"

@@ -83,8 +83,10 @@ def _describe_cancelled(cancelled: Cancelled) -> str:
     if not cancelled.ended:
         return "This run has no open batch."
     return (
-        f"{cancelled.ended} batch{'es' if cancelled.ended > 1 else ''} ended; {cancelled.answered:,} answers were read "
-        "and kept. `edgen generate` sends the requests without an answer again; `edgen generate --via batch` does so in a batch."
+        f"{cancelled.ended} batch{'es' if cancelled.ended > 1 else ''} ended; {cancelled.answered:,} "
+        "answers were read "
+        "and kept. `edgen generate` sends the requests without an answer again; `edgen generate --via "
+        "batch` does so in a batch."
     )
 
 

@@ -76,10 +76,16 @@ def _as_json(made: WrittenCandidates) -> dict[str, Any]:
 def _render(made: WrittenCandidates) -> Iterator[str]:
     one, totals = made.writer, made.totals
     yield f"run        {made.run}"
-    yield f"writer     {one.writer}: {one.writes} for {one.written:,} of {one.planned:,} turns, {one.pending:,} pending"
+    yield (
+        f"writer     {one.writer}: {one.writes} for {one.written:,} of {one.planned:,} turns, "
+        f"{one.pending:,} pending"
+    )
     yield f"rejected   {describe_counts(one.rejected)}"
     yield f"failed     {describe_counts(one.failed)}"
-    yield f"calls      {one.calls.made:,} made, {one.calls.replayed:,} replayed, cost {format_cost(one.cost_usd)}"
+    yield (
+        f"calls      {one.calls.made:,} made, {one.calls.replayed:,} replayed, cost "
+        f"{format_cost(one.cost_usd)}"
+    )
     if totals is not None:
         short = f"; {totals.short:,} turns have fewer than {made.options.count}" if totals.short else ""
         yield f"dropped    {describe_counts(totals.dropped)}"
@@ -89,5 +95,8 @@ def _render(made: WrittenCandidates) -> Iterator[str]:
 
 def _render_needs(needs: CandidatesEstimate) -> Iterator[str]:
     yield f"run        {needs.run}"
-    yield f"writer     {needs.writer}: {needs.writes} for {needs.to_write:,} turns to write, {needs.there:,} stored already"
+    yield (
+        f"writer     {needs.writer}: {needs.writes} for {needs.to_write:,} turns to write, {needs.there:,} "
+        "stored already"
+    )
     yield f"calls      {needs.calls.expected:,}, at most {needs.calls.at_most:,}"

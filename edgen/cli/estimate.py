@@ -133,12 +133,16 @@ def _values(interval: EstimateInterval) -> list[float]:
 
 def _describe_already(there: AlreadyThere) -> str:
     if there.other_form:
-        return "a run of that name is there, made by another form of this job; what of its answers fits is not known"
+        return (
+            "a run of that name is there, made by another form of this job; what of its answers fits is not "
+            "known"
+        )
     tokens = count_noun(there.tokens.prompt + there.tokens.completion, "token")
     cost = "" if there.cost_usd is None else f", {dollars(there.cost_usd)}"
     count, out = there.conversations, there.out
     said = (
-        f"{count_noun(count, 'conversation')} of these {'is' if count == 1 else 'are'} there; the run has used "
+        f"{count_noun(count, 'conversation')} of these {'is' if count == 1 else 'are'} there; the run has "
+        "used "
         f"{count_noun(there.calls, 'call')}, {tokens}{cost} in all"
     )
     if out.calls:
@@ -162,7 +166,8 @@ def _describe_price(price: BackendPrice, *, batch: bool) -> str:
     )
     known = "; ".join(filter(None, (price.source, price.date)))
     return (
-        f"${price.prompt:g} and ${price.completion:g} for a million prompt and completion tokens{cached}{share}"
+        f"${price.prompt:g} and ${price.completion:g} for a million prompt and completion "
+        f"tokens{cached}{share}"
         f" ({known or 'the job says so'})"
     )
 

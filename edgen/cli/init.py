@@ -19,7 +19,8 @@ def command(
         str | None,
         Option(
             metavar="NAME",
-            help="How conversations are made, as in oneshot (one prompt plays both sides) or selfplay (agents take turns). "
+            help="How conversations are made, as in oneshot (one prompt plays both sides) or selfplay "
+            "(agents take turns). "
             "`edgen list protocols` describes each.  [default: oneshot]",
         ),
     ] = None,
@@ -27,7 +28,8 @@ def command(
         str | None,
         Option(
             metavar="SPACE",
-            help="A space: a shipped one's name, or a file. The folder gets a copy of it, and templates that name its "
+            help="A space: a shipped one's name, or a file. The folder gets a copy of it, and templates that "
+            "name its "
             "dimensions.",
             autocompletion=complete.spaces,
         ),
@@ -36,7 +38,8 @@ def command(
         str | None,
         Option(
             metavar="NAME",
-            help="Copy this shipped job instead, with the files that it names by a path; `edgen list jobs` describes each.",
+            help="Copy this shipped job instead, with the files that it names by a path; `edgen list jobs` "
+            "describes each.",
             autocompletion=complete.jobs,
         ),
     ] = None,
@@ -66,7 +69,11 @@ def command(
         asked = f"{', '.join(first)} and {last}" if first else last
         about = (
             f"{folder} is ready. job.yaml says what to make, space.yaml what about, and {asked} how to ask.",
-            f"The first lines of job.yaml and space.yaml name schemas in {SCHEMAS}/, so editors check both files.",
+            (
+                f"The first lines of job.yaml and space.yaml name schemas in {SCHEMAS}/, so editors check "
+                "both "
+                "files."
+            ),
         )
     lines = (*about, f"Look:  edgen preview {path}", f"Make:  edgen generate {path}")
     facts = {"folder": str(folder), "job": str(made.job), "templates": list(made.templates)}

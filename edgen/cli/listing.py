@@ -156,7 +156,10 @@ def _print_plugins(*, json: bool) -> None:
 def _render_skipped(skipped: Sequence[tuple[registry.Plugin, Path]]) -> Iterator[str]:
     if skipped:
         yield ""
-        yield "skipped: not installed, only in a folder that Python searches (`pip install` the package to use it)"
+        yield (
+            "skipped: not installed, only in a folder that Python searches (`pip install` the package to "
+            "use it)"
+        )
     for plugin, folder in skipped:
         yield f"  {plugin.kind} {plugin.name}  {plugin.origin}, in {folder}"
 

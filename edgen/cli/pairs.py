@@ -26,15 +26,18 @@ RunsArgument = Annotated[
     list[Path],
     Argument(
         metavar="RUN…",
-        help="A run; or several of the same scenarios, whose conversations are then compared with each other.",
+        help="A run; or several of the same scenarios, whose conversations are then compared with each "
+        "other.",
         autocompletion=complete.runs,
     ),
 ]
 SignalOption = Annotated[
     Literal["oracle", "probability", "human", "flag", "judged"] | None,
     Option(
-        help="The evidence for labels. oracle: a judge model. probability: the conversations' own probabilities. "
-        "human: people's votes. Of several responses to one turn, flag: a student who called one nonsense; judged: "
+        help="The evidence for labels. oracle: a judge model. probability: the conversations' own "
+        "probabilities. "
+        "human: people's votes. Of several responses to one turn, flag: a student who called one nonsense; "
+        "judged: "
         "the run's own judge, its best against its worst."
     ),
 ]
@@ -188,13 +191,19 @@ def _render_needs(needs: PairsEstimate) -> Iterator[str]:
     yield f"run        {needs.run}"
     if needs.rollouts is not None:
         one = needs.rollouts
-        yield f"rollouts   {one.to_play} to play, {one.k} for each of {one.responses} responses; {one.there} stored already"
+        yield (
+            f"rollouts   {one.to_play} to play, {one.k} for each of {one.responses} responses; {one.there} "
+            "stored already"
+        )
         yield f"           {one.calls.expected:,} calls expected, at most {one.calls.at_most:,}"
     if needs.judged is not None:
         judged = needs.judged
         yield f"judge      {judged.to_judge} comparisons, {judged.there} stored already"
         yield f"           {judged.calls.expected:,} calls expected, at most {judged.calls.at_most:,}"
-    yield f"calls      {needs.calls.expected:,} expected, at most {needs.calls.at_most:,}; none was made, and nothing was written"
+    yield (
+        f"calls      {needs.calls.expected:,} expected, at most {needs.calls.at_most:,}; none was made, and "
+        "nothing was written"
+    )
 
 
 def _render(paired: PairedRun) -> Iterator[str]:

@@ -223,7 +223,8 @@ class Screen:
             if said != HELP:
                 return "\n".join(lines) if field.is_list else said
             self.note(
-                f"{END} ends the conversation where the role may. {QUIT} leaves: the conversation waits for you."
+                f"{END} ends the conversation where the role may. {QUIT} leaves: the conversation waits for "
+                "you."
             )
 
     def _read(self, prompt: str) -> str:

@@ -19,7 +19,8 @@ def command(
         str | None,
         Argument(
             metavar="ID",
-            help="A conversation's id (quickstart-000137-r0), a scenario's number (137), or `last` for the latest raw reply.",
+            help="A conversation's id (quickstart-000137-r0), a scenario's number (137), or `last` for the "
+            "latest raw reply.",
         ),
     ] = None,
     raw: Annotated[bool, Option("--raw", help="Also show the raw replies of the model.")] = False,
@@ -42,7 +43,8 @@ def command(
     if named is None:
         RunFolder(run).require()
         raise UsageError(
-            f"{run}: name a conversation of it by its id or its scenario's number, as in `edgen show {run} 0`; `last` is "
+            f"{run}: name a conversation of it by its id or its scenario's number, as in `edgen show {run} "
+            "0`; `last` is "
             "the latest raw reply."
         )
     if named == "last":
@@ -67,7 +69,10 @@ def _show_latest(run: Path, *, json: bool) -> None:
     lines = [
         f"ledger     {latest.ledger}",
         f"answered   {latest.at}",
-        f"call       scenario {latest.scenario}, task {latest.task}, step {latest.step}, attempt {latest.attempt}",
+        (
+            f"call       scenario {latest.scenario}, task {latest.task}, step {latest.step}, attempt "
+            f"{latest.attempt}"
+        ),
         f"model      {latest.model or 'unknown'}, ended by {latest.finish_reason}",
         "",
         *([latest.refusal] if latest.refusal else []),

@@ -32,7 +32,8 @@ AdherenceOption = Annotated[
     int | None,
     Option(
         metavar="N",
-        help="Have the job's judge rate how well N conversations (of each arm) keep to their scenarios; costs calls.",
+        help="Have the job's judge rate how well N conversations (of each arm) keep to their scenarios; "
+        "costs calls.",
     ),
 ]
 

@@ -125,11 +125,17 @@ def render_status(status: StatusReport) -> Iterator[str]:
         yield f"server     {address}: {server.answers:,} answers, {server.failures:,} failures"
     for name, worker in (status.workers or {}).items():
         lost = ", lost" if worker.lost else ""
-        yield f"worker     {name}: {worker.answers:,} answers, {worker.failures:,} failures, {worker.ended:,} tasks{lost}"
+        yield (
+            f"worker     {name}: {worker.answers:,} answers, {worker.failures:,} failures, {worker.ended:,} "
+            f"tasks{lost}"
+        )
     if status.out:
         yield f"reserved   {_describe_amount(status.out)} at most, for open batches and calls"
     if status.unanswered:
-        yield f"unanswered {_describe_amount(status.unanswered)} at most, charged for calls whose answers were lost"
+        yield (
+            f"unanswered {_describe_amount(status.unanswered)} at most, charged for calls whose answers "
+            "were lost"
+        )
     yield from _render_budget(status)
     if status.lost_replies:
         gone = count_noun(status.lost_replies, "stored answer")
@@ -141,7 +147,10 @@ def render_status(status: StatusReport) -> Iterator[str]:
     for one in status.rollouts or ():
         yield f"rollouts   {one.agents}: {one.played:,} of {one.planned:,} played, {one.pending:,} pending"
     for judge in status.judges or ():
-        yield f"judge      {judge.judge}: {judge.judged:,} of {judge.planned:,} pairs judged, {judge.pending:,} pending"
+        yield (
+            f"judge      {judge.judge}: {judge.judged:,} of {judge.planned:,} pairs judged, "
+            f"{judge.pending:,} pending"
+        )
     for own in status.annotators or ():
         told = f"{own.labelled:,} of {own.planned:,} labelled, {own.pending:,} pending"
         yield f"layer      {own.layer}, {own.annotator}: {told}"
@@ -167,7 +176,10 @@ def _render_budget(status: StatusReport) -> Iterator[str]:
             dollars(amount) if cap.unit == "usd" else f"{amount:,.0f} tokens"
             for amount in (cap.used, cap.left, cap.most)
         )
-        yield f"budget     {cap.cap} {cap.period}: {left} left, {used} of {most} used by all runs ({budget.file})"
+        yield (
+            f"budget     {cap.cap} {cap.period}: {left} left, {used} of {most} used by all runs "
+            f"({budget.file})"
+        )
 
 
 def _render_change(status: StatusReport, speed: str) -> str:
@@ -221,7 +233,10 @@ def _render_batches(runs: list[StatusReport]) -> Iterator[str]:
     if out:
         sent = min((batch.sent_at for batch in out if batch.sent_at is not None), default=None)
         requests = sum(batch.requests for batch in out)
-        yield f"batches    {len(out)} open: {requests:,} requests, {'not sent' if sent is None else _format_sent_time(sent)}"
+        yield (
+            f"batches    {len(out)} open: {requests:,} requests, "
+            f"{'not sent' if sent is None else _format_sent_time(sent)}"
+        )
 
 
 def _format_sent_time(moment: str) -> str:

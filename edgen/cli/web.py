@@ -21,7 +21,8 @@ def command(
         list[Path] | None,
         Argument(
             metavar="[PATH...]",
-            help="Runs, folders that hold runs, and files or folders of conversations in any layout that `edgen stats` reads.  [default: outputs]",
+            help="Runs, folders that hold runs, and files or folders of conversations in any layout that "
+            "`edgen stats` reads.  [default: outputs]",
             autocompletion=complete.runs,
             show_default=False,
         ),
@@ -84,7 +85,8 @@ def _serve(
     require_invitations(places, host)
     if not is_loopback(host):
         note(
-            f"edgen: {host} can be reached by other machines, without encryption. Anyone with a link can use it: send "
+            f"edgen: {host} can be reached by other machines, without encryption. Anyone with a link can "
+            "use it: send "
             "each to one person, and stop the server when nobody answers."
         )
 

@@ -34,7 +34,8 @@ from edgen.core.yaml_values import shorten_word
 
 # Request fields that allow longer or several answers unknown to the budget.
 _ROOM_KEYS = {
-    "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "best_of", "maxOutputTokens", "candidateCount", "n_predict",
+    "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "best_of", "maxOutputTokens",
+    "candidateCount", "n_predict",
 }  # fmt: skip
 
 _GATE = compile_later(r"[a-z][a-z0-9_]{0,39}")
@@ -110,7 +111,10 @@ def _gate_problems(job: Job) -> list[Problem]:
 
 def _label_problems(job: Job) -> Iterator[Problem]:
     """Yield problems of layers; the space decides whether they fit the roles."""
-    message = "a layer's name has letters, digits, '_' and '-', begins with a letter or a digit, and has at most 60 characters"
+    message = (
+        "a layer's name has letters, digits, '_' and '-', begins with a letter or a digit, and has at most "
+        "60 characters"
+    )
     for name, asked in job.labels.items():
         if not _LAYER.fullmatch(name):
             yield Problem(f"$.labels.{shorten_word(name)}", message)
@@ -252,7 +256,8 @@ def _price_problems(price: Price) -> Iterator[Problem]:
         if dollars is not None and 0 < dollars < _LEAST_PRICE:
             yield Problem(
                 f"price.{key}",
-                f"${dollars:g} for a million tokens is less than any model costs; is it meant for one token, or for "
+                f"${dollars:g} for a million tokens is less than any model costs; is it meant for one "
+                "token, or for "
                 "a thousand? Write it for a million (0 where answers cost nothing)",
             )
 
@@ -260,14 +265,16 @@ def _price_problems(price: Price) -> Iterator[Problem]:
 def _price_needed(backend: BackendConfig, cap: str) -> str:
     """Say that a price is required, with a line to start from."""
     needed = (
-        f"a run under {cap} needs the price of {backend.model}, in US dollars per million tokens; add this line to "
+        f"a run under {cap} needs the price of {backend.model}, in US dollars per million tokens; add this "
+        "line to "
         "the backend"
     )
     found: tuple[str, Price] | None = find("provider", backend.provider).nearest_price(backend.model)
     if found is None:
         # Refused until it is filled in: with a price of 0, the cap would not bind.
         return (
-            f"{needed}, with its figures for the words in capitals (0 where answers cost nothing; `batch` is the "
+            f"{needed}, with its figures for the words in capitals (0 where answers cost nothing; `batch` "
+            "is the "
             "share of them that a batch job costs, 0.5 at most providers): "
             "price: {prompt: DOLLARS, completion: DOLLARS, batch: 1}"
         )

@@ -328,7 +328,8 @@ def roles_asked(job: Job) -> tuple[str, ...]:
 
 # Job keys that shape no answer: they may differ between two starts of one run.
 KNOBS = (
-    "name", "conversations", "top_up", "replicates", "limits", "batch", "on", "workers", "partitions", "split", "shards", "pairs", "arms", "resolved", "stop_when_useless",
+    "name", "conversations", "top_up", "replicates", "limits", "batch", "on", "workers", "partitions",
+    "split", "shards", "pairs", "arms", "resolved", "stop_when_useless",
 )  # fmt: skip
 
 

@@ -87,7 +87,8 @@ def _suggest_instead(path: Path) -> str:
     """Suggest what to do about a missing job file."""
     if (shipped_job := path.name.removesuffix(".yaml")) in list_shipped("jobs"):
         return (
-            f" `edgen init my-project --job {shipped_job}` makes a folder with a copy of the shipped job of this name; "
+            f" `edgen init my-project --job {shipped_job}` makes a folder with a copy of the shipped job of "
+            "this name; "
             "then: edgen generate my-project/job.yaml"
         )
     return suggest_file(path)
@@ -164,8 +165,10 @@ def require_inputs(run: Path) -> None:
         return
     others = "".join(f" So is {run / one.name}: {one.what}." for one in found[1:4])
     raise DamagedError(
-        f"{run / found[0].name}: this is not what the run was made with: {found[0].what}.{others} Nothing was asked or changed. "
-        f"`edgen validate {run} --restore` puts back what the run was made with. To change a template, a space or the job, edit "
+        f"{run / found[0].name}: this is not what the run was made with: {found[0].what}.{others} Nothing "
+        "was asked or changed. "
+        f"`edgen validate {run} --restore` puts back what the run was made with. To change a template, a "
+        "space or the job, edit "
         "the project's own file and run `edgen generate` with its job: a run's inputs are copies."
     )
 
@@ -285,7 +288,10 @@ def _describe_unknown_key(key: str) -> str:
     """Describe an unknown key of an arm."""
     if any(key in BackendConfig.variant(name).__struct_fields__ for name in BackendConfig.variants()):
         return f"unknown key; it is a backend's: `backends: {{default: {{{key}: …}}}}`"
-    return f"unknown key{suggest_name(str(key), [known for known in list_known_keys() if known not in NOT_IN_ARMS])}"
+    return (
+        "unknown "
+        f"key{suggest_name(str(key), [known for known in list_known_keys() if known not in NOT_IN_ARMS])}"
+    )
 
 
 def _inherit(plain: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

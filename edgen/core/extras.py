@@ -91,7 +91,8 @@ def require_extra(extra: str, what: str, *modules: str) -> None:
     plural, needs it. `modules` are those of an extra that the engine itself does not use."""
     if missing := find_missing_modules(extra, *modules):
         raise UsageError(
-            f"{what} need {', '.join(missing)}, of the extra '{extra}', which is not installed. Install it with: "
+            f"{what} need {', '.join(missing)}, of the extra '{extra}', which is not installed. Install it "
+            "with: "
             f"{install_command(extra)}"
         )
     require_versions(extra)
@@ -110,7 +111,8 @@ def require_versions(extra: str, installation: Installation | None = None) -> No
     if wrong:
         raise UsageError(
             f"the extra '{extra}' does not fit what else is installed: {'; '.join(wrong)}. Install it with: "
-            f"{install_command(extra, installation)}. Where another package needs that version, use an environment for each."
+            f"{install_command(extra, installation)}. Where another package needs that version, use an "
+            "environment for each."
         )
 
 

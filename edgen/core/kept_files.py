@@ -270,8 +270,10 @@ def _digest_entries(entries: Mapping[str, KeptDigests]) -> str:
 
 def _make_digests_error(folder: Path, what: str) -> DamagedError:
     return DamagedError(
-        f"{folder / DIGESTS}: this list of digests is damaged ({what}), so nothing says whether the run's files are whole. "
-        f"`edgen validate {folder} --restore` writes it again for the run's inputs, which the ledger has; other files have no "
+        f"{folder / DIGESTS}: this list of digests is damaged ({what}), so nothing says whether the run's "
+        "files are whole. "
+        f"`edgen validate {folder} --restore` writes it again for the run's inputs, which the ledger has; "
+        "other files have no "
         "digest until the command that makes them is run again."
     )
 

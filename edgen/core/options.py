@@ -63,7 +63,8 @@ CallVia = Annotated[
 On = Annotated[
     str | None,
     option(
-        "Run on a Ray cluster; without ADDRESS: on all cores here. `here`: in this process alone.  [default: the job's]",
+        "Run on a Ray cluster; without ADDRESS: on all cores here. `here`: in this process alone.  "
+        "[default: the job's]",
         "--on",
         metavar="ray[://ADDRESS]",
     ),
@@ -71,7 +72,8 @@ On = Annotated[
 Workers = Annotated[
     int | None,
     option(
-        "Processes that share the work, of a cluster where --on names one.  [default: the job's, else one a core]",
+        "Processes that share the work, of a cluster where --on names one.  [default: the job's, else one a "
+        "core]",
         "--workers",
         metavar="N",
         ge=1,
@@ -142,7 +144,8 @@ People = Annotated[
 RoleWords = Annotated[
     tuple[str, ...],
     option(
-        "What the texts call a role, as in Teacher=Tutor; may be repeated. Words of many languages are known.",
+        "What the texts call a role, as in Teacher=Tutor; may be repeated. Words of many languages are "
+        "known.",
         "--role",
         metavar="ROLE=WORD",
     ),

@@ -143,7 +143,10 @@ def _describe(
 
 
 def _advice(plugin: Plugin) -> str:
-    return f"Report this to the authors of {plugin.package}, or update or uninstall it. What is stored stays stored."
+    return (
+        f"Report this to the authors of {plugin.package}, or update or uninstall it. What is stored stays "
+        "stored."
+    )
 
 
 def _steps(error: BaseException) -> Iterator[tuple[FrameType, int]]:

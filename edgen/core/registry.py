@@ -211,7 +211,8 @@ def _load(plugin: Plugin) -> Any:
         if isinstance(error, TypeError) and (missing := _ABSTRACT.search(str(error))):
             methods = ", ".join(f"`{one}`" for one in re.findall(r"\w+", missing[1]))
             raise PluginError(
-                f"{what} lacks {methods}, which every {plugin.kind} has to define; update or uninstall {plugin.package}."
+                f"{what} lacks {methods}, which every {plugin.kind} has to define; update or uninstall "
+                f"{plugin.package}."
             ) from error
         reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
         raise PluginError(

@@ -79,7 +79,8 @@ def require_locks() -> None:
     """Raise UsageError on a system without locks that end with their holder."""
     if fcntl is None:
         raise UsageError(
-            "this command writes a run, and edgen writes runs on Linux and macOS only. On Windows, start it in WSL. "
+            "this command writes a run, and edgen writes runs on Linux and macOS only. On Windows, start it "
+            "in WSL. "
             "Reading, checking, exporting and comparing runs work here."
         )
 

@@ -76,7 +76,9 @@ def values(text: str, parser: Parser | None = None) -> Any:
 
 
 _SAID = {
-    "found invalid Unicode character escape code": "this escape is half of a character (a lone surrogate), or none"
+    "found invalid Unicode character escape code": "this escape is half of a character (a lone surrogate), "
+    "or "
+    "none"
 }
 
 
@@ -170,7 +172,8 @@ class _Reader:
         if value is _OPEN:
             _refuse(
                 event,
-                f"the alias '*{_shorten_text(event.anchor)}' is recursive: it is inside the value that it repeats",
+                f"the alias '*{_shorten_text(event.anchor)}' is recursive: it is inside the value that it "
+                "repeats",
             )
         return value
 

@@ -244,7 +244,9 @@ def _leaf(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
 
 
 _NAMES = {
-    dict: "a mapping", list: "a list", str: "a text", bool: "true or false", int: "a whole number", float: "a number",
+    dict: "a mapping", list: "a list", str: "a text", bool: "true or false", int: "a whole number",
+        float: "a "
+    "number",
     type(None): "nothing",
 }  # fmt: skip
 
@@ -255,7 +257,8 @@ def _name(value: Any) -> str:
 
 # Fields that may contain a key by mistake: their values are never repeated.
 _PRIVATE = {
-    "api_key_env": "expected the NAME of an environment variable that holds the key, in upper case, not the key",
+    "api_key_env": "expected the NAME of an environment variable that holds the key, in upper case, not the "
+    "key",
     "base_url": "expected an address like http://127.0.0.1:8080/v1, without user or password, or node-local",
     "known_as": "expected an address like http://127.0.0.1:8080/v1, without user or password",
     "more_base_urls": "expected addresses like http://127.0.0.1:8080/v1, without user or password",

@@ -67,7 +67,10 @@ def estimate_duration(
     timed = _find_timed(backends, environ)
     if seen is not None:
         latencies = [seen * factor for factor in BUSIER]
-        basis = f"time: a call took {seen:.2g} s there, and may take from {BUSIER[0]:g} to {BUSIER[2]:g} times that"
+        basis = (
+            f"time: a call took {seen:.2g} s there, and may take from {BUSIER[0]:g} to {BUSIER[2]:g} times "
+            "that"
+        )
     elif all(provider_of(backend).simulated for backend in backends):
         told = max(float(getattr(backend, "latency_ms", 0.0)) for backend in backends)
         latencies = [told / 1000] * 3
@@ -85,7 +88,8 @@ def estimate_duration(
         ]
         basis = (
             "time: assumed, "
-            f"{latencies[0]:.2g} to {latencies[2]:.2g} s a call; `edgen doctor` times one call to your service"
+            f"{latencies[0]:.2g} to {latencies[2]:.2g} s a call; `edgen doctor` times one call to your "
+            "service"
         )
     rounds = protocol_of(job).rounds(job).total
     slots = [one.slots for one in timed if one.slots is not None]

@@ -183,19 +183,26 @@ def _to_make(
     ended = sum(run.ended for run in runs)
     if not ended:
         return (missing, missing, missing * _TOP_UP), (
-            f"top_up: up to {_TOP_UP - 1:.0%} more conversations for rejected ones; assumed, because no earlier run shows the share",
+            (
+                f"top_up: up to {_TOP_UP - 1:.0%} more conversations for rejected ones; assumed, because no "
+                "earlier run shows the share"
+            ),
         )
     share = sum(run.accepted for run in runs) / ended
     low, high = wilson(share, ended, Z95)
     low, seen, high = (max(p, _HOPELESS) for p in (low, share, high))
-    said = f"top_up: {seen:.0%} of {ended:,} conversations were accepted there; more are planned to replace the others"
+    said = (
+        f"top_up: {seen:.0%} of {ended:,} conversations were accepted there; more are planned to replace "
+        "the others"
+    )
     return (missing / high, missing / seen, missing / low), (said,)
 
 
 def _of_rounds(plan: Plan) -> str:
     total, size = plan.rounds
     return (
-        f"made in {total} rounds of {size:,} scenarios, the last with the rest; each begins when the one before it has "
+        f"made in {total} rounds of {size:,} scenarios, the last with the rest; each begins when the one "
+        "before it has "
         "ended"
     )
 
@@ -209,11 +216,16 @@ def _basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[st
         ]
         said = [
             f"prompts: those of {_scenarios(prompts.rendered)} rendered and counted ({how})",
-            "answers: assumed, because no earlier run used this template and type of model; so the interval is wide",
+            (
+                "answers: assumed, because no earlier run used this template and type of model; so the "
+                "interval "
+                "is wide"
+            ),
         ]
         if cached:
             said.append(
-                "prompt cache: from all prompts read (low) to all written (high), where prompts are long enough"
+                "prompt cache: from all prompts read (low) to all written (high), where prompts are long "
+                "enough"
             )
         if models := thinking_models(job):
             said.append(
@@ -226,7 +238,8 @@ def _basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[st
     )
     said = [f"prompts and answers: what {_scenarios(count)} of this template used in {names}"]
     said.append(
-        "the interval contains the total for new scenarios with 95% probability, if they are like the earlier ones"
+        "the interval contains the total for new scenarios with 95% probability, if they are like the "
+        "earlier ones"
     )
     others = dict.fromkeys(run.other_model for run in runs if run.other_model)
     if others:
@@ -252,7 +265,8 @@ def _of_most(job: Job) -> str:
     planned = " (of those planned at the high end)" if job.top_up else ""
     return (
         f"at most{planned}: {asks}, each as long as max_tokens allows{retried}; not included are calls that "
-        f"are lost (a timeout, a kill), charged at the maximum and tried up to {job.limits.attempts} times, and "
+        f"are lost (a timeout, a kill), charged at the maximum and tried up to {job.limits.attempts} times, "
+        "and "
         "answers whose tokens the service does not count"
     )
 

@@ -83,7 +83,8 @@ def _from_file(path: Path) -> TokenCounter:
         import tokenizers
     except ImportError:
         raise UsageError(
-            f"the job names a tokenizer ({path}), and its reader is not installed: `{install_command('tokens')}`."
+            f"the job names a tokenizer ({path}), and its reader is not installed: "
+            f"`{install_command('tokens')}`."
         ) from None
     if not path.is_file():
         raise UsageError(f"{path}: there is no such tokenizer; the job's backend names it.")

@@ -18,6 +18,7 @@ from edgen.env.rubric import RubricReward
 from edgen.protocols.rubric import Criterion
 
 __all__ = [
-    "Conversation", "Criterion", "EducationEnv", "Ended", "OracleReward", "ProbabilityReward", "Reward", "Rewarder",
+    "Conversation", "Criterion", "EducationEnv", "Ended", "OracleReward", "ProbabilityReward", "Reward",
+    "Rewarder",
     "RubricReward", "Scored", "Step", "SyncConversation", "SyncEducationEnv", "heard",
 ]  # fmt: skip

@@ -205,7 +205,8 @@ def _policy_role(plan: Plan, plays: Role | None) -> Role:
     if (plan.settings.closing or "").lower() == role.lower():
         raise JobError(
             job.name,
-            f"the closing question goes to {role}, whom the policy plays: set selfplay.closing to another role or "
+            f"the closing question goes to {role}, whom the policy plays: set selfplay.closing to another "
+            "role or "
             "to `judge`.",
         )
     return role

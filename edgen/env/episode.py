@@ -58,7 +58,8 @@ class Episode:
         if not self.opens:
             opener = self._stage.speaker(0)
             raise UsageError(
-                f"scenario {self.scenario.index}: the {opener} speaks first, so the first prompt takes a call: "
+                f"scenario {self.scenario.index}: the {opener} speaks first, so the first prompt takes a "
+                "call: "
                 f"use reset, or set selfplay.first to {self.role.lower()}."
             )
         return self.observe([])
@@ -68,7 +69,8 @@ class Episode:
         before = next((n for n in range(self._most) if self._stage.speaker(n) == self.role), None)
         if before is None:
             raise UsageError(
-                f"scenario {self.scenario.index}: {self.role} has none of the first {self._most} turns: look at "
+                f"scenario {self.scenario.index}: {self.role} has none of the first {self._most} turns: "
+                "look at "
                 "selfplay.order and selfplay.max_turns."
             )
         played = yield from self._stage.play(0, [], but=self.role)

@@ -35,7 +35,8 @@ LEAST_TOKEN = 16  # characters
 _REFUSED = 1008  # the WebSocket's code for a policy violation
 _TOO_BIG = 1009
 _USAGE = (
-    "This server needs its token: connect to the address with the token in it, http://HOST:PORT/TOKEN, or send "
+    "This server needs its token: connect to the address with the token in it, http://HOST:PORT/TOKEN, or "
+    "send "
     "'Authorization: Bearer TOKEN'."
 )
 

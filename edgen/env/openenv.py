@@ -156,7 +156,8 @@ def serve(
     make = functools.partial(ConversationServer, env, following)
     app = create_app(make, Said, Heard, max_concurrent_envs=conversations)
     app.add_exception_handler(EdgenError, _refuse)
-    # An environment of conversations has no tools, and OpenEnv's handler of their protocol fails on some input.
+    # An environment of conversations has no tools, and OpenEnv's handler of their protocol fails on some
+    # input.
     app.router.routes[:] = [route for route in app.routes if getattr(route, "path", None) != "/mcp"]
     return TokenGuard(app, token, host=host, allow_hosts=allow_hosts, at_once=conversations)
 

@@ -67,7 +67,8 @@ class Partners:
         mine = self._settings
         if (settings.limits, settings.backends) != (mine.limits, mine.backends):
             raise UsageError(
-                f"{settings.name} and {mine.name} cannot share a budget: their `backends` or `limits` differ. "
+                f"{settings.name} and {mine.name} cannot share a budget: their `backends` or `limits` "
+                "differ. "
                 "Give both jobs the same."
             )
         with self._lock:

@@ -115,7 +115,8 @@ class OracleReward:
             if not alike or content_sha256(reader.space) != plan.space_sha256:
                 raise JobError(
                     job.name,
-                    f"the scenarios of {self._reference} are others: take a run with the same space, seed and design.",
+                    f"the scenarios of {self._reference} are others: take a run with the same space, seed "
+                    "and design.",
                 )
             return {index: reader.candidate(index, names[0]) for index, names in reader.scenarios()}
 

@@ -197,7 +197,9 @@ def explain_unavailable(groups: Sequence[Sequence[str]]) -> str:
     """Return the sentence on figures of agreement that are not available."""
     said = "; ".join(" and ".join([", ".join(group[:-1]), group[-1]]) for group in groups)
     return (
-        f"not available for {said}: they send identical requests (one model, one template, no seed of their own), so they "
-        "agree as one model does with itself. Give each another model or template, or use a service that takes a seed "
+        f"not available for {said}: they send identical requests (one model, one template, no seed of their "
+        "own), so they "
+        "agree as one model does with itself. Give each another model or template, or use a service that "
+        "takes a seed "
         "(`seed: auto`)."
     )

@@ -55,7 +55,8 @@ def _frequencies(name: str, layers: Layers) -> Iterator[Picture]:
         labels = dict.fromkeys(label for _, _, shares in parts for label in shares.counts)
         used = [label for label in labels if any(shares.counts.get(label) for _, _, shares in parts)]
         drawn = [
-            Interval(label_with_arm(label, arm), one.value, one.low, one.high, share_of(one), series_colour(place))
+            Interval(label_with_arm(label, arm), one.value, one.low, one.high, share_of(one),
+                series_colour(place))
             for label in used[: 2 * _DRAWN]
             for place, arm, shares in parts
             if (one := shares.shares.get(label)) is not None
@@ -83,7 +84,8 @@ def _transitions(name: str, about: str, layer: LayerFigures) -> Iterator[Picture
     if counts:
         yield _heat(
             name, f"What follows what: {about}", layer, counts,
-            "Rows: the label of a turn; columns: that of the next labelled turn; percent of the row. Look for rows that lead "
+            "Rows: the label of a turn; columns: that of the next labelled turn; percent of the row. Look "
+            "for rows that lead "
             "to themselves, and for columns that everything leads to.", ("label", "times followed by"),
         )  # fmt: skip
 
@@ -94,7 +96,8 @@ def _confusion(name: str, about: str, one: Confusion, layer: LayerFigures) -> Pi
     what = "carries, too" if layer.several else "gives to the same units"
     return _heat(
         name, f"{first} and {second}: {about}", layer, counts,
-        f"Rows: what {first} says; columns: what {second} {what}; percent of the row. Look for what is off the diagonal.",
+        f"Rows: what {first} says; columns: what {second} {what}; percent of the row. Look for what is off "
+        "the diagonal.",
         (f"{first}'s", f"{second}'s"),
     )  # fmt: skip
 
@@ -176,11 +179,13 @@ def _agreement(name: str, layers: Layers) -> Iterator[Block]:
     rows.sort(key=lambda row: order[row.label.partition(" · ")[0]])
     yield from intervals_picture(
         f"labels-{name}-agreement", f"How far annotators agree: {name}", rows,
-        "Beyond chance: 0 is what chance would give, 1 that all say the same. Where all always say the same label there is no value.",
+        "Beyond chance: 0 is what chance would give, 1 that all say the same. Where all always say the same "
+        "label there is no value.",
         _KAPPA,
     )  # fmt: skip
     against = [
-        Interval(label_with_arm(who, arm), f1.value, f1.low, f1.high, f"{share_of(f1)} of {figures.units:,}", series_colour(place))
+        Interval(label_with_arm(who, arm), f1.value, f1.low, f1.high, f"{share_of(f1)} of {figures.units:,}",
+            series_colour(place))
         for place, (arm, layer) in enumerate(layers)
         if layer.independent > 2
         for who, figures in layer.against_rest.items()
@@ -216,7 +221,8 @@ def _thirds(name: str, layers: Layers) -> Iterator[Table]:
                     (label_with_arm("mean", arm), *(_mean(third) for third in shares.thirds.values()))
                 )
             rows += [
-                (label_with_arm(label, arm), *(share_of(third.shares.get(label)) for third in shares.thirds.values()))
+                (label_with_arm(label, arm),
+                *(share_of(third.shares.get(label)) for third in shares.thirds.values()))
                 for label, count in shares.counts.items()
                 if count
             ]  # fmt: skip
@@ -260,7 +266,8 @@ def score_rows(who: str, figures: LabelFigures) -> Iterator[tuple[str, ...]]:
 def _list_two_by_two(name: str, layers: Layers) -> Iterator[Table]:
     """Yield for units with several labels each label on its own, by every two annotators."""
     rows = tuple(
-        (label_with_arm(f"{label}: {first}, {second}", arm), *map(number, (cell.both, cell.first, cell.second, cell.neither)))
+        (label_with_arm(f"{label}: {first}, {second}", arm),
+        *map(number, (cell.both, cell.first, cell.second, cell.neither)))
         for arm, layer in layers
         if layer.several
         for one in layer.confusion

@@ -274,7 +274,10 @@ def list_flaws(measure: Measure[Any]) -> Iterator[str]:
             if not name.isidentifier():
                 yield f"has an aggregate named {name!r}; name it with letters, digits and _"
             if names.count(name) > 1:
-                yield f"has two aggregates named {name!r}; name one of them otherwise, and give it `column={name!r}`"
+                yield (
+                    f"has two aggregates named {name!r}; name one of them otherwise, and give it "
+                    f"`column={name!r}`"
+                )
     for name, kind in measure.figures.items():
         if kind not in get_args(Kind):
             yield f"has {kind!r} for {name!r} in `figures`; the kinds are {', '.join(get_args(Kind))}"

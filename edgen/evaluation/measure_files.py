@@ -90,12 +90,14 @@ def _check(one: MeasureFile, control: Control) -> None:
         )
     if (run := run_around(path)) is not None:
         raise InputError(
-            f"{path}: this is in the folder of the run {run}, and a file there is never run. Move it out, and name it with "
+            f"{path}: this is in the folder of the run {run}, and a file there is never run. Move it out, "
+            "and name it with "
             f"--measure FILE:{one.name}."
         )
     if sha256(path.read_bytes()) != one.sha256:
         raise InputError(
-            f"{path}: this file of the run's measure {one.name} has changed since the run was made. Restore it, or use it "
+            f"{path}: this file of the run's measure {one.name} has changed since the run was made. Restore "
+            "it, or use it "
             f"as it is with --measure {path}:{one.name}."
         )
     require_consent(path, control.trust, "the run")
@@ -155,7 +157,8 @@ def load_job_measures(job: Job, reach: Reach, trust: Trust) -> None:
     """
     if (reach.base / "run.db").exists():
         raise InputError(
-            f"{reach.base}: this is a run's folder, and what its job names under `measures` is not run; start from your "
+            f"{reach.base}: this is a run's folder, and what its job names under `measures` is not run; "
+            "start from your "
             "own job file."
         )
     for reference in job.measure_references:
@@ -163,7 +166,8 @@ def load_job_measures(job: Job, reach: Reach, trust: Trust) -> None:
         path = Path(os.path.realpath(reach.base / file))
         if reach.root is not None and not path.is_relative_to(reach.root):
             raise InputError(
-                f"measures: {file} leads to {path}, outside of the job's project {reach.root}; move it there, or add "
+                f"measures: {file} leads to {path}, outside of the job's project {reach.root}; move it "
+                "there, or add "
                 "--allow-outside."
             )
         if not path.is_file():
@@ -186,7 +190,10 @@ def require_consent(path: Path, trust: Trust, who: str = "the job") -> None:
         raise InputError(f"{wanted}; read it, and agree with --trust-code {path}.")
     if kept is not None:
         head = known or [
-            "# Python files that edgen may run: the digest of what was agreed to, and the path. See docs/trust.md."
+            (
+                "# Python files that edgen may run: the digest of what was agreed to, and the path. See "
+                "docs/trust.md."
+            )
         ]
         try:
             kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -116,7 +116,8 @@ def _note_skipped(
     if skipped := [name for name in others if name in only]:
         needs = join_list(sorted({others[name] for name in skipped}))
         yield (
-            f"Not measured: {join_list(skipped)}. {'These are' if len(skipped) > 1 else 'This is'} for conversations of "
+            f"Not measured: {join_list(skipped)}. {'These are' if len(skipped) > 1 else 'This is'} for "
+            "conversations of "
             f"the {needs} family, and these are of {_name_kind(family)}."
         )
 

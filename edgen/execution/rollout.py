@@ -63,7 +63,8 @@ class Rollout:
     """
 
     __slots__ = (
-        "_clients", "_requests", "client", "fresh", "key", "last", "refused", "request", "result", "spent", "task",
+        "_clients", "_requests", "client", "fresh", "key", "last", "refused", "request", "result", "spent",
+        "task",
     )  # fmt: skip
 
     request: Request | None
@@ -295,7 +296,8 @@ class OutcomeRecorder:
         self._stop(
             FailuresError(
                 f"{len(self._failed_in_a_row)} scenarios in a row got no answer, the last with "
-                f"{describe_failure(failure)}. The run stopped, because more calls would be useless. `edgen doctor "
+                f"{describe_failure(failure)}. The run stopped, because more calls would be useless. `edgen "
+                "doctor "
                 f"JOB` shows what is wrong. {GO_ON}"
             )
         )
@@ -316,14 +318,21 @@ class OutcomeRecorder:
 
 GO_ON = "Then run the same command again to resume."
 ADVICE = {
-    FailureKind.AUTHENTICATION: "The key is missing or not accepted: check the environment variable that the job names.",
+    FailureKind.AUTHENTICATION: "The key is missing or not accepted: check the environment variable that the "
+    "job "
+    "names.",
     FailureKind.PERMISSION: "The key may not use this model or service: check its project and permissions.",
     FailureKind.QUOTA: "The account's quota or credit is used up: raise it, or wait until it is renewed.",
-    FailureKind.NOT_FOUND: "The model or the path does not exist there: check `model` and `base_url` in the job.",
-    FailureKind.BAD_REQUEST: "The request as it stands is not taken: check the backend's parameters and `extra_body`.",
-    FailureKind.BAD_OUTPUT: "The server cannot read what its own model wrote: look at its chat template and parser, "
+    FailureKind.NOT_FOUND: "The model or the path does not exist there: check `model` and `base_url` in the "
+    "job.",
+    FailureKind.BAD_REQUEST: "The request as it stands is not taken: check the backend's parameters and "
+    "`extra_body`.",
+    FailureKind.BAD_OUTPUT: "The server cannot read what its own model wrote: look at its chat template and "
+    "parser, "
     "and give the model room with `max_tokens`.",
-    FailureKind.CONTEXT_OVERFLOW: "The prompt is too long for the model: shorten the template, or give it more context.",
+    FailureKind.CONTEXT_OVERFLOW: "The prompt is too long for the model: shorten the template, or give it "
+    "more "
+    "context.",
 }
 
 

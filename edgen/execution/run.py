@@ -111,23 +111,28 @@ def check_part(job: Job, part: range | None) -> None:
         return
     if job.top_up:
         raise UsageError(
-            "--range and `top_up: true` do not go together: how many scenarios a top-up plans depends on what "
+            "--range and `top_up: true` do not go together: how many scenarios a top-up plans depends on "
+            "what "
             "becomes of all of them. Use --set top_up=false and a larger number of conversations instead."
         )
     if asks_for_near_duplicates(arm_jobs(job, job.name).values()):
         raise UsageError(
-            "--range and a gate on near_duplicate do not go together: what is new in a piece may be in another one, too. "
-            "Make the pieces without that gate (--set gates.NAME='True'), merge them, and `edgen select RUN --where "
+            "--range and a gate on near_duplicate do not go together: what is new in a piece may be in "
+            "another one, too. "
+            "Make the pieces without that gate (--set gates.NAME='True'), merge them, and `edgen select RUN "
+            "--where "
             "'not near_duplicate'`."
         )
     if part.stop > job.conversations:
         raise UsageError(
-            f"--range {part.start}:{part.stop}: the job has {job.conversations} scenarios, so a range ends at "
+            f"--range {part.start}:{part.stop}: the job has {job.conversations} scenarios, so a range ends "
+            "at "
             f"{job.conversations:,} at most. More of them: -n."
         )
     if part.start and protocol_of(job).rounds(job).total > 1:
         raise UsageError(
-            f"--range {part.start}:{part.stop}: this job is made in rounds, and later rounds use the results of "
+            f"--range {part.start}:{part.stop}: this job is made in rounds, and later rounds use the "
+            "results of "
             f"earlier ones, so a piece of it starts at scenario 0. Use --range 0:{part.stop}."
         )
 
@@ -150,7 +155,8 @@ def check_piece(folder: Path, known: RunPlan, job: Job, asked: range | None) -> 
             else "no --range"
         )
         raise UsageError(
-            f"{folder}: this run holds {held}, and --range {asked.start}:{asked.stop} leaves some of them out. "
+            f"{folder}: this run holds {held}, and --range {asked.start}:{asked.stop} leaves some of them "
+            "out. "
             f"Use {again} to resume it, or choose another folder for the piece with -o."
         )
 
@@ -196,7 +202,8 @@ class ActiveRun:
         elif (aside := self._rundir.set_aside()) is not None:
             note(
                 "The job, its template or space, or edgen itself has changed since this run last ran: "
-                f"its earlier files are kept in {aside}. Answers that the change does not touch are used again."
+                f"its earlier files are kept in {aside}. Answers that the change does not touch are used "
+                "again."
             )
         plan, job = self._plan, self._plan.job
         prompts = {**plan.prompts, **plan.extra_prompts}
@@ -322,14 +329,21 @@ class ActiveRun:
             more = " A lower `branch.at`, or `at: sampled`, leaves conversations before they end."
         elif self._plan.job.top_up and any(_is_gate_rejection(reason) for reason in lost):
             more = (
-                f" Of the last {GATED} scenarios or more none passed, so no more are planned; rejected.jsonl has what "
+                f" Of the last {GATED} scenarios or more none passed, so no more are planned; "
+                "rejected.jsonl has what "
                 "each of them was, and `gates` of the job what was asked."
             )
             if counts.rejected["no_labels"] and self._plan.gates.layers:
-                more += f" Those with no_labels were not labelled: see the answers of the backend {ANNOTATOR}, and its max_tokens."
+                more += (
+                    f" Those with no_labels were not labelled: see the answers of the backend {ANNOTATOR}, "
+                    "and its max_tokens."
+                )
         elif not (self._plan.job.top_up or of_arms or self._wanted.of is not None):
             more = " `top_up: true` plans more until enough are accepted."
-        return f"{counts.accepted:,} of {self._wanted.asked:,} conversations were accepted ({reasons}).{again}{more}"
+        return (
+            f"{counts.accepted:,} of {self._wanted.asked:,} conversations were accepted "
+            f"({reasons}).{again}{more}"
+        )
 
 
 def _is_gate_rejection(reason: str) -> bool:

@@ -95,14 +95,16 @@ def _make_silence_error(role: str, client: ModelClient, seconds: float) -> Provi
     return FailuresError(
         f"{backend_prefix(role)}The service has answered nothing for {seconds:g} s, with "
         f"{waiting} {'call' if waiting == 1 else 'calls'} waiting for it."
-        f"{_describe_last_failure(client)} The run stopped rather than wait for ever. If the service is only slow, raise "
+        f"{_describe_last_failure(client)} The run stopped rather than wait for ever. If the service is "
+        "only slow, raise "
         f"limits.give_up_after. {GO_ON}"
     )
 
 
 def _unreachable_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
     return FailuresError(
-        f"{backend_prefix(role)}The service could not be reached for {seconds:g} s, and has not answered once.{_describe_last_failure(client)} "
+        f"{backend_prefix(role)}The service could not be reached for {seconds:g} s, and has not answered "
+        f"once.{_describe_last_failure(client)} "
         f"Start the server, or correct the address in the job; `edgen doctor JOB` tries it. {GO_ON}"
     )
 

@@ -267,9 +267,13 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
     opening = {
         "": "A conversation begins with what was said first, whoever said it; --opening adds an opening.",
         "user": "Where the trained side speaks first, an opening line by the user stands before it.",
-        "system": "Each conversation opens with a system message; where the trained side speaks first, it does so "
+        "system": "Each conversation opens with a system message; where the trained side speaks first, it "
+        "does "
+        "so "
         "right behind it, which some chat templates refuse.",
-        "both": "Each conversation opens with a system message; where the trained side speaks first, a line by the "
+        "both": "Each conversation opens with a system message; where the trained side speaks first, a line "
+        "by "
+        "the "
         "user stands between.",
     }
     if chat.as_environment:
@@ -281,12 +285,17 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
         yield chat.scenes.note
     if actions is not None:
         whence = "what it does, by its labels" if actions == "labels" else "what it was asked for"
-        yield f"A prompt's last message ends with `{DO_THIS} …`: what the response is to do, which is {whence}."
+        yield (
+            f"A prompt's last message ends with `{DO_THIS} …`: what the response is to do, which is {whence}."
+        )
     end = "No message holds the end marker."
     if chat.keeps_end and format_.prompts_only:
         end = "No message holds the end marker: a prompt ends before the trained side's words."
     elif chat.keeps_end:
-        end = "Where the trained side ended the conversation, its last message ends with `[end of conversation]`."
+        end = (
+            "Where the trained side ended the conversation, its last message ends with `[end of "
+            "conversation]`."
+        )
     yield f"Two turns running of one side are one message, joined by a blank line. {end}"
 
 
@@ -332,7 +341,10 @@ def _list_repeat_commands(format_: Format, facts: Mapping[str, Any], options: Op
         selection = selection.get("before")
     names = ["RUN/job.yaml", *(f"MADE{number or ''}" for number in range(len(chosen))), "AGAIN"]
     select = [f"edgen select {names[i]} {one} -o {names[i + 1]}" for i, one in enumerate(chosen, 1)]
-    yield "The run's folder holds its job and the texts of its templates and space. They are known by the sha256 above:"
+    yield (
+        "The run's folder holds its job and the texts of its templates and space. They are known by the "
+        "sha256 above:"
+    )
     yield ""
     pairs = ["edgen pairs AGAIN --signal ..."] if format_.of == "pairs" else []
     labelled = [
@@ -342,8 +354,10 @@ def _list_repeat_commands(format_: Format, facts: Mapping[str, Any], options: Op
     generate = f"edgen generate RUN/job.yaml -o {names[1]}" + (f" --range {part}" if part else "")
     yield from ("```", generate, *select, *pairs, *labelled, export, "```", "")
     yield (
-        "Scenarios and split come out the same, and so does what a simulator wrote, to the byte. Another model may "
-        "answer otherwise when it is asked again. Where conversations of RUN are pending, AGAIN has those too."
+        "Scenarios and split come out the same, and so does what a simulator wrote, to the byte. Another "
+        "model may "
+        "answer otherwise when it is asked again. Where conversations of RUN are pending, AGAIN has those "
+        "too."
     )
 
 

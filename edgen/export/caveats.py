@@ -53,7 +53,8 @@ def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
     if "range" in facts:
         first, _, end = facts["range"].partition(":")
         yield (
-            f"This is a piece of its job: scenarios {first} to {int(end) - 1}, of {job.conversations}. Which side of the "
+            f"This is a piece of its job: scenarios {first} to {int(end) - 1}, of {job.conversations}. "
+            "Which side of the "
             "split they are on was chosen among them alone."
         )
     yield from _list_losses(facts)
@@ -61,25 +62,31 @@ def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
     yield from _list_protocol_caveats(facts, job)
     if any(role.name == "Student" for role in space.roles):
         yield (
-            "The probability that the student understood is what the model wrote down. Nobody measured whether it is "
+            "The probability that the student understood is what the model wrote down. Nobody measured "
+            "whether it is "
             "right, and no student learnt anything."
         )
     if job.arms:
         yield (
-            "The arms share their scenarios and differ on purpose. Taken together they are no sample of anything; "
+            "The arms share their scenarios and differ on purpose. Taken together they are no sample of "
+            "anything; "
             "take the arm that is meant."
         )
     if job.design == "even":
         yield (
-            "The design is even, so nothing is as frequent as in classrooms: among the scenarios that were planned, every "
-            "value of a dimension occurs equally often, to within one, or as often as its weight in the space asks. "
+            "The design is even, so nothing is as frequent as in classrooms: among the scenarios that were "
+            "planned, every "
+            "value of a dimension occurs equally often, to within one, or as often as its weight in the "
+            "space asks. "
             "Conditions and exclusions of the space can shift these counts."
         )
     if job.design == "balanced":
         yield (
-            "The design is balanced, so nothing is as frequent as in classrooms: the scenarios that were planned have "
+            "The design is balanced, so nothing is as frequent as in classrooms: the scenarios that were "
+            "planned have "
             "every cell of the space (one value of each dimension) equally often, to within one. Where "
-            "there are fewer scenarios than cells, no cell comes twice, and how often a value comes differs by "
+            "there are fewer scenarios than cells, no cell comes twice, and how often a value comes differs "
+            "by "
             "chance."
         )
 
@@ -89,7 +96,10 @@ def list_unfinished(facts: Mapping[str, Any]) -> Iterator[str]:
     for name, pending in facts.get("pending", {}).items():
         if pending:
             planned = facts["planned"][name]
-            yield f"The run was not at its end: {pending} of {planned} planned conversations of {name} were pending."
+            yield (
+                f"The run was not at its end: {pending} of {planned} planned conversations of {name} were "
+                "pending."
+            )
     for name in facts.get("not_begun", ()):
         yield f"The run was not at its end: its arm {name} was not begun, and nothing of it is here."
 
@@ -114,7 +124,8 @@ def _list_losses(facts: Mapping[str, Any]) -> Iterator[str]:
         lost = _total(facts["rejected"][name]) + _total(facts["failed"][name])
         if lost and planned:
             yield (
-                f"Survivorship: of {planned} planned conversations of {name}, {lost} ({100 * lost / planned:.1f}%) were "
+                f"Survivorship: of {planned} planned conversations of {name}, {lost} "
+                f"({100 * lost / planned:.1f}%) were "
                 "rejected or failed and are not here. What is lost may not be spread evenly over topics and "
                 "personas; `edgen stats RUN` shows where it is missing."
             )
@@ -125,7 +136,8 @@ def _total(found: Any) -> int:
 
 
 # Settings of a job and of a backend that shaped the data.
-_OF_JOB = ("name", "seed", "conversations", "replicates", "protocol", "design", "branch", "asks", "split", "pairs")  # fmt: skip
+_OF_JOB = ("name", "seed", "conversations", "replicates", "protocol", "design", "branch", "asks", "split",
+    "pairs")  # fmt: skip
 _OF_RESOLVED = ("edgen", "space_sha256", "template_sha256", "fingerprint")
 _OF_BACKEND = (
     "type",

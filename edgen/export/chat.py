@@ -60,7 +60,8 @@ def make_chat(
     for_turns = prompt is not None and prompt.front.expects == "turn"
     if for_turns and prompt is not None and given.opening is not None:
         raise UsageError(
-            f"--opening {given.opening}: {prompt.source} asks for turns and brings its own opening; leave --opening out."
+            f"--opening {given.opening}: {prompt.source} asks for turns and brings its own opening; leave "
+            "--opening out."
         )
     end_marker = given.end_marker or ("keep" if for_turns else "drop")
     chat = Chat(

@@ -23,7 +23,8 @@ COLUMNS: Columns = {
     "conversation": (
         "turns",
         (
-            "the turns, each with role ({roles}) and text; where a side said that the conversation ends, the last text "
+            "the turns, each with role ({roles}) and text; where a side said that the conversation ends, "
+            "the last text "
             "ends with `[end of conversation]`"
         ),
     ),
@@ -40,7 +41,8 @@ COLUMNS: Columns = {
     "template_sha256": (
         "string",
         (
-            "the prompt template, by the sha256 of its text; where a conversation has several (selfplay), one digest over "
+            "the prompt template, by the sha256 of its text; where a conversation has several (selfplay), "
+            "one digest over "
             "theirs, which stand in README.md under How it was made"
         ),
     ),
@@ -55,7 +57,8 @@ _OF_TRAINERS = frozenset((
     "prompts", "completions", "environment", "environments", "trainer_state", "log_extra", "log_metric",
     "image", "images", "video", "videos", "audio", "audios", "tools", "chat_template_kwargs", "system",
     "input", "output", "instruction", "history", "conversations", "kto_tag", "train", "in_text", "out_text",
-    "input_ids", "attention_mask", "position_ids", "token_type_ids", "seq_lengths", "length", "dataset_source",
+    "input_ids", "attention_mask", "position_ids", "token_type_ids", "seq_lengths", "length",
+    "dataset_source",
     "prompt_ids", "completion_ids", "chosen_ids", "rejected_ids", "prompt_mask", "completion_mask",
     "ref_logps", "ref_chosen_logps", "ref_rejected_logps", "ref_per_token_logps", "advantages", "data_source",
     "reward_model", "extra_info", "ability", "agent_name", "index", "solution_str", "ground_truth",

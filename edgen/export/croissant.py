@@ -33,8 +33,10 @@ _CONTEXT: Mapping[str, Any] = {
     "@vocab": "https://schema.org/",
     **{
         name: f"cr:{name}"
-        for name in ("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject",
-                     "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField",
+        for name in ("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty",
+        "fileObject",
+                     "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5",
+                     "parentField",
                      "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate",
                      "separator", "source", "subField", "transform")
     },
@@ -62,7 +64,8 @@ def describe_files(
         "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": run.name,
-        "description": f"Synthetic conversations of {speakers} about scenarios of the space {run.space.name}.{written} "
+        "description": f"Synthetic conversations of {speakers} about scenarios of the space "
+        f"{run.space.name}.{written} "
         f"{format_.summary}",
         "keywords": keywords(format_, run, run.simulated),
     }

@@ -98,12 +98,15 @@ def list_simulated_parts(run_simulated: bool, found: Iterable[Evidence]) -> tupl
 # The subject of labels on pairs of responses to one turn.
 _OF_MARKS: Mapping[Source, str] = {
     "flag": (
-        "The two responses are to the same turn, after the same words. The student called the rejected one nonsense; the "
+        "The two responses are to the same turn, after the same words. The student called the rejected one "
+        "nonsense; the "
         "chosen one is another to that turn, which the student did not see: nobody said that it is good."
     ),
     "judged": (
-        "The two responses are to the same turn, after the same words. A judge saw all responses to that turn when the "
-        "conversation was made; the chosen one is its best, the rejected one its worst. It did not see what followed."
+        "The two responses are to the same turn, after the same words. A judge saw all responses to that "
+        "turn when the "
+        "conversation was made; the chosen one is its best, the rejected one its worst. It did not see what "
+        "followed."
     ),
 }
 
@@ -130,13 +133,15 @@ def _of_rollouts(level: Level, often: int) -> str:
     """Describe the rollouts; all labels of a run's pairs have the same basis."""
     times = "once" if often == 1 else f"{often} times"
     rest = (
-        f"The labels rest on rollouts: from both turns at which a pair parts the conversation was played on {times}, and "
+        "The labels rest on rollouts: from both turns at which a pair parts the conversation was played on "
+        f"{times}, and "
         "the mean over what came of it counts."
     )
     if level == "turn":
         return f"{rest} A row holds that turn."
     return (
-        f"**{rest}** Such a label says which side has the better turn there, and nothing about the turns after it, "
+        f"**{rest}** Such a label says which side has the better turn there, and nothing about the turns "
+        "after it, "
         "which stand here too."
     )
 
@@ -150,7 +155,8 @@ def _of_turns(rows: Mapping[Compare, int], who: str) -> str:
             "holds that turn. What followed was not shown."
         )
     return (
-        f"The labels of {rows['conversation']} rows were given to whole conversations, those of {rows['response']} "
+        f"The labels of {rows['conversation']} rows were given to whole conversations, those of "
+        f"{rows['response']} "
         "to single responses; a row holds the turn at which the conversations part."
     )
 
@@ -251,9 +257,12 @@ def warn_of_credit(level: Level | None, evidence: Mapping[Evidence, int]) -> Ite
         return
     whole, response = (_find_figure(credit).case(ALL).right for credit in ("whole", "response"))
     yield (
-        f"{rows:,} of {sum(evidence.values()):,} rows hold one turn, and their labels were given to whole conversations. "
-        f"On planted truth such a label names the better turn in {whole:.0%} of pairs, and a judge of the two responses in "
-        f"{response:.0%} (`edgen pairs --signal oracle --credit response`). Formats of whole conversations (mtpo, refuel, "
+        f"{rows:,} of {sum(evidence.values()):,} rows hold one turn, and their labels were given to whole "
+        "conversations. "
+        f"On planted truth such a label names the better turn in {whole:.0%} of pairs, and a judge of the "
+        "two responses in "
+        f"{response:.0%} (`edgen pairs --signal oracle --credit response`). Formats of whole conversations "
+        "(mtpo, refuel, "
         "trl-conversation) take them as they are."
     )
 
@@ -270,13 +279,17 @@ def credit_notes(level: Level | None, evidence: Iterable[Evidence]) -> Iterator[
         return
     known = read_figures()
     yield (
-        "A label of one turn is right as far as what it rests on tells the turn from the others (`edgen pairs --credit`). "
-        f"On planted truth, {known.scenarios} simulated scenarios in which each turn's worth is known ({known.date}), the "
-        "preferred turn truly was the better one of so many labelled pairs, with 95% intervals. That compares the ways; "
+        "A label of one turn is right as far as what it rests on tells the turn from the others (`edgen "
+        "pairs --credit`). "
+        f"On planted truth, {known.scenarios} simulated scenarios in which each turn's worth is known "
+        f"({known.date}), the "
+        "preferred turn truly was the better one of so many labelled pairs, with 95% intervals. That "
+        "compares the ways; "
         "how right the labels of this data are it does not say:"
     )
     for figure in known.figures:
         every, cut = figure.case(ALL), figure.case(CUT)
         yield (
-            f"{figure.name}: {_share(every)}; {_share(cut)} with --min-turns-left 1; {figure.calls:.1f} calls a label"
+            f"{figure.name}: {_share(every)}; {_share(cut)} with --min-turns-left 1; {figure.calls:.1f} "
+            "calls a label"
         )

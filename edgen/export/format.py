@@ -33,7 +33,8 @@ from edgen.store.run_parts import AcceptedConversation, ComparedPair
 from edgen.store.run_reader import RunReader
 
 __all__ = [
-    "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "ComparedPair", "DataTable", "Format", "FormatOptions", "Item",
+    "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "ComparedPair", "DataTable", "Format",
+    "FormatOptions", "Item",
     "LeftOut", "Row", "RunReader", "SplitName", "Tried",
 ]  # fmt: skip
 
@@ -174,7 +175,8 @@ class Format(FormatColumns):
         more = {} if self.layer_columns is None else self.layer_columns(layers)
         if taken := sorted(more.keys() & table.columns.keys()):
             raise UsageError(
-                f"{self.name} would have two columns {taken[0]}, of the space and of a layer; rename the layer's folder."
+                f"{self.name} would have two columns {taken[0]}, of the space and of a layer; rename the "
+                "layer's folder."
             )
         columns = {**table.columns, **{name: meaning for name, (_, meaning) in more.items()}}
         types = {**table.types, **{name: type_ for name, (type_, _) in more.items()}} if table.types else {}
@@ -197,7 +199,8 @@ class Format(FormatColumns):
             return None
         roles = ", ".join(role.name for role in run.space.roles)
         return (
-            f"{run.name}: {self.name} holds conversations of the family {self.family}, and these are of the family "
+            f"{run.name}: {self.name} holds conversations of the family {self.family}, and these are of the "
+            "family "
             f"{run.family.name} (space {run.space.name}, roles {roles}); hf, csv and convokit take any, "
             "and so do the formats for trainers."
         )
@@ -227,7 +230,8 @@ def list_flaws(format_: Format) -> Iterator[str]:
     for option in msgspec.structs.fields(own):
         if option.name in taken:
             yield (
-                f"has an option `{option.name}`, and `edgen export` has an option {flag_of(option.name)} of its "
+                f"has an option `{option.name}`, and `edgen export` has an option {flag_of(option.name)} of "
+                "its "
                 "own; give it another name"
             )
         if option.required:

@@ -72,7 +72,8 @@ def layer_notes(run: RunReader) -> Iterator[str]:
             f"of the layer `{layer.name}`: {_describe_annotators(layer, None)}" for layer in chosen
         )
         yield (
-            f"The labels are those {told}. They stand in place of the turns' own; turns that are in no such layer, or of which "
+            f"The labels are those {told}. They stand in place of the turns' own; turns that are in no such "
+            "layer, or of which "
             "nothing has most, have none. Responses that did not go on are in no layer, and are left out."
         )
     for what, count in sorted(run.stale_labels.items()):

@@ -216,7 +216,8 @@ def _fields(options: type[FormatOptions]) -> tuple[_Declared, ...]:
     """Return the fields of a struct."""
     hints = {field.name: field.type for field in msgspec.structs.fields(options)}
     return tuple(
-        _Declared(field.name, field.default, hints[field.name], *_unwrap_type(field.type), _choices(hints[field.name]))
+        _Declared(field.name, field.default, hints[field.name], *_unwrap_type(field.type),
+            _choices(hints[field.name]))
         for field in inspect.type_info(options).fields  # type: ignore[attr-defined]
     )  # fmt: skip
 

@@ -46,7 +46,8 @@ class ChatOptions(FormatOptions, frozen=True, kw_only=True):
     train: Annotated[
         str | None,
         option(
-            "The role to train, as the assistant; all others are the user.  [default: the space's first role]",
+            "The role to train, as the assistant; all others are the user.  [default: the space's first "
+            "role]",
             "--train",
             "--assistant",
             metavar="ROLE",
@@ -55,7 +56,8 @@ class ChatOptions(FormatOptions, frozen=True, kw_only=True):
     opening: Annotated[
         Opening | None,
         option(
-            "How a conversation begins. user: with a line by the other side where the trained side would speak first. "
+            "How a conversation begins. user: with a line by the other side where the trained side would "
+            "speak first. "
             "system: with a system message. both.  [default: with what was said; with --opening-prompt: user]"
         ),
     ] = None
@@ -71,7 +73,8 @@ class ChatOptions(FormatOptions, frozen=True, kw_only=True):
     end_marker: Annotated[
         Literal["keep", "drop"] | None,
         option(
-            "Keep or drop the end marker in the trained side's last turn.  [default: keep with an opening prompt that "
+            "Keep or drop the end marker in the trained side's last turn.  [default: keep with an opening "
+            "prompt that "
             "asks for turns; else drop]"
         ),
     ] = None
@@ -88,7 +91,8 @@ class PairSetOptions(FormatOptions, frozen=True, kw_only=True):
     against: Annotated[
         tuple[str, ...],
         option(
-            "Formats of pairs only: the pairs that `edgen pairs` made of this run and RUN; may be repeated, in the same "
+            "Formats of pairs only: the pairs that `edgen pairs` made of this run and RUN; may be repeated, "
+            "in the same "
             "order as there.",
             metavar="RUN",
             completes="runs",
@@ -107,7 +111,8 @@ class LayerOptions(FormatOptions, frozen=True, kw_only=True):
     layer: Annotated[
         tuple[str, ...],
         option(
-            "A layer of labels. Formats of labelled turns use it in place of the turns' own; may be repeated.",
+            "A layer of labels. Formats of labelled turns use it in place of the turns' own; may be "
+            "repeated.",
             metavar="NAME",
             completes="layers",
         ),
@@ -131,7 +136,8 @@ class ActionOptions(FormatOptions, frozen=True, kw_only=True):
     actions: Annotated[
         Told | None,
         option(
-            "Formats of single responses only: state in the prompt what the response does (labels), or what it was "
+            "Formats of single responses only: state in the prompt what the response does (labels), or what "
+            "it was "
             "asked to do (wanted).  [default: neither]"
         ),
     ] = None
@@ -152,7 +158,8 @@ class TokenOptions(FormatOptions, frozen=True, kw_only=True):
     tokenizer: Annotated[
         str | None,
         option(
-            "refuel: add tokens and masks by the tokenizer in DIR; sweet: texts by its chat template (needs transformers).",
+            "refuel: add tokens and masks by the tokenizer in DIR; sweet: texts by its chat template (needs "
+            "transformers).",
             metavar="DIR",
         ),
     ] = None

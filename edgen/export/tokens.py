@@ -96,7 +96,8 @@ def _load(folder: Path) -> Any:
         transformers = importlib.import_module("transformers")
     except ImportError as missing:
         raise UsageError(
-            f"--tokenizer needs transformers, which cannot be used here: {missing}. Install it: pip install transformers"
+            f"--tokenizer needs transformers, which cannot be used here: {missing}. Install it: pip install "
+            "transformers"
         ) from None
     try:
         return transformers.AutoTokenizer.from_pretrained(

@@ -84,7 +84,8 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
             f"trains     {self.trains or 'no role: all roles stay as they are'}",
             *(f"{name:10} {rows['train']} train, {rows['test']} test" for name, rows in tables.items()),
             *(
-                f"left out   {count} {reason}{f': {meaning}' if (meaning := self.meanings.get(reason)) else ''}"
+                f"left out   {count} "
+                f"{reason}{f': {meaning}' if (meaning := self.meanings.get(reason)) else ''}"
                 for reason, count in self.left_out.items()
             ),
             f"How to load it and what it holds: {Path(self.dir) / CARD}",
@@ -235,11 +236,14 @@ def _ways_out(run: RunReader, chat: Chat, left_out: Mapping[str, int]) -> Iterat
     elif "one_ends" in left_out:
         yield "If one conversation only continues, `--to trl-conversation` and `--to mtpo` take both whole."
     if left_out.keys() & {"system_message", "assistant_first", "no_prompt"}:
-        yield "`--opening user` lets the user speak first, with a line that nobody said and no system message."
+        yield (
+            "`--opening user` lets the user speak first, with a line that nobody said and no system message."
+        )
     if left_out.keys() & {*UNLABELLED, "no_label"} - {"identical"}:
         by = "|".join(get_args(Source))
         yield (
-            f"Where pairs have no label, see what `edgen pairs {run.rundir.path} --signal {by}` left out: another source, "
+            f"Where pairs have no label, see what `edgen pairs {run.rundir.path} --signal {by}` left out: "
+            "another source, "
             "another judge, more votes or a smaller margin may give labels."
         )
 

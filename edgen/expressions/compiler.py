@@ -181,7 +181,8 @@ class Compiler:
         if found is not None and found.texts and text.value not in found.texts:
             problem = self.refuse(
                 text,
-                f"no {'.'.join(self._path(named))} is {shorten_word(text.value)!r}{suggest_name(text.value, found.texts)}",
+                f"no {'.'.join(self._path(named))} is "
+                f"{shorten_word(text.value)!r}{suggest_name(text.value, found.texts)}",
             )
             self.notes.append(str(problem))
 
@@ -275,7 +276,8 @@ class Compiler:
         return function.gives, run
 
     def _call(
-        self, function: Callable[..., Value], operands: Sequence[ast.expr], takes: Sequence[tuple[Kind, ...]], depth: int,
+        self, function: Callable[..., Value], operands: Sequence[ast.expr], takes: Sequence[tuple[Kind, ...]],
+            depth: int,
     ) -> Run:  # fmt: skip
         compiled = [self.compile(operand, depth + 1) for operand in operands]
         for operand, (kind, _), allowed in zip(operands, compiled, takes, strict=True):

@@ -20,7 +20,10 @@ from edgen.families.reader import DataSetReader, list_known_titles, reader_of_re
 from edgen.validation.reading import open_data, printable
 from edgen.validation.stream import Piece, lines_of, make_not_utf8_error, pieces
 
-ADVICE = "Of rows that `edgen export` wrote for a trainer, only chat messages are read; `--to ed` and `--to hf --files jsonl` write files that are."
+ADVICE = (
+    "Of rows that `edgen export` wrote for a trainer, only chat messages are read; `--to ed` and `--to hf "
+    "--files jsonl` write files that are."
+)
 _LOOKED_AT = 100  # records at the beginning of a file, for one that is recognised
 _HEAD = 1 << 16  # bytes
 
@@ -57,7 +60,8 @@ class RecordFile:
             return
         raise DataError(
             printable(self.path),
-            f"record {number} has the layout of {other.title}, and earlier ones that of {self.reader.title}; put "
+            f"record {number} has the layout of {other.title}, and earlier ones that of "
+            f"{self.reader.title}; put "
             "them into separate files.",
         )
 

@@ -258,7 +258,8 @@ class _Generation:
             if measures or arm.ledger.fact(MEASURES) is not None:
                 for changed in note_measure_files(arm.ledger, measures):
                     control.note(
-                        f"{changed}: this file of measures has changed. Conversations made before are not gated again."
+                        f"{changed}: this file of measures has changed. Conversations made before are not "
+                        "gated again."
                     )
         self._control.require_consent(self._losses(arms))
         if self._whole.arms:
@@ -269,7 +270,8 @@ class _Generation:
             shared = SharedState(self._whole.limits)
             parts: list[Supervised] = []
             for arm in group:
-                # What others have used of the budget is counted once, now; those of the group count themselves.
+                # What others have used of the budget is counted once, now; those of the group count
+                # themselves.
                 ledgers = [one.folder.ledger for one in group]
                 elsewhere = () if parts else find_use_elsewhere(self._folder, *ledgers)
                 await self._begin(arm, elsewhere, shared, stack)

@@ -32,7 +32,8 @@ class GenerateOptions(msgspec.Struct, frozen=True, kw_only=True):
     partitions: Annotated[
         int | None,
         option(
-            "Make the run in P processes with a ledger each, merged at the end.  [default: the job's, else none]",
+            "Make the run in P processes with a ledger each, merged at the end.  [default: the job's, else "
+            "none]",
             metavar="P",
             ge=1,
         ),

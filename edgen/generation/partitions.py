@@ -152,8 +152,10 @@ def _plan(folder: Path, job: Job) -> _Partitions:
         plan = msgspec.json.decode(file.read_bytes(), type=_Partitions)
         if plan.conversations != job.conversations:
             raise UsageError(
-                f"{folder}: this run was begun with {plan.conversations:,} conversations, and cannot be divided "
-                f"otherwise now. Resume it with -n {plan.conversations}; more can be made once it is complete."
+                f"{folder}: this run was begun with {plan.conversations:,} conversations, and cannot be "
+                "divided "
+                f"otherwise now. Resume it with -n {plan.conversations}; more can be made once it is "
+                "complete."
             )
         return plan
     plan = _Partitions(job.conversations, min(job.partitions or 1, job.conversations, job.limits.in_flight))
@@ -276,7 +278,8 @@ class _Processes:
         if self._signal is None:
             self._signal = interruption(number)
             self._control.note(
-                f"Stopping {quantity(len(self._running), 'partition')}: waiting for calls in flight (another signal stops at once)."
+                f"Stopping {quantity(len(self._running), 'partition')}: waiting for calls in flight "
+                "(another signal stops at once)."
             )
         self._stop()
 

@@ -66,7 +66,8 @@ def _carry_candidates(runs: Sequence[RunFolder], to: RunFolder) -> dict[str, str
                     to.write_lines(to.candidates / file.name, (line.removesuffix(b"\n") for line in lines))
             else:
                 notes[file.name] = (
-                    f"candidates/{file.name} is missing: `edgen annotate {to.path} --write {file.stem}` makes it from the "
+                    f"candidates/{file.name} is missing: `edgen annotate {to.path} --write {file.stem}` "
+                    "makes it from the "
                     "texts of the pieces."
                 )
     return notes

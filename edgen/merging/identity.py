@@ -31,7 +31,8 @@ def compare_runs(runs: Sequence[RunFolder]) -> tuple[Job, list[InputPart], list[
     for run, job in zip(runs[1:], jobs[1:], strict=True):
         if odd := sorted({*job.arms} ^ {*first.arms}):
             raise RunError(
-                f"{run.path}: this is a run of another job than {runs[0].path}: they differ in arms ({odd[0]})."
+                f"{run.path}: this is a run of another job than {runs[0].path}: they differ in arms "
+                f"({odd[0]})."
             )
     parts = []
     for arm in _all_arms(runs) if first.arms else [""]:
@@ -76,7 +77,8 @@ def _find_common_job(runs: Sequence[RunFolder]) -> Job:
     jobs = [load_job(run.job) for run in runs]
     if protocol_of(jobs[0]).rounds(jobs[0]).total > 1:
         raise RunError(
-            f"{runs[0].path}: this run is made in rounds, and what a later round is made with is of one run alone, so it "
+            f"{runs[0].path}: this run is made in rounds, and what a later round is made with is of one run "
+            "alone, so it "
             "is not merged with others."
         )
     prints = [None if job.resolved is None else job.resolved.fingerprint for job in jobs]
@@ -88,7 +90,8 @@ def _find_common_job(runs: Sequence[RunFolder]) -> Job:
             differ = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)]
             raise RunError(
                 f"{run.path}: this is a run of another job than {runs[0].path}: they differ in "
-                f"{', '.join(differ) or 'what they were made under'}. Only runs and pieces of the same job can be merged."
+                f"{', '.join(differ) or 'what they were made under'}. Only runs and pieces of the same job "
+                "can be merged."
             )
     return _largest(jobs)
 

@@ -186,7 +186,8 @@ class _Merger:
             expected = part.job.resolved.fingerprint if part.job.resolved is not None else ""
             if source.fingerprint not in ("", expected):
                 raise RunError(
-                    f"{run.path}: its conversations were not made by the job that it names: `edgen generate` with a "
+                    f"{run.path}: its conversations were not made by the job that it names: `edgen "
+                    "generate` with a "
                     "changed job did not finish. Run it again until it ends."
                 )
             found.append(source)
@@ -248,7 +249,8 @@ def _refuse_selected(run: RunFolder, source: SourceLedger) -> None:
     """Raise RunError for a selected run: its omitted conversations would count as settled."""
     if SELECTION in source.facts:
         raise RunError(
-            f"{run.path}: this run was selected of another (`edgen select`), so it is not a piece of a job. Merge the runs "
+            f"{run.path}: this run was selected of another (`edgen select`), so it is not a piece of a job. "
+            "Merge the runs "
             "that were generated, and select of what comes of it."
         )
 
@@ -279,7 +281,8 @@ def _gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:
 def _shortage(status: RunStatus) -> str | None:
     if status.pending:
         return (
-            f"Merged, with {status.pending:,} of {status.planned:,} conversations pending: `edgen generate` with the job "
+            f"Merged, with {status.pending:,} of {status.planned:,} conversations pending: `edgen generate` "
+            "with the job "
             "makes them."
         )
     if status.accepted < status.plan.asked:

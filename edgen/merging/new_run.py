@@ -106,7 +106,8 @@ def refuse_open(run: RunFolder, source: SourceLedger) -> None:
     if waiting := [batch for batch in source.batches if batch.state in OPEN]:
         which = ", ".join(f"{batch.number} ({batch.state})" for batch in waiting[:5])
         raise RunError(
-            f"{run.path}: batches are open in {source.path.name}: {which}. Have them read first, with `edgen generate "
+            f"{run.path}: batches are open in {source.path.name}: {which}. Have them read first, with "
+            "`edgen generate "
             f"JOB -o {run.path} --via batch` or `edgen batch read {run.path} FILES…`, or end them with "
             f"`edgen batch cancel {run.path}`."
         )

@@ -40,7 +40,8 @@ _ABOUT_DUPLICATES = compile_later(rf"\b{NEAR_DUPLICATE}\b")
 _BY_TURN = 100  # requests assumed for labelling turn by turn
 Label = Callable[[JobLayer], Generator[Request, Reply, Said | Rejection]]
 _ROUNDS = (
-    "this job is made in rounds, and what a later round is made with must not change when a conversation that failed is "
+    "this job is made in rounds, and what a later round is made with must not change when a conversation "
+    "that failed is "
     "made later; leave near-duplicates out afterwards (`edgen select RUN --where 'not near_duplicate'`)"
 )
 
@@ -232,8 +233,10 @@ def layers_of(job: Job) -> tuple[JobLayer, ...]:
         asking = LabellingTask(labels=asked.set, unit=asked.unit or "turn", together=asked.together)
         if asking.unit == "turn" and not any(asked.set.asks_for(role) for role in job.speakers):
             message = (
-                f"the labels {asked.set.name} are for turns of {', '.join(asked.set.roles)}, and the job's space has the roles "
-                f"{', '.join(job.speakers)}; copy the label set with other `roles`, or say `unit: conversation`"
+                f"the labels {asked.set.name} are for turns of {', '.join(asked.set.roles)}, and the job's "
+                "space has the roles "
+                f"{', '.join(job.speakers)}; copy the label set with other `roles`, or say `unit: "
+                "conversation`"
             )
             problems.append(Problem(f"$.labels.{name}", message))
         found.append(JobLayer(name, place, asking, asked.annotators))

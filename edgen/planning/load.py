@@ -112,8 +112,10 @@ def _find_value_differences(plans: Mapping[str, Plan], arms: Iterable[str], spac
                 problems.append(
                     Problem(
                         where,
-                        f"its values of {ours.name} are not those of the job's space ({odd!r} is in one of them only, "
-                        "or says something else of itself), so its scenarios would be others; an arm may weigh the "
+                        f"its values of {ours.name} are not those of the job's space ({odd!r} is in one of "
+                        "them only, "
+                        "or says something else of itself), so its scenarios would be others; an arm may "
+                        "weigh the "
                         "same values otherwise",
                     )
                 )
@@ -173,7 +175,8 @@ def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
     problems = tuple(
         Problem(
             "$.space",
-            f"{space.name} has a dimension {name}, which means something else to templates of {protocol.name}; rename it",
+            f"{space.name} has a dimension {name}, which means something else to templates of "
+            f"{protocol.name}; rename it",
         )
         for name in space.names
         if name in own

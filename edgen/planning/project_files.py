@@ -52,9 +52,11 @@ def write_job(plan: Plan, head: str) -> str:
     prompts = ", ".join(f"{as_key(use)}: ./{_file_of(use)}" for use in templates)
     asked = "prompt: ./prompt.j2" if [*templates] == ["default"] else f"prompts: {{{prompts}}}"
     return (
-        f"{head}name: {as_key(job.name)}\nseed: {job.seed}\nconversations: {job.conversations}\nspace: ./space.yaml\n"
+        f"{head}name: {as_key(job.name)}\nseed: {job.seed}\nconversations: {job.conversations}\nspace: "
+        "./space.yaml\n"
         f"design: {job.design}\n"
-        f"protocol: {job.protocol}\n{asked}\nbackends:\n  default: {{type: simulator}}\nsplit: {{test: 0.15, by: scenario}}\n"
+        f"protocol: {job.protocol}\n{asked}\nbackends:\n  default: {{type: simulator}}\nsplit: {{test: "
+        "0.15, by: scenario}\n"
     )
 
 
@@ -108,5 +110,6 @@ def _head(prompt: Prompt, role: SpaceRole | None, space: Space, seen: Collection
     unseen = "" if role is None else f"\nWhat {role.name} does not see is not to be had here."
     return (
         f"{{#\n---\nname: {as_text(title)}\nexpects: {prompt.front.expects}\n---\n"
-        f"Written by `edgen init` from {prompt.name}, for the space {space.name}. It may use {', '.join(seen) or 'no dimension'}.{unseen}\n#}}\n"
+        f"Written by `edgen init` from {prompt.name}, for the space {space.name}. It may use "
+        f"{', '.join(seen) or 'no dimension'}.{unseen}\n#}}\n"
     )

@@ -61,7 +61,10 @@ class RequestCheck:
         )
         self._count += 1
         if self._count > self._most:
-            said = f"asked {self._most:,} requests in one conversation and did not end; its `expected` gives fewer"
+            said = (
+                f"asked {self._most:,} requests in one conversation and did not end; its `expected` gives "
+                "fewer"
+            )
             refuse_value("protocol", name, said)
         return (
             request if messages is request.messages else msgspec.structs.replace(request, messages=messages)

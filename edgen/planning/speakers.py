@@ -65,7 +65,8 @@ def _describe_turns(plan: Plan) -> Iterator[str]:
         strangers = [name for name in find_strangers(text, speakers) if name in shown]
         if names := list(dict.fromkeys([*strangers, *_find_names(text, speakers)])):
             yield (
-                f"{Path(plan.prompts[use].source).name}: {_sentence(names, speakers)}. Answers may speak for them: name the "
+                f"{Path(plan.prompts[use].source).name}: {_sentence(names, speakers)}. Answers may speak "
+                "for them: name the "
                 "roles of the space in the template, or say under `role_words` what it calls them"
             )
 
@@ -93,7 +94,8 @@ def _explain_unanswered(plan: Plan, request: Request) -> str | None:
     (prompt,) = plan.prompts.values()
     names = _join_names([role for role, *_ in request.speakers])
     return (
-        f"the simulator cannot answer {Path(prompt.source).name}. {reason} Name the roles of the space ({names}) in the "
+        f"the simulator cannot answer {Path(prompt.source).name}. {reason} Name the roles of the space "
+        f"({names}) in the "
         "template, or say under `role_words` what it calls them"
     )
 
@@ -112,7 +114,10 @@ def _explain_strangers(plan: Plan, request: Request) -> str | None:
     elif all(known.alias(name) for name in names):
         advice = "Replies are read as if these roles spoke; name the roles in the template to be sure"
     else:
-        advice = "Their turns cannot be read: name the roles in the template, or say under `role_words` what it calls them"
+        advice = (
+            "Their turns cannot be read: name the roles in the template, or say under `role_words` what it "
+            "calls them"
+        )
     return f"{Path(prompt.source).name}: {_sentence(names, request.speakers)}. {advice}"
 
 

@@ -60,8 +60,10 @@ class PairChoice:
         if self.every:
             if (count := math.comb(len(names), 2)) > MOST_PAIRS:
                 raise UsageError(
-                    f"{self.reader.rundir.path}: scenario {index} has {len(names):,} conversations, which make {count:,} pairs, "
-                    f"and at most {MOST_PAIRS:,} of a scenario are made. Make a smaller run with `edgen select` and --draw N first."
+                    f"{self.reader.rundir.path}: scenario {index} has {len(names):,} conversations, which "
+                    f"make {count:,} pairs, "
+                    f"and at most {MOST_PAIRS:,} of a scenario are made. Make a smaller run with `edgen "
+                    "select` and --draw N first."
                 )
             return [*itertools.combinations(names, 2)]
         return matches(names, self.wanted.matches, self.reader.job.seed, index)

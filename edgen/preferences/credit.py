@@ -54,7 +54,8 @@ def apply_credit(
         )
     if pairs.rollouts is not None and pairs.compare == "response":
         raise UsageError(
-            "pairs.rollouts: of rollouts, whole conversations are compared: leave pairs.compare at conversation, or "
+            "pairs.rollouts: of rollouts, whole conversations are compared: leave pairs.compare at "
+            "conversation, or "
             "say --credit."
         )
     return pairs

@@ -139,7 +139,8 @@ def policy_lines(matrices: Iterable[dict[str, Any]]) -> Iterator[str]:
         left_out = one["left_out"]
         if any(left_out.values()):
             yield (
-                f"  left out: {left_out['abstained']:,} that the judge abstained on, {left_out['judge_directed']:,} with a "
+                f"  left out: {left_out['abstained']:,} that the judge abstained on, "
+                f"{left_out['judge_directed']:,} with a "
                 "text that speaks to a judge"
             )
 
@@ -163,6 +164,7 @@ def _estimate(cell: dict[str, Any]) -> str:
         span = f" ({one['low']:.1%} to {one['high']:.1%})"
     sd = "" if cell["sd"] is None else f", sd {cell['sd']:.3f} over {cell['replicates']} replicates"
     return (
-        f"{one['value']:.1%}{span}{sd}; {first['value']:.1%} when shown first, {second['value']:.1%} when shown second; "
+        f"{one['value']:.1%}{span}{sd}; {first['value']:.1%} when shown first, {second['value']:.1%} when "
+        "shown second; "
         f"{one['n']:,} pairs, {cell['ties']:,} ties"
     )

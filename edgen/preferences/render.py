@@ -59,7 +59,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _judge(judge)
     if not report["judges"]:
         yield ""
-        yield "No judge has been asked about these pairs, so there is nothing to say about position or length."
+        yield (
+            "No judge has been asked about these pairs, so there is nothing to say about position or length."
+        )
     yield ""
     yield from _agreement(report["agreement"])
 
@@ -85,7 +87,10 @@ def _judge(judge: Report) -> Iterator[str]:
     if judge["judge_directed"] is not None:
         yield "  Texts that speak to a judge"
         yield f"    their wins   {_estimate(judge['judge_directed'], _PERCENT)}"
-        yield "                 of pairs in which one side has one, as the mean of both orders; what is planted should win nothing by it"
+        yield (
+            "                 of pairs in which one side has one, as the mean of both orders; what is "
+            "planted should win nothing by it"
+        )
     yield from _calibration(judge["calibration"])
     if "logprobs" in judge:
         yield from _logprobs(judge["logprobs"])
@@ -97,11 +102,20 @@ def _position(position: Report) -> Iterator[str]:
         yield "    no data: no pair has read verdicts in both orders"
         return
     yield f"    flips        {_estimate(position['flips'], _PERCENT)}"
-    yield "                 pairs whose favoured side changes when the order does; 0% for a judge that ignores it"
+    yield (
+        "                 pairs whose favoured side changes when the order does; 0% for a judge that "
+        "ignores it"
+    )
     yield f"    first slot   {_estimate(position['first_slot'], _PERCENT)}"
-    yield "                 verdicts for what is shown first, which is each side equally often; 50% without bias"
+    yield (
+        "                 verdicts for what is shown first, which is each side equally often; 50% without "
+        "bias"
+    )
     yield f"    bias         {_estimate(position['points'], _POINTS)}"
-    yield f"                 wins of the first slot less those of the second; {_describe_zero(position['points'])}"
+    yield (
+        "                 wins of the first slot less those of the second; "
+        f"{_describe_zero(position['points'])}"
+    )
 
 
 def _length(length: Report) -> Iterator[str]:
@@ -112,7 +126,10 @@ def _length(length: Report) -> Iterator[str]:
     yield f"    longer side  {_estimate(length['longer'], _PERCENT)}"
     yield "                 wins of the side with more words, as the mean of both orders; 50% without bias"
     yield f"    bias         {_estimate(length['points'], _POINTS)}"
-    yield f"                 wins of the longer less those of the shorter side; {_describe_zero(length['points'])}"
+    yield (
+        "                 wins of the longer less those of the shorter side; "
+        f"{_describe_zero(length['points'])}"
+    )
     yield f"    slope        {_estimate(length['slope'], _LOGITS)}"
     yield (
         f"                 logits for each {length['slope_words']} words more; 0 without bias."
@@ -133,7 +150,10 @@ def _calibration(table: Report | None) -> Iterator[str]:
         return
     yield f"    Brier score  {_estimate(table['brier'], _NUMBER)}"
     yield "                 mean squared error of the forecast; 0 is perfect, 0.25 is a constant 0.5"
-    yield f"    calibration  {table['expected_calibration_error']:.3f} expected calibration error, {quantity(table['n'], 'pair')}"
+    yield (
+        f"    calibration  {table['expected_calibration_error']:.3f} expected calibration error, "
+        f"{quantity(table['n'], 'pair')}"
+    )
     yield "                 how far forecasts are from what came, on average over the table; 0 is perfect"
     yield "    forecast       pairs   mean   judge favours a"
     for row in table["bins"]:
@@ -174,7 +194,8 @@ def _logprobs(told: Report) -> Iterator[str]:
         yield f"      {count:,} {gap}: {GAPS.get(gap, gap)}"
     if told["bounded"]:
         yield (
-            f"    {quantity(told['bounded'], 'verdict')} with bounds: the service lists one side alone; p is the "
+            f"    {quantity(told['bounded'], 'verdict')} with bounds: the service lists one side alone; p "
+            "is the "
             "bound nearer to even"
         )
     if not told["known"]:
@@ -196,9 +217,15 @@ def _list_forecasts(held: Report) -> Iterator[str]:
     for name, words in FORECASTS.items():
         if (found := held.get(name)) is not None:
             error = f"{found['expected_calibration_error']:.3f}"
-            yield f"      {words:<18} Brier {_estimate(found['brier'], _NUMBER, counted=False)}, calibration error {error}"
+            yield (
+                f"      {words:<18} Brier {_estimate(found['brier'], _NUMBER, counted=False)}, calibration "
+                f"error {error}"
+            )
     if (slope := held["slope"]) is not None:
-        yield f"      slope              {_estimate(slope, _NUMBER, counted=False)}; 1 is as sure as it should be, less is too sure"
+        yield (
+            f"      slope              {_estimate(slope, _NUMBER, counted=False)}; 1 is as sure as it "
+            "should be, less is too sure"
+        )
 
 
 def _agreement(agreement: Report) -> Iterator[str]:
@@ -214,7 +241,10 @@ def _agreement(agreement: Report) -> Iterator[str]:
     if not some:
         yield "  no data: no pair has a favoured side by two sources"
         return
-    yield f"  all sources together, {quantity(agreement['n'], 'pair')}: Krippendorff's alpha {_coefficient(agreement['alpha'])}"
+    yield (
+        f"  all sources together, {quantity(agreement['n'], 'pair')}: Krippendorff's alpha "
+        f"{_coefficient(agreement['alpha'])}"
+    )
     yield "  1 is full agreement, 0 is what chance gives, below 0 is less than chance."
 
 

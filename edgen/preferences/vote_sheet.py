@@ -40,7 +40,10 @@ class SheetVotes(NamedTuple):
 def write_vote_sheet(reader: RunReader, path: Path) -> int:
     """Write a sheet of the run's pairs to a new file; return the number of pairs. Raises UsageError where
     something is at `path`, and for a run without pairs."""
-    nothing = f"{reader.rundir.path}: there are no pairs to vote on: no scenario has two accepted conversations that differ."
+    nothing = (
+        f"{reader.rundir.path}: there are no pairs to vote on: no scenario has two accepted conversations "
+        "that differ."
+    )
     return write_sheet(path, sheet_head(COLUMNS), map(sheet_line, _rows(reader)), nothing)
 
 

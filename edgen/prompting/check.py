@@ -48,7 +48,8 @@ def check_size(text: str, sandbox: Sandbox) -> None:
         pieces += kind != "whitespace"
         if pieces > MAX_PIECES:
             raise TemplateSyntaxError(
-                f"up to here the template has more than {MAX_PIECES:,} names, numbers, signs and stretches of "
+                f"up to here the template has more than {MAX_PIECES:,} names, numbers, signs and stretches "
+                "of "
                 "text; a prompt is shorter",
                 line,
             )
@@ -263,7 +264,8 @@ def word_error(error: BaseException, template: jinja2.Template, source: str) -> 
         message = "a macro calls itself without end"
     elif found := _NO_FIELD.search(message):
         message = (
-            f"a value says nothing of its '{found[1]}': give it to every entry of the dimension, or ask first, as in "
+            f"a value says nothing of its '{found[1]}': give it to every entry of the dimension, or ask "
+            "first, as in "
             f"{{% if topic.{found[1]} is defined %}}"
         )
     elif isinstance(error, MemoryError) or not message:

@@ -118,7 +118,8 @@ def _check_reach(schema: Any, source: str) -> None:
             if isinstance(target := value.get(key), str) and not target.startswith("#"):
                 raise AnswerSchemaError(
                     source,
-                    f"{key} {shorten_word(target)!r} leads out of it; put what it means under $defs, and refer to that: "
+                    f"{key} {shorten_word(target)!r} leads out of it; put what it means under $defs, and "
+                    "refer to that: "
                     '{"$ref": "#/$defs/NAME"}.',
                 )
 
@@ -289,7 +290,8 @@ def load_prompt(
         kinds = answer_kinds()
         raise TemplateError(
             source,
-            f"it is for another use: it says `expects: {front.expects}` ({kinds[front.expects].says}), and its "
+            f"it is for another use: it says `expects: {front.expects}` ({kinds[front.expects].says}), and "
+            "its "
             f"answer would be read as `{expects}` here ({kinds[expects].says}).",
         )
     sandbox = Sandbox()

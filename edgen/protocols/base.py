@@ -172,8 +172,10 @@ class SelfDescription:
 
 
 __all__ = [
-    "ConversationProtocol", "Conversing", "ExpectedCall", "FindFile", "NoSettings", "Prompting", "Protocol", "Question",
-    "Result", "Rounds", "Rules", "Simulation", "Starter", "Template", "ask", "call_seed", "describe_ending", "role_words",
+    "ConversationProtocol", "Conversing", "ExpectedCall", "FindFile", "NoSettings", "Prompting", "Protocol",
+    "Question",
+    "Result", "Rounds", "Rules", "Simulation", "Starter", "Template", "ask", "call_seed", "describe_ending",
+    "role_words",
     "transcript_of", "unread",
 ]  # fmt: skip
 

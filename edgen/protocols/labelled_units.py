@@ -22,7 +22,8 @@ from edgen.reading.answers.unit_labels import Labels
 
 UnitKind = Literal["turn", "conversation"]
 
-ABOUT = 10_000  # calls from this step on ask about what a conversation came to; below 100,000, as names of requests have room
+# Calls from this step on ask about what a conversation came to; below 100,000, as names of requests have room.
+ABOUT = 10_000
 _TURNS = 1_000  # steps that an annotator has; turns beyond them share the last
 
 

@@ -72,7 +72,8 @@ PLAIN: dict[Compare, tuple[str, ...]] = {
 GUARDED: tuple[str, ...] = ("compare", "fence", "guarded", "guarded_1", "guarded_2")
 # What a judge's template is given, besides the scenario, by what is compared.
 COMPARED: dict[Compare, tuple[str, ...]] = {compare: (*names, *GUARDED) for compare, names in PLAIN.items()}
-# What it is given of the space: the roles, the scenario's values with their labels, and what the space says it is for.
+# What it is given of the space: the roles, the scenario's values with their labels, and what the space says
+# it is for.
 OF_SPACE: tuple[str, ...] = ("space_roles", "space_goal", "scenario_lines", "next_speaker")
 # A judge's template has to show both texts: plain, or guarded.
 SHOWN: dict[Compare, tuple[tuple[str, ...], ...]] = {

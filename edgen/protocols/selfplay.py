@@ -90,7 +90,8 @@ class SelfplayProtocol(ConversationProtocol):
         "two agents, and pairs of what they say",
     )
     about_leaks = (
-        "Where each side has a prompt of its own (selfplay), it is told nothing of the other's description: look for "
+        "Where each side has a prompt of its own (selfplay), it is told nothing of the other's description: "
+        "look for "
         "any leak, which is a guess or a prompt that says too much."
     )
     about_probability = "`closing: student` under `selfplay` asks for it"
@@ -241,7 +242,8 @@ class SelfplayProtocol(ConversationProtocol):
     def caveats(self, settings: Selfplay) -> Iterator[str]:
         """Yield the agents' knowledge."""
         yield (
-            "An agent plays each role and is told only what that role sees. What agents give away of it by themselves "
+            "An agent plays each role and is told only what that role sees. What agents give away of it by "
+            "themselves "
             "is in the text."
         )
 

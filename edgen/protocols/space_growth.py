@@ -76,7 +76,8 @@ def expansion(
     known, kept, dropped = KnownValues(present), list[str](), Counter[str]()
     answers = empty = barren = 0
     while len(kept) < wanted and barren < BARREN:
-        # After an answer without new values the same prompt could get the same answer: at temperature 0 it does.
+        # After an answer without new values the same prompt could get the same answer: at temperature 0 it
+        # does.
         shown = draw_shown([*present, *kept], seed, answers, shuffled=barren > 0)
         variables = {
             "dimension": LISTS.get(dimension, dimension),

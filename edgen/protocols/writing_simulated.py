@@ -16,8 +16,10 @@ _ASKED = compile_later(r"(?m)^Write (\d{1,3}) (paraphrases|wrong replies) ")
 _MOST = 100
 _AGAIN = 1 / 8
 _OPENINGS = (
-    "In other words:", "To put it differently,", "Let me say it another way:", "What I mean is this:", "Put simply,",
-    "Said otherwise,", "If I may rephrase that:", "That is to say,", "Or, in my own words,", "The same once more:",
+    "In other words:", "To put it differently,", "Let me say it another way:", "What I mean is this:", ("Put "
+    "simply,"),
+    "Said otherwise,", "If I may rephrase that:", "That is to say,", "Or, in my own words,", ("The same once "
+    "more:"),
 )  # fmt: skip
 _ENDINGS = ("", "", "That is what I mean.", "That is how I would put it.", "So much for that.")
 _WORD = compile_later(r"[^\W\d_]{4,}")

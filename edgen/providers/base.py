@@ -273,7 +273,8 @@ def list_flaws(provider: Provider) -> Iterator[str]:
     given = config.__struct_config__
     if (given.tag_field, given.tag) != ("type", provider.name):
         yield (
-            f'has a `Config` with tag_field={given.tag_field!r} and tag={given.tag!r}; write tag_field="type" '
+            f"has a `Config` with tag_field={given.tag_field!r} and tag={given.tag!r}; write "
+            'tag_field="type" '
             f'and tag="{provider.name}"'
         )
 

@@ -69,7 +69,8 @@ class FunctionBackend:
         except Exception as problem:
             if isinstance(problem, RuntimeError) and "loop" in str(problem):
                 raise UsageError(
-                    f"{self._describe(problem)}. It uses something, a client most likely, of an event loop that is "
+                    f"{self._describe(problem)}. It uses something, a client most likely, of an event loop "
+                    "that is "
                     "closed or another one: open it inside the function, or call edgen.agenerate in its loop."
                 ) from problem
             raise CallError(_kind_of(problem), self._describe(problem)) from problem
@@ -88,7 +89,8 @@ class FunctionBackend:
             return answer if scrubbed == texts else msgspec.structs.replace(answer, **scrubbed)
         raise CallError(
             FailureKind.BAD_REQUEST,
-            f"the function {self.model} answers with {type(answer).__name__}; it has to be a str or an edgen.Reply",
+            f"the function {self.model} answers with {type(answer).__name__}; it has to be a str or an "
+            "edgen.Reply",
         )
 
     async def models(self) -> list[str] | None:
@@ -184,12 +186,14 @@ def config_of(function: AnswerFunction) -> FunctionConfig:
         )
     if name.endswith("<lambda>"):
         raise UsageError(
-            "a backend is a lambda, which has no name to know its answers by: write it with `def`, under a name."
+            "a backend is a lambda, which has no name to know its answers by: write it with `def`, under a "
+            "name."
         )
     threads = getattr(function, "threads", 1)
     if not isinstance(threads, int) or not 1 <= threads <= _MOST_THREADS:
         raise UsageError(
-            f"the attribute `threads` of the backend {name} is {threads!r}: it is the number of calls at once, "
+            f"the attribute `threads` of the backend {name} is {threads!r}: it is the number of calls at "
+            "once, "
             f"from 1 to {_MOST_THREADS}."
         )
     version = getattr(function, "version", None)
@@ -216,7 +220,8 @@ class FunctionProvider(Provider):
 
     def create(self, config: FunctionConfig, key: Key, link: Link) -> Backend:  # noqa: ARG002
         raise InputError(
-            f"the backend {config.model} is a function of Python, which a job's file cannot bring: hand it over as "
+            f"the backend {config.model} is a function of Python, which a job's file cannot bring: hand it "
+            "over as "
             "in edgen.generate(job, backends={'default': the_function})."
         )
 

@@ -143,7 +143,8 @@ def proxy_for(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
         proxy = URL()
     if not proxy.host:
         raise InputError(
-            f"{name} holds no address of a proxy: it takes one like http://host:3128, the port a number. Set it "
+            f"{name} holds no address of a proxy: it takes one like http://host:3128, the port a number. "
+            "Set it "
             f"again, or put {host} into NO_PROXY."
         )
     if proxy.scheme not in ("http", "https"):

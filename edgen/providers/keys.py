@@ -75,7 +75,8 @@ def _value_of(request: KeyRequest, environ: Mapping[str, str]) -> dict[str, str]
     value = environ.get(name, "").strip()
     if not value and request.required:
         raise ProviderError(
-            f"{request.service} is to be sent the header {request.header}, and {name}, which it names, is not set: "
+            f"{request.service} is to be sent the header {request.header}, and {name}, which it names, is "
+            "not set: "
             f"export {name}=…"
         )
     if not (value.isascii() and value.isprintable()):
@@ -94,12 +95,15 @@ def find_key(names: Sequence[str], environ: Mapping[str, str], *, service: str, 
             return None
         if not all(map(_reads_as_name, names)):
             raise ProviderError(
-                f"{service} needs an API key, and the variable that api_key_env names is not set. Its name is not "
-                "shown, because it could be a key itself: api_key_env takes the name of an environment variable, "
+                f"{service} needs an API key, and the variable that api_key_env names is not set. Its name "
+                "is not "
+                "shown, because it could be a key itself: api_key_env takes the name of an environment "
+                "variable, "
                 "as in api_key_env: MY_KEY, and the variable the key."
             )
         raise ProviderError(
-            f"{service} needs an API key, and {' and '.join(names)} {'are' if len(names) > 1 else 'is'} not set: "
+            f"{service} needs an API key, and {' and '.join(names)} {'are' if len(names) > 1 else 'is'} not "
+            "set: "
             f"export {names[0]}=… (or name another variable with api_key_env in the job)."
         )
     name, key = found[0]
@@ -131,7 +135,8 @@ OWN_HEADERS = frozenset(
 
 # Names of headers whose values are keys.
 _KEY_NAMES = re.compile(
-    r"(?i)authorization|api-?key|(^|[-_.])(auth|key|token|secret|password|passwd|credential|cookie|signature)s?($|[-_.])"
+    r"(?i)authorization|api-?key|(^|[-_.])(auth|key|token|secret|password|passwd|credential|cookie"
+    r"|signature)s?($|[-_.])"
 )
 # Prefixes of keys of well-known services, and texts too long and mixed for a word.
 _KEY_BEGINS = re.compile(

@@ -46,7 +46,8 @@ def load_sdk(name: str, kind: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError:
         raise InputError(
-            f"batch jobs of type {kind} need more packages: `{install_command('batch')}`. Without them, leave --via batch "
+            f"batch jobs of type {kind} need more packages: `{install_command('batch')}`. Without them, "
+            "leave --via batch "
             "out and the same job is done call by call."
         ) from None
 
@@ -155,7 +156,10 @@ def _describe_failure(error: Exception, place: str) -> tuple[FailureKind, str]:
         case PackedError():
             return (
                 FailureKind.BAD_RESPONSE,
-                f"{place} answers in a compressed form ({error}), which was not asked for and is not unpacked",
+                (
+                    f"{place} answers in a compressed form ({error}), which was not asked for and is not "
+                    "unpacked"
+                ),
             )
         case httpx2.TooManyRedirects():
             return (

@@ -35,11 +35,16 @@ _REGION = compile_later(r"[a-z]{2,3}(-[a-z]{2,12}){1,2}-\d{1,2}")  # Amazon's re
 _NAME = compile_later(r"[A-Z_][A-Z0-9_]{0,63}")
 # Usual names of variables that hold other services' secrets.
 _ANOTHERS = compile_later(
-    r"AWS_(?!BEARER_TOKEN_BEDROCK\Z).*|.*_SECRET_ACCESS_KEY|.*PRIVATE_KEY.*|.*PASSWORD.*|.*PASSWD.*|.*CLIENT_SECRET.*|.*DATABASE_URL|.*_DSN"
-    r"|(?:DJANGO_|FLASK_)?SECRET_KEY|SESSION_SECRET|JWT_.*|SSH_.*|SSHPASS|GPG_.*|VAULT_.*|OP_SERVICE_ACCOUNT_TOKEN"
-    r"|GH_TOKEN|GITHUB_.*|GITLAB_.*|BITBUCKET_.*|CI_JOB_TOKEN|CIRCLE_TOKEN|ACTIONS_.*|NPM_TOKEN|NODE_AUTH_TOKEN|PYPI_.*|TWINE_.*"
-    r"|UV_PUBLISH_.*|CARGO_REGISTRY_.*|DOCKER_.*|KUBE.*|TF_TOKEN_.*|HEROKU_.*|DIGITALOCEAN_.*|SENTRY_.*|DATADOG_.*|DD_API_KEY"
-    r"|PG.*|MYSQL_.*|POSTGRES_.*|REDIS_.*|MONGO.*|STRIPE_.*|SLACK_.*|TWILIO_.*|SENDGRID_.*|GOOGLE_APPLICATION_CREDENTIALS"
+    r"AWS_(?!BEARER_TOKEN_BEDROCK\Z).*|.*_SECRET_ACCESS_KEY|.*PRIVATE_KEY.*|.*PASSWORD.*|.*PASSWD.*"
+    r"|.*CLIENT_SECRET.*|.*DATABASE_URL|.*_DSN"
+    r"|(?:DJANGO_|FLASK_)?SECRET_KEY|SESSION_SECRET|JWT_.*|SSH_.*|SSHPASS|GPG_.*|VAULT_.*"
+    r"|OP_SERVICE_ACCOUNT_TOKEN"
+    r"|GH_TOKEN|GITHUB_.*|GITLAB_.*|BITBUCKET_.*|CI_JOB_TOKEN|CIRCLE_TOKEN|ACTIONS_.*|NPM_TOKEN"
+    r"|NODE_AUTH_TOKEN|PYPI_.*|TWINE_.*"
+    r"|UV_PUBLISH_.*|CARGO_REGISTRY_.*|DOCKER_.*|KUBE.*|TF_TOKEN_.*|HEROKU_.*|DIGITALOCEAN_.*|SENTRY_.*"
+    r"|DATADOG_.*|DD_API_KEY"
+    r"|PG.*|MYSQL_.*|POSTGRES_.*|REDIS_.*|MONGO.*|STRIPE_.*|SLACK_.*|TWILIO_.*|SENDGRID_.*"
+    r"|GOOGLE_APPLICATION_CREDENTIALS"
     r"|AZURE_CLIENT_.*|AZURE_STORAGE_.*"
 )
 
@@ -222,7 +227,8 @@ def _consent(text: str, source: str, *, typed: bool = False) -> Consent:
     if place is None or "/" in where or (equals and variable is None):
         shown = f" {where!r}" if place is None else ""
         raise UsageError(
-            f"{source}{shown}: expected HOST or HOST=VARIABLE, the name of a host and the name of the variable that "
+            f"{source}{shown}: expected HOST or HOST=VARIABLE, the name of a host and the name of the "
+            "variable that "
             "holds its key, as in llm.example.org=MY_KEY or 127.0.0.1=MY_KEY."
         )
     port = place.port if re.search(r":\d+$", bare) else None
@@ -262,19 +268,22 @@ def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey
     if place is None:
         return Refused(
             f"{key} is not sent, because the job's address is not a plain one: it takes a host and a "
-            "path, as in https://llm.example.org/v1, and a host that all versions of IDNA read alike (write others in "
+            "path, as in https://llm.example.org/v1, and a host that all versions of IDNA read alike (write "
+            "others in "
             "ASCII, as xn--…)."
         )
     if is_anothers(variable) and not consents.name(variable, place):
         return Refused(
-            f"the job wants {variable} sent to {place.name}, and by its name that is another service's secret. "
+            f"the job wants {variable} sent to {place.name}, and by its name that is another service's "
+            "secret. "
             "If it is the key of that host, put it into a variable of another name, or type the pair: "
             f"--trust-host {place.name}={variable}."
         )
     if not place.secure and not place.loopback:
         return Refused(
             f"{key} is not sent to {place.name} over plain http, where anybody on the way can read "
-            "it: use https, or a tunnel to 127.0.0.1. For a server that wants no key, name a variable that is not "
+            "it: use https, or a tunnel to 127.0.0.1. For a server that wants no key, name a variable that "
+            "is not "
             "set (api_key_env: NO_KEY)."
         )
     if consents.cover(variable, place) or (
@@ -286,7 +295,8 @@ def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey
         return NoKey(f"{key} is not sent to {place.name}; it would be with {ways}")
     if is_command(variable):
         return Refused(
-            f"the job wants to run a command and to send {place.name} {key}. If you want that, say so with {ways}.",
+            f"the job wants to run a command and to send {place.name} {key}. If you want that, say so with "
+            f"{ways}.",
             place,
         )
     return Refused(

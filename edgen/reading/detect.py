@@ -20,7 +20,8 @@ _WORD = compile_later(
     r"|[+=<>^%÷×±√≤≥≠]|[-*/](?=\s?[\d(])"
 )
 _ASCII_WORD = compile_later(r"[a-z0-9]+(?:'[a-z0-9]+)*|[+=<>^%]|[-*/](?=\s?[0-9(])")  # what _WORD finds there
-# Of most texts they are what stands between blanks, with the rest blanked: a third of the cost of looking for them.
+# Of most texts they are what stands between blanks, with the rest blanked: a third of the cost of looking for
+# them.
 APART = "\0"  # stands between texts that are looked at together
 _SIGN = "\x01"  # stands for a sign, until it is known whether one is a word
 _SIGNS = "-*/+=<>^%"

@@ -46,12 +46,14 @@ _LABEL = r"""
 _BRACKETED = RolePattern(r"【(NAME)】[ ]?[:：]?")
 
 _CHANCE = (
-    r"wahrscheinlichkeit|probabilités?|probabilidade?|probabilità|waarschijnlijkheid|prawdopodobieństwo|olasılık|xác\ssuất"
+    r"wahrscheinlichkeit|probabilités?|probabilidade?|probabilità|waarschijnlijkheid|prawdopodobieństwo"
+    r"|olasılık|xác\ssuất"
     r"|вероятность|ймовірність|概率|機率|机率|可能性|確率|확률|가능성|احتمال|संभावना|प्रायिकता|הסתברות"
 )
 # Every one of these words holds one of these.
 _STEMS = (
-    "wahrsch", "probab", "waarsch", "prawdop", "olas", "xác su", "вероят", "ймовір", "概率", "率", "可能性", "확률", "가능성", "احتمال", "संभाव",
+    "wahrsch", "probab", "waarsch", "prawdop", "olas", "xác su", "вероят", "ймовір", "概率", "率", "可能性", "확률",
+    "가능성", "احتمال", "संभाव",
     "प्रायिक", "הסתברות",
 )  # fmt: skip
 _FOOT = compile_later(
@@ -63,21 +65,26 @@ _OPENS = RolePattern(r"(?:\W{0,20}Conversation\b)?(?:[\W\d_]{0,40}(?:NAME)\b|\s*
 # Escaped letters beyond ASCII; an escaped backslash begins none.
 _ESCAPED = compile_later(r"\\\\|(?P<letters>(?:\\u(?!00[0-7])[0-9a-fA-F]{4})+)")
 _HEADING = compile_later(
-    r"(?im)^([^\w\n]{0,16})(?:das\s)?(?:gespräch|unterhaltung|dialog|dialogue|conversación|diálogo|conversazione|dialogo|conversa|gesprek|(?:cuộc\s)?(?:hội|đối)\sthoại|cuộc\strò\schuyện"
+    r"(?im)^([^\w\n]{0,16})(?:das\s)?(?:gespräch|unterhaltung|dialog|dialogue|conversación|diálogo"
+    r"|conversazione|dialogo|conversa|gesprek|(?:cuộc\s)?(?:hội|đối)\sthoại|cuộc\strò\schuyện"
     r"|разговор|диалог|对话|對話|会話|対話|대화|المحادثة|الحوار|बातचीत|वार्तालाप|संवाद)([^\w\n]{0,8})$"
 )
 _NOT = compile_later(
-    r"(?i)(?<![^\W_])(?:nicht|kein\w{0,2}|un\w{0,20}verst\w+|pas|no|non|não|niet|geen|nie|не|không|değil|לא)(?![^\W_])"
+    r"(?i)(?<![^\W_])(?:nicht|kein\w{0,2}|un\w{0,20}verst\w+|pas|no|non|não|niet|geen|nie|не|không|değil"
+    r"|לא)(?![^\W_])"
     r"|不|没|未|ない|않|못|\bلم\b|\bلا\b|عدم|नहीं"
 )
 _SIGNS = str.maketrans({"٫": ".", "٪": "%", "％": "%"})
 _END_WORDS = (
-    r"(?:das\s)?ende\s(?:des\s|der\s)?(?:gesprächs?|unterhaltung|konversation|dialogs?|unterrichts?)|gesprächsende"
+    r"(?:das\s)?ende\s(?:des\s|der\s)?(?:gesprächs?|unterhaltung|konversation|dialogs?|unterrichts?)"
+    r"|gesprächsende"
     r"|(?:das\s)?gespräch\s(?:ist\s)?(?:zu\sende|beendet|endet)"
-    r"|fin\s(?:de\sla\s|du\s|del\s|de\sl['’])?(?:conversation|dialogue|discussion|conversación|diálogo|charla)"
+    r"|fin\s(?:de\sla\s|du\s|del\s|de\sl['’])?(?:conversation|dialogue|discussion|conversación|diálogo"
+    r"|charla)"
     r"|fine\s(?:della\s|del\s)?(?:conversazione|dialogo)|fim\sd[ao]\s(?:conversa|conversação|diálogo)"
     r"|einde\s(?:van\s)?(?:het\s)?gesprek|конец\s(?:разговора|беседы|диалога)|кінець\sрозмови|koniec\srozmowy"
-    r"|konuşma(?:nın)?\ssonu|kết\sthúc\s(?:cuộc\s)?(?:(?:hội|đối)\sthoại|trò\schuyện)|(?:对话|對話|会话|谈话|对話)(?:结束|結束|到此结束|完)|结束对话|(?:会話|対話)の?(?:終了|終わり)"
+    r"|konuşma(?:nın)?\ssonu|kết\sthúc\s(?:cuộc\s)?(?:(?:hội|đối)\sthoại|trò\schuyện)|(?:对话|對話|会话|谈话"
+    r"|对話)(?:结束|結束|到此结束|完)|结束对话|(?:会話|対話)の?(?:終了|終わり)"
     r"|(?:대화|수업)(?:의)?\s?(?:종료|끝)|نهاية\s(?:المحادثة|الحوار)|انتهت\sالمحادثة"
     r"|(?:बातचीत|वार्तालाप|संवाद)\s?(?:का\sअंत|समाप्त)|סוף\sהשיחה"
 )

@@ -31,7 +31,8 @@ _QUOTED = compile_later(
     r"(?<=\w )(?:\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”)"
 )  # in a sentence: words that a side may say
 _SPEAKER = compile_later(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
-# Bytes as they are compared first: letters and digits in lower case; marks that end a sentence as full stops; blanks.
+# Bytes as they are compared first: letters and digits in lower case; marks that end a sentence as full stops;
+# blanks.
 _RUNS = bytes(ord(c.lower()) if c.isalnum() else 0 if c == APART else 32 for c in map(chr, range(128)))
 _RUNS += b" " * 128
 _STOPPED = bytes(46 if chr(code) in ".!?" else kept for code, kept in enumerate(_RUNS))

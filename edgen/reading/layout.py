@@ -39,11 +39,13 @@ _ENDS = frozenset(".!?…。！？")
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
 VALUE = compile_later(
-    r"(?<![0-9.])(?:[01]\.[0-9]{1,6}(?!\.?[0-9])|[0-9]{1,3}(?:[ ]?%|/100?\b|[ ](?:per[ ]?cent|out[ ]of[ ]100?)\b))"
+    r"(?<![0-9.])(?:[01]\.[0-9]{1,6}(?!\.?[0-9])|[0-9]{1,3}(?:[ ]?%|/100?\b|[ ](?:per[ ]?cent|out[ ]of[ "
+    r"]100?)\b))"
 )
 # A line under what may be a person's name.
 _PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,4}[^\W\d_][^\s,;:：?!]{0,30}[ ]?[:：]")
-# How a layout writes a turn: with backslashes before quotation marks, as JSON, or with marks of either kind doubled.
+# How a layout writes a turn: with backslashes before quotation marks, as JSON, or with marks of either kind
+# doubled.
 PLAIN, QUOTED, JSON, DOUBLED, SINGLES = range(5)
 _WRITTEN = ("", "\\", "\\", '""', "''")
 _QUOTE = compile_later(r'\\"')
@@ -56,7 +58,8 @@ _ESCAPES = (
 )
 
 
-# The texts before and after the probability that follow the last turn, and its unit; without a probability, nothing
+# The texts before and after the probability that follow the last turn, and its unit; without a probability,
+# nothing
 # and the text after the last turn.
 Behind = tuple[str, str, str | None]
 

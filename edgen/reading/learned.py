@@ -87,7 +87,8 @@ class Layouts:
             for token in TOKEN.findall(word)
         }
         self._vocabulary = TurnWords(frozenset(tokens | {f"{token}s" for token in tokens}))
-        # By the first characters of a reply, the latest first; under "" those with fewer before the first turn.
+        # By the first characters of a reply, the latest first; under "" those with fewer before the first
+        # turn.
         self._known: dict[str, list[Layout]] = {}
         self._count = 0
         self._seen: dict[str, int] = {}  # beginnings, with the number of replies

@@ -38,41 +38,58 @@ _ROUND = (
 _DECOR = r"(?:[\s*_~`\"”’」』】\])>-]|[–—]|</[^<>\n]{1,20}>)*"
 _APART = r"(?:(?<!\w)|(?<=\\n))"
 _BEFORE = "|".join(sorted(ARTICLES - {"l"}))
-_WHICH = rf"(?:(?:now|then|and|next)\s)?(?:(?:{_BEFORE}|the\sother|our|my|your|his|her|an?|another|other|one|first|second|third|next|new|same)\s|[ld]['’])?"
+_WHICH = (
+    rf"(?:(?:now|then|and|next)\s)?(?:(?:{_BEFORE}|the\sother|our|my|your|his|her|an?|another|other|one"
+    r"|first|second|third|next|new|same)\s|[ld]['’])?"
+)
 _OVER = r"(?:(?!\w)|(?=[_\d甲乙丙丁])|(?<=[\u3000-\uffff])(?=[A-Z]))"  # `Student_2`, `学生甲`
 _NUMBER = r"(?:(?:\s|[_-])?(?:\#|no\.?\s|number\s)?(?:\d{1,2}|[A-Z甲乙丙丁]|one|two|three)(?![\w]))?"
-_NOTE = r"(?:\s?[(（\[][^()（）\[\]\n]{1,50}[)）\]]|,\s\w{1,20}(?:ing|ly|ed)|['’]s\s(?:voice|reply|response|turn|answer))?"
+_NOTE = (
+    r"(?:\s?[(（\[][^()（）\[\]\n]{1,50}[)）\]]|,\s\w{1,20}(?:ing|ly|ed)|['’]s\s(?:voice|reply|response|turn"
+    r"|answer))?"
+)
 # Plain words that _NUMBER and _NOTE allow after a name.
 _NUMBERS = frozenset(["one", "two", "three"])
 _ENDINGS = ("ing", "ly", "ed")
 _SPEAKS = (
-    r"(?:says?|said|asks?|asked|repl(?:ies|ied|y)|answer(?:s|ed)?|respond(?:s|ed)?|adds?|added|exclaim(?:s|ed)?|whisper(?:s|ed)?"
-    r"|continue[sd]?|explain(?:s|ed)?|shout(?:s|ed)?|mutter(?:s|ed)?|murmur(?:s|ed)?|interrupt(?:s|ed)?|speaks?|think(?:s)?|laugh(?:s|ed)?"
-    r"|sagt(?:e)?|fragt(?:e)?|antwortet(?:e)?|meint(?:e)?|ruft|erwidert|dit|demande|répond(?:it)?|ajoute|explique"
+    r"(?:says?|said|asks?|asked|repl(?:ies|ied|y)|answer(?:s|ed)?|respond(?:s|ed)?|adds?|added|exclaim(?:s"
+    r"|ed)?|whisper(?:s|ed)?"
+    r"|continue[sd]?|explain(?:s|ed)?|shout(?:s|ed)?|mutter(?:s|ed)?|murmur(?:s|ed)?|interrupt(?:s|ed)?"
+    r"|speaks?|think(?:s)?|laugh(?:s|ed)?"
+    r"|sagt(?:e)?|fragt(?:e)?|antwortet(?:e)?|meint(?:e)?|ruft|erwidert|dit|demande|répond(?:it)?|ajoute"
+    r"|explique"
     r"|dice|dijo|pregunta|responde|contesta|explica|risponde|chiede|disse|diz|pergunta|zegt|vraagt|antwoordt"
-    r"|говорит|спрашивает|отвечает|(?:сказал|спросил|ответил)а?|каже|питає|mówi|pyta|odpowiada|der|sorar|说|说道|問|问|回答|言う|聞く|答える)"
+    r"|говорит|спрашивает|отвечает|(?:сказал|спросил|ответил)а?|каже|питає|mówi|pyta|odpowiada|der|sorar|说"
+    r"|说道|問|问|回答|言う|聞く|答える)"
 )
 # In the past, it is a report: `Student said: practise!`
 _SAYS = (
-    r"(?:says|asks|replies|answers|responds|adds|exclaims|whispers|continues|explains|speaks|thinks|sagt|fragt|antwortet|dit|demande"
-    r"|répond|dice|pregunta|responde|contesta|risponde|chiede|diz|pergunta|zegt|vraagt|antwoordt|говорит|спрашивает|отвечает|каже"
+    r"(?:says|asks|replies|answers|responds|adds|exclaims|whispers|continues|explains|speaks|thinks|sagt"
+    r"|fragt|antwortet|dit|demande"
+    r"|répond|dice|pregunta|responde|contesta|risponde|chiede|diz|pergunta|zegt|vraagt|antwoordt|говорит"
+    r"|спрашивает|отвечает|каже"
     r"|mówi|pyta|说|說|问|問|回答|言う|聞く)"
 )
 _AFTER_NAMES = frozenset(
     [*string.ascii_lowercase, "voice", "reply", "response", "turn", "answer", *re.findall(r"\w+", _SAYS)]
 )
 _GESTURES = (
-    r"(?:nods|smiles|laughs|grins|sighs|shrugs|frowns|pauses|hesitates|raises|shakes|points|looks|stares|thinks|writes|draws|leans"
-    r"|stands|sits|walks|leaves|enters|waits|listens|scratches|blushes|claps|cries|yawns|interrupts|nickt|lächelt|lacht|zögert"
+    r"(?:nods|smiles|laughs|grins|sighs|shrugs|frowns|pauses|hesitates|raises|shakes|points|looks|stares"
+    r"|thinks|writes|draws|leans"
+    r"|stands|sits|walks|leaves|enters|waits|listens|scratches|blushes|claps|cries|yawns|interrupts|nickt"
+    r"|lächelt|lacht|zögert"
     r"|sourit|rit|hésite|sonríe|asiente|sorride|annuisce|sorri|glimlacht|knikt|улыбается|кивает|uśmiecha)"
 )
 _PLAIN_TITLES = (
-    "mr mrs ms miss mx dr prof mme mlle madame monsieur herr frau señor señora sr sra srta signor signora sig senhor senhora "
-    "dott mevrouw meneer pan pani narrator classmate parent principal headmaster headmistress coach counselor counsellor "
+    "mr mrs ms miss mx dr prof mme mlle madame monsieur herr frau señor señora sr sra srta signor signora "
+    "sig senhor senhora "
+    "dott mevrouw meneer pan pani narrator classmate parent principal headmaster headmistress coach "
+    "counselor counsellor "
     "interviewer moderator"
 )
 _TITLES = (
-    r"(?:Mrs?\.?|Ms\.?|Miss|Mx\.?|Dr\.?|Prof\.?|Mme\.?|Mlle\.?|Madame|Monsieur|Herr|Frau|Señora?|Sra?\.|Srta\.|Signora?|Sig\.|Senhora?"
+    r"(?:Mrs?\.?|Ms\.?|Miss|Mx\.?|Dr\.?|Prof\.?|Mme\.?|Mlle\.?|Madame|Monsieur|Herr|Frau|Señora?|Sra?\."
+    r"|Srta\.|Signora?|Sig\.|Senhora?"
     r"|Dott\.|Mevrouw|Meneer|Pan|Pani)"
 )
 _NAME = r"[^\W\d_a-z][\w'’-]{0,20}(?:\s[^\W\d_a-z][\w'’-]{0,20})?"
@@ -81,25 +98,36 @@ _OTHERS = (
 )
 # Words that mostly name no speaker: the text after their colon has to be a sentence.
 _YOU = (
-    r"you|me|human|ai|bot|usu[aá]ri[oa]|utilizador|utilisat(?:eur|rice)|benutzer(?:in)?|nutzer(?:in)?|utente|gebruiker|użytkownik"
-    r"|пользователь|користувач|kullanıcı|用户|用戶|ユーザー|사용자|(?:ال)?مستخدم|ה?משתמש|उपयोगकर्ता|người\sdùng|asistente|assistente|assistant"
-    r"|assistent|asystent|ассистент|помощник|асистент|помічник|asistan|助手|アシスタント|어시스턴트|(?:ال)?مساعد|ה?עוזר|सहायक|trợ\slý"
+    r"you|me|human|ai|bot|usu[aá]ri[oa]|utilizador|utilisat(?:eur|rice)|benutzer(?:in)?|nutzer(?:in)?|utente"
+    r"|gebruiker|użytkownik"
+    r"|пользователь|користувач|kullanıcı|用户|用戶|ユーザー|사용자|(?:ال)?مستخدم|ה?משתמש|उपयोगकर्ता|người\sdùng"
+    r"|asistente|assistente|assistant"
+    r"|assistent|asystent|ассистент|помощник|асистент|помічник|asistan|助手|アシスタント|어시스턴트|(?:ال)?مساعد|ה?עוזר"
+    r"|सहायक|trợ\slý"
 )
-_NUMBERED = r"(?:speaker|person|participant|voice|character|interlocutor|user|pupil|child|kid)[\s_#-]{1,2}(?:\d{1,2}|[A-Z])"
+_NUMBERED = (
+    r"(?:speaker|person|participant|voice|character|interlocutor|user|pupil|child|kid)[\s_#-]{1,2}(?:\d{1,2}"
+    r"|[A-Z])"
+)
 # A name of a program's kind, at the beginning of a line: `Senior_Dev`, `agent_2`.
 _JOINED = r"[^\W\d_]{2,20}(?:_[^\W_]{1,20}){1,3}"
 _GROUPS = (
     r"(?:the\s)?(?:whole\s|entire\s|other\s)?(?:class|all|everyone|everybody|others|both)(?:\stogether)?"
 )
-_LONE = rf"(?P<joined>{_JOINED})|model|system|ta|tutee|kid|mom|mum|dad|mother|father|friend|st|stud?\.?|tea\.?|tchr?\.?"
+_LONE = (
+    rf"(?P<joined>{_JOINED})|model|system|ta|tutee|kid|mom|mum|dad|mother|father|friend|st|stud?\.?|tea\.?"
+    r"|tchr?\.?"
+)
 _SENTENCE = compile_later(
-    r"[\s*_\"“”„'‘’«「『]{0,6}(?:[^\W\d_a-z]|[¿¡])(?:[^\s.!?…。！？]{0,40}[?？！]|\S{0,40}\s\S{1,40}[^\n.!?…。！？]{1,400}[.!?…。！？।؟]"
+    r"[\s*_\"“”„'‘’«「『]{0,6}(?:[^\W\d_a-z]|[¿¡])(?:[^\s.!?…。！？]{0,40}[?？！]"
+    r"|\S{0,40}\s\S{1,40}[^\n.!?…。！？]{1,400}[.!?…。！？।؟]"
     r"|[\u0590-\uffdc][^\n]{3,400}?[.!?…。！？।؟])"
 )
 _UTTERED = r"(?-i:[\"“„«]?[^\W\d_a-z]\S{0,40}\s\S[^\n]{1,400}[.!?…])"
 # A speaker's letter at the beginning of a line, without a colon: `[S1] But why?`
 _LETTERED = compile_later(
-    r"\n[^\S\n]*(?:[\[<(](?P<inside>[A-Z])\d?[\])>]|(?P<before>[A-Z])\d?[^\S\n]?(?:[>)]|[-–—](?=\s)))[^\S\n]{1,3}(?=\S)"
+    r"\n[^\S\n]*(?:[\[<(](?P<inside>[A-Z])\d?[\])>]|(?P<before>[A-Z])\d?[^\S\n]?(?:[>)]"
+    r"|[-–—](?=\s)))[^\S\n]{1,3}(?=\S)"
 )
 # After a letter there may be a definition, too: `T: The temperature.`
 _PERSONAL = compile_later(
@@ -108,11 +136,13 @@ _PERSONAL = compile_later(
 _AT_LINE = compile_later(r"(?:\n|\\n)[\W\d]{0,12}\Z")
 # Before a dialogue that a turn shows: `Read this dialogue:`
 _CITES = compile_later(
-    r"(?i)(?:[:：]\s*|\b(?:dialog|conversation|role-?\s?play|read\s(?:this|these|it)|practi[sc]e)[^\n]{0,60}\n\s*)\Z"
+    r"(?i)(?:[:：]\s*|\b(?:dialog|conversation|role-?\s?play|read\s(?:this|these|it)"
+    r"|practi[sc]e)[^\n]{0,60}\n\s*)\Z"
 )
 _LETTER = compile_later(r"(?m)^[^\w\n]{0,6}([^\W\d_])\d?[^\w\n]{0,4}[:：]")
 _TOKENS = compile_later(
-    r"\n(?:user|assistant|model|human)\n(?=\S)|<\|(?:im_start|start_header_id|user|assistant)\|>|<start_of_turn>|\[/?INST\]"
+    r"\n(?:user|assistant|model|human)\n(?=\S)|<\|(?:im_start|start_header_id|user|assistant)\|>"
+    r"|<start_of_turn>|\[/?INST\]"
 )
 _COLONS = frozenset(":：")
 _MARKS = frozenset("\n<{[(\\*")
@@ -306,7 +336,8 @@ def _patterns(roles: RoleWords) -> _Patterns:
             rf"(?:\s{_SAYS})?{_DECOR}\Z"
         ),
         short=compile_later(
-            rf"{_BEGINS}{_ROUND}(?P<who>(?P<letter>[{letters}P]\d{{1,2}}|[{letters or 'P'}]\.?)|(?i:{_YOU}|{_NUMBERED})"
+            rf"{_BEGINS}{_ROUND}(?P<who>(?P<letter>[{letters}P]\d{{1,2}}|[{letters or 'P'}]\.?)|(?i:{_YOU}"
+            rf"|{_NUMBERED})"
             rf"|(?P<lone>(?i:{_LONE}|{_GROUPS}|{plurals})))(?i:{_NOTE}){_DECOR}\Z"
         ),
         last=compile_later(rf"(?i)(?:{_YOU}|{_LONE}|{_GROUPS}|together|{plurals})\Z"),
@@ -314,7 +345,8 @@ def _patterns(roles: RoleWords) -> _Patterns:
             rf"{_BEGINS}{_ROUND}(?:{_TITLES}\s?{_NAME}|(?i:{_OTHERS})){_NOTE}(?:\s{_SAYS})?{_DECOR}\Z"
         ),
         alone=compile_later(
-            rf"(?im)(?:^|\\n|>)[^\S\n]*(?:[\[【<«#*_({{]{{1,4}}\s?{anyone}{_NOTE}\s?(?:[\])】>»*_}}#]{{1,4}}|$)|@{anyone}\s(?={_UTTERED})"
+            rf"(?im)(?:^|\\n|>)[^\S\n]*(?:[\[【<«#*_({{]{{1,4}}\s?{anyone}{_NOTE}\s?(?:[\])】>»*_}}#]{{1,4}}"
+            rf"|$)|@{anyone}\s(?={_UTTERED})"
             rf"|{anyone}(?:\s-\s(?=\S+\s\S)|\s?(?:[;|]|=>?|[-=]>|→)\s(?={_UTTERED})|{_NOTE}\s?[—–>])"
             rf"|[-=~–—•|]{{1,80}}\s?{anyone}\s?(?:-{{2,}}|={{2,}}|~{{2,}}|[-–—•~|]\s{{1,3}}(?={_UTTERED})))"
             rf"|\n[^\S\n]*\n\s*{anyone}[^\S\n]*\n\s*(?=\S+[^\S\n]\S)"
@@ -325,7 +357,8 @@ def _patterns(roles: RoleWords) -> _Patterns:
             rf"(?i)[\[(*]{_WHICH}{_APART}(?P<actor>{words})\s{_GESTURES}(?!\w)[^\n()\[\]*]{{0,60}}[\])*]"
         ),
         spoken=compile_later(
-            rf"(?i){_BEGINS}\s*{whose}{anyone}(?:\s(?:\w+ly|then|now|also))?\s{_SPEAKS}(?:\s\w+ly)?\s?[,:：]?\s?[\"“„«]"
+            rf"(?i){_BEGINS}\s*{whose}{anyone}(?:\s(?:\w+ly|then|now"
+            rf"|also))?\s{_SPEAKS}(?:\s\w+ly)?\s?[,:：]?\s?[\"“„«]"
             rf"|[,.!?…，。！？](?:[\"”“»]\s?|\s?[—–]\s){_SPEAKS}\s{whose}{anyone}(?=\W|\Z)"
             rf"|[,.!?…，。！？][\"”“»]\s?{anyone}\s{_SPEAKS}(?=\W|\Z)"
         ),

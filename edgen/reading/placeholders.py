@@ -16,13 +16,17 @@ _ONLY_DOTS = compile_later(
 _LABEL = compile_later(r"\A[*_]{0,3}[^\W\d][\w ]{0,30}[:：][*_]{0,3}\s{1,3}(?=[<\[{(])")
 _BRACKETED = compile_later(r"\A[\"“«]?\$?[<\[{(«]+\s?([^<>\[\]{}()\"\n]{2,80}?)\s?[>\]})»]+[.\"”»]?\Z")
 _TO_FILL_IN = compile_later(
-    r"(?i)\b(?:your|insert|placeholder|text|here|answer|response|reply|turn|message|utterance|content|sentence|says?|goes|asks?"
+    r"(?i)\b(?:your|insert|placeholder|text|here|answer|response|reply|turn|message|utterance|content"
+    r"|sentence|says?|goes|asks?"
     r"|respuesta|réponse|antwort|risposta|resposta|ответ|antwoord|odpowiedź|cevap)\b|回答|答案|回复|답변"
 )
 _BLANK = frozenset(
     [
-        "name", "topic", "question", "blank", "empty", "redacted", "silence", "no response", "no answer", "no reply", "something",
-        "conversation continues", "to be continued", "continued", "continue", "dialogue", "dialogue continues", "student", "teacher",
+        "name", "topic", "question", "blank", "empty", "redacted", "silence", "no response", "no answer",
+        ("no "
+        "reply"), "something",
+        "conversation continues", "to be continued", "continued", "continue", "dialogue",
+        "dialogue continues", "student", "teacher",
     ]
 )  # fmt: skip
 # What programs write for a missing text.
@@ -30,8 +34,10 @@ _MISSING = frozenset(
     ["null", "undefined", "NaN", "[object Object]", "nil", "(null)", "(empty)", "<null>", "[end]"]
 )
 _TRAILING = compile_later(
-    r"(?i)\A(?:your|my|ihre?|deine?|votre|ta|ton|tu|su|(?:il|la|o|a)\s(?:tu[oa]|su[oa]|seu|teu)|sua|seu|ваш|je|uw|jouw)\s"
-    r"(?:answer|reply|response|texte?|testo|texto|message|turn|post|antwort|nachricht|réponse|respuesta|mensaje|risposta|messaggio"
+    r"(?i)\A(?:your|my|ihre?|deine?|votre|ta|ton|tu|su|(?:il|la|o|a)\s(?:tu[oa]|su[oa]|seu|teu)|sua|seu|ваш"
+    r"|je|uw|jouw)\s"
+    r"(?:answer|reply|response|texte?|testo|texto|message|turn|post|antwort|nachricht|réponse|respuesta"
+    r"|mensaje|risposta|messaggio"
     r"|resposta|mensagem|ответ|текст|antwoord)\s?(?:…|\.{2,})\Z"
 )
 # An answer in JSON without a word.
@@ -47,12 +53,21 @@ _NO_WORD = compile_later(
 )
 _FIELDS = frozenset(
     [
-        "text", "a text", "the text", "some text", "string", "a string", "title", "message", "content", "placeholder",
-        "turn", "utterance", "reply", "response", "say", "speech", "value", "lorem ipsum", "your text", "your message",
-        "your answer", "your own words", "in your own words", "your reply", "your response", "what you say", "what you write", "what to say", "n a", "tbd", "todo",
-        "to be continued", "conversation continues", "response text", "reply text", "message text", "turn text",
+        "text", "a text", "the text", "some text", "string", "a string", "title", "message", "content",
+        "placeholder",
+        "turn", "utterance", "reply", "response", "say", "speech", "value", "lorem ipsum", "your text",
+        ("your "
+        "message"),
+        "your answer", "your own words", "in your own words", "your reply", "your response", "what you say",
+        ("what "
+        "you "
+        "write"), "what to say", "n a", "tbd", "todo",
+        "to be continued", "conversation continues", "response text", "reply text", "message text", ("turn "
+        "text"),
         "message content", "the message", "the utterance", "the response", "next turn", "the next turn",
-        "the next turn of the conversation", "placeholder text", "no response", "foo", "foo bar", "foobar", "blah blah", "blah blah blah",
+        "the next turn of the conversation", "placeholder text", "no response", "foo", "foo bar", "foobar",
+        ("blah "
+        "blah"), "blah blah blah",
     ]
 )  # fmt: skip
 _NOUN = r"(?:text|message|reply|answer|response|turn|utterance|question|content|words|speech|post|comment)"
@@ -65,37 +80,60 @@ _ACTS = compile_later(rf"(?:the\s)?{_WHO}\s(?:replies|responds|answers|speaks|sa
 _PHRASES = compile_later(
     rf"(?:(?:your|the|my|some|{_WHO}(?:s|['’ ]s)?)\s){{0,3}}{_NOUN}\s(?:goes\s|comes\s|will be\s)?here"
     rf"|(?:insert|enter|type)\s(?:(?:your|the|some|a|an)\s)?(?:own\s)?{_NOUN}(?:\shere)?"
-    rf"|(?:sample|example|dummy|placeholder)\s{_NOUN}|(?:student|teacher|tutor|user|assistant)s?\s(?:text|message|response|utterance|turn)"
+    rf"|(?:sample|example|dummy|placeholder)\s{_NOUN}|(?:student|teacher|tutor|user|assistant)s?\s(?:text"
+    r"|message|response|utterance|turn)"
     rf"|(?:write|put|fill in|give)\s(?:(?:your|the|a|an|my)\s)?(?:own\s)?{_NOUN}\s(?:in\s)?here"
-    r"|(?:(?:this|here)\sis\s)?(?:an?|one|another|the)\s(?:possible|sample|example|typical|suggested)\s(?:response|reply|turn|message|utterance|text)"
-    rf"|(?:reply|respond|answer)\sto\s(?:the|your)\s{_WHO}|(?:the\s)?{_WHO}s?['’ ]?s\s(?:(?:next|first|last|own)\s)?{_NOUN}"
+    r"|(?:(?:this|here)\sis\s)?(?:an?|one|another|the)\s(?:possible|sample|example|typical"
+    r"|suggested)\s(?:response|reply|turn|message|utterance|text)"
+    rf"|(?:reply|respond|answer)\sto\s(?:the|your)\s{_WHO}|(?:the\s)?{_WHO}s?['’ ]?s\s(?:(?:next|first|last"
+    rf"|own)\s)?{_NOUN}"
     rf"|(?:message|reply|turn|utterance|response|text)\s\d{{1,3}}"
-    rf"|(?:an?\s|the\s)?(?:short\s|brief\s)?{_NOUN}\s(?:to|about|of|from|for|by)\s(?:the|a|your)\s(?:question|topic|conversation|lesson|prompt|{_WHO})"
-    rf"|what\s(?:you|the\s\w+|he|she|they)\s(?:would\s)?(?:says?|said|writes?|replies|answers?)\snext|todo\s(?:add|write|fill|insert|replace|complete|your|the)\b[\w ]{{0,40}}"
-    rf"|lorem ipsum dolor\b.{{0,900}}|(?:string|text|str)\s(?:max|min|of|up to|at most)\b[\w ]{{0,40}}|your\s{_NOUN}\sto\sthe\s\w+"
-    r"|(?:votre|ta|ton)\s(?:réponse|texte|message)\sici|(?:deine|ihre|die)\s(?:antwort|nachricht)\shier|(?:dein|ihr)\stext\shier"
-    r"|(?:tu|su|la)\s(?:respuesta|texto|mensaje)\saquí|(?:la\s)?(?:tua|vostra)\srisposta\squi|(?:a\s)?(?:sua|tua)\sresposta\saqui"
-    r"|(?:ваш|твой)\sответ(?:\sздесь)?|(?:je|uw|jouw)\santwoord\shier|(?:请)?在?(?:此|这里)?(?:处)?输入.{0,8}|你的回答|您的回答"
-    r"|(?:écri(?:s|vez|re)|saisi(?:s|ssez|r)|tape[zr]?)\s(?:votre|ta|ton)\s(?:réponse|texte|message)(?:\sici)?"
-    r"|(?:escrib[ea]|introdu[zc][ec]a?|ingres[ae])\s(?:aquí\s)?(?:tu|su|la)\s(?:respuesta|texto|mensaje)(?:\saquí)?"
-    r"|(?:schreib(?:e|en\ssie)?|gib|geben\ssie)\s(?:hier\s)?(?:deine|ihre|die)\s(?:antwort|nachricht)(?:\shier)?(?:\sein)?"
-    r"|scriv(?:i|a|ete)\s(?:qui\s)?(?:la\s)?(?:tua|sua|vostra)\srisposta(?:\squi)?|escrev[ae]\s(?:aqui\s)?(?:a\s)?(?:sua|tua)\sresposta(?:\saqui)?"
-    r"|(?:typ|schrijf)\s(?:hier\s)?(?:je|uw|jouw)\santwoord(?:\shier)?|(?:tu\s)?wpisz\s(?:tutaj\s)?(?:swoją\s)?odpowiedź(?:\stutaj)?"
-    r"|(?:введите|напишите)\s(?:здесь\s)?(?:ваш\s)?(?:ответ|текст)(?:\sздесь)?|(?:buraya\s)?(?:cevabınızı|yanıtınızı)\s(?:buraya\s)?yaz(?:ın|ınız)?"
+    rf"|(?:an?\s|the\s)?(?:short\s|brief\s)?{_NOUN}\s(?:to|about|of|from|for|by)\s(?:the|a"
+    rf"|your)\s(?:question|topic|conversation|lesson|prompt|{_WHO})"
+    r"|what\s(?:you|the\s\w+|he|she|they)\s(?:would\s)?(?:says?|said|writes?|replies|answers?)\snext"
+    r"|todo\s(?:add|write|fill|insert|replace|complete|your|the)\b[\w ]{0,40}"
+    r"|lorem ipsum dolor\b.{0,900}|(?:string|text|str)\s(?:max|min|of|up to|at most)\b[\w ]{0,40}"
+    rf"|your\s{_NOUN}\sto\sthe\s\w+"
+    r"|(?:votre|ta|ton)\s(?:réponse|texte|message)\sici|(?:deine|ihre|die)\s(?:antwort|nachricht)\shier"
+    r"|(?:dein|ihr)\stext\shier"
+    r"|(?:tu|su|la)\s(?:respuesta|texto|mensaje)\saquí|(?:la\s)?(?:tua|vostra)\srisposta\squi|(?:a\s)?(?:sua"
+    r"|tua)\sresposta\saqui"
+    r"|(?:ваш|твой)\sответ(?:\sздесь)?|(?:je|uw|jouw)\santwoord\shier|(?:请)?在?(?:此|这里)?(?:处)?输入.{0,8}|你的回答"
+    r"|您的回答"
+    r"|(?:écri(?:s|vez|re)|saisi(?:s|ssez|r)|tape[zr]?)\s(?:votre|ta|ton)\s(?:réponse|texte"
+    r"|message)(?:\sici)?"
+    r"|(?:escrib[ea]|introdu[zc][ec]a?|ingres[ae])\s(?:aquí\s)?(?:tu|su|la)\s(?:respuesta|texto"
+    r"|mensaje)(?:\saquí)?"
+    r"|(?:schreib(?:e|en\ssie)?|gib|geben\ssie)\s(?:hier\s)?(?:deine|ihre|die)\s(?:antwort"
+    r"|nachricht)(?:\shier)?(?:\sein)?"
+    r"|scriv(?:i|a|ete)\s(?:qui\s)?(?:la\s)?(?:tua|sua|vostra)\srisposta(?:\squi)?"
+    r"|escrev[ae]\s(?:aqui\s)?(?:a\s)?(?:sua|tua)\sresposta(?:\saqui)?"
+    r"|(?:typ|schrijf)\s(?:hier\s)?(?:je|uw|jouw)\santwoord(?:\shier)?"
+    r"|(?:tu\s)?wpisz\s(?:tutaj\s)?(?:swoją\s)?odpowiedź(?:\stutaj)?"
+    r"|(?:введите|напишите)\s(?:здесь\s)?(?:ваш\s)?(?:ответ|текст)(?:\sздесь)?|(?:buraya\s)?(?:cevabınızı"
+    r"|yanıtınızı)\s(?:buraya\s)?yaz(?:ın|ınız)?"
     r"|(?:ここに)?.{0,6}を入力.{0,8}|.{0,8}입력하세요"
 )
 
 # Most texts: a line of ASCII with another first word and no mark of a placeholder is no placeholder.
 _FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
     [
-        "your", "the", "my", "some", "student", "students", "teacher", "teachers", "tutor", "tutors", "user", "users",
-        "assistant", "assistants", "text", "message", "reply", "answer", "response", "turn", "utterance", "question", "content",
-        "words", "speech", "insert", "enter", "type", "sample", "example", "dummy", "placeholder", "what", "this", "here",
-        "another", "write", "put", "fill", "give", "respond", "learner", "learners", "agent", "partner", "one", "two", "an",
-        "short", "null", "undefined", "nan", "nil", "typ", "schrijf", "schreib", "schreibe", "schreiben", "gib", "geben",
-        "saisis", "saisissez", "tapez", "escriba", "escribe", "introduzca", "introduce", "ingresa", "ingrese", "scrivi",
-        "scriva", "scrivete", "escreva", "escreve", "wpisz", "buraya", "todo", "lorem", "string", "str", "votre", "ta", "ton",
-        "deine", "ihre", "die", "dein", "post", "comment", "in", "speaker", "asdf", "qwerty", "asker", "other", "ihr", "tu", "su", "la", "tua", "vostra", "a", "sua", "je", "uw", "jouw",
+        "your", "the", "my", "some", "student", "students", "teacher", "teachers", "tutor", "tutors", "user",
+        "users",
+        "assistant", "assistants", "text", "message", "reply", "answer", "response", "turn", "utterance",
+        "question", "content",
+        "words", "speech", "insert", "enter", "type", "sample", "example", "dummy", "placeholder", "what",
+        "this", "here",
+        "another", "write", "put", "fill", "give", "respond", "learner", "learners", "agent", "partner",
+        "one", "two", "an",
+        "short", "null", "undefined", "nan", "nil", "typ", "schrijf", "schreib", "schreibe", "schreiben",
+        "gib", "geben",
+        "saisis", "saisissez", "tapez", "escriba", "escribe", "introduzca", "introduce", "ingresa", "ingrese",
+        "scrivi",
+        "scriva", "scrivete", "escreva", "escreve", "wpisz", "buraya", "todo", "lorem", "string", "str",
+        "votre", "ta", "ton",
+        "deine", "ihre", "die", "dein", "post", "comment", "in", "speaker", "asdf", "qwerty", "asker",
+        "other", "ihr", "tu", "su", "la", "tua", "vostra", "a", "sua", "je", "uw", "jouw",
     ]
 )  # fmt: skip
 _WORD = compile_later(r"(?!([A-Za-z])\1\1)[A-Za-z]+")
@@ -103,8 +141,10 @@ _PLAIN = bytes(code for code in range(32, 127) if chr(code) not in "_<[{(")
 # A line of ASCII that `_PHRASES` matches has one of these words.
 _KEYS = frozenset(
     [
-        "text", "message", "reply", "answer", "response", "turn", "utterance", "question", "content", "words", "speech",
-        "post", "comment", "respond", "next", "todo", "lorem", "string", "str", "texte", "antwort", "nachricht", "texto",
+        "text", "message", "reply", "answer", "response", "turn", "utterance", "question", "content", "words",
+        "speech",
+        "post", "comment", "respond", "next", "todo", "lorem", "string", "str", "texte", "antwort",
+        "nachricht", "texto",
         "mensaje", "respuesta", "risposta", "resposta", "antwoord",
     ]
 )  # fmt: skip

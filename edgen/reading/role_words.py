@@ -15,7 +15,10 @@ _WORDS: dict[str, tuple[str, str]] = {
     "Chinese": ("老师 老師 教师 教師 导师 導師", "学生 學生 同学 同學"),
     "Dutch": ("leraar lerares leerkracht docent docente", "leerling student studente"),
     "French": (
-        "professeur professeure prof enseignant enseignante maître maîtresse instituteur institutrice tuteur tutrice",
+        (
+            "professeur professeure prof enseignant enseignante maître maîtresse instituteur institutrice "
+            "tuteur tutrice"
+        ),
         "élève étudiant étudiante apprenant apprenante écolier écolière",
     ),
     "German": (

@@ -12,7 +12,8 @@ TOKEN = compile_later(r"[^\W\d_]+")
 _SPOKEN = compile_later(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 # Words at the beginning of a line that may head or end a turn, or be the key of a text.
 _OPENERS = frozenset({
-    "turn", "exchange", "round", "line", "role", "speaker", "name", "who", "from", "author", "character", "text", "content",
+    "turn", "exchange", "round", "line", "role", "speaker", "name", "who", "from", "author", "character",
+    "text", "content",
     "message", "step", "part", "utterance", "says", "said", "value", "speech", "t", "s",
 })  # fmt: skip
 

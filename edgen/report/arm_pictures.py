@@ -50,7 +50,8 @@ def identical_arms(comparison: ComparisonResult) -> Iterator[str]:
         known = [d for d in found if d.value is not None]
         if known and not any(d.changed for d in known):
             yield (
-                f"{arm.label} and {comparison.baseline}: none of {len(known)} metrics differs in any scenario."
+                f"{arm.label} and {comparison.baseline}: none of {len(known)} metrics differs in any "
+                "scenario."
             )
 
 
@@ -77,7 +78,9 @@ def _forest(
         name=name,
         title=title,
         chart=Intervals(intervals, Axis(unit, format_signed), 0.0),
-        caption=f"{'Paired differences' if arm.paired else 'Differences of two samples, not paired,'} with 95% intervals; "
+        caption=f"{'Paired differences' if arm.paired else 'Differences of two samples, not paired,'} with "
+        "95% "
+        "intervals; "
         "dashed: no difference. Filled: remains when all metrics are tested together (Holm, 5%). "
         + (f"Look at {', '.join(sure[:6])}." if sure else "None is filled here.")
         + (f" The {len(rows)} clearest of {len(found)}." if len(found) > len(rows) else "")
@@ -100,7 +103,8 @@ def _numbers(rows: list[_Row], unit: str, *, paired: bool) -> Table:
     head = ("metric", f"difference, {unit} (95%)", "p", "p (Holm)", "scenarios", *["changed"] * paired)
     cells = (
         (
-            metric.title, interval.said, number(d.p), number(d.p_holm), number(d.n), *[number(d.changed)] * paired
+            metric.title, interval.said, number(d.p), number(d.p_holm), number(d.n),
+                *[number(d.changed)] * paired
         )
         for metric, d, interval in rows
     )  # fmt: skip
@@ -113,11 +117,15 @@ def lead(comparison: ComparisonResult | None) -> str:
         return "Each arm is the same job with another setting."
     others = [arm.label for arm in _list_other_arms(comparison) if not arm.paired]
     if not others:
-        return "All arms answer the same scenarios, so each scenario is compared with itself under another setting."
+        return (
+            "All arms answer the same scenarios, so each scenario is compared with itself under another "
+            "setting."
+        )
     own = "a space of its own weights" if len(others) == 1 else "spaces of their own weights"
     rest = len(others) < len(comparison.arms) - 1
     return (
-        f"{join_list(others)} {'draws' if len(others) == 1 else 'draw'} other scenarios from {own}: compared as "
+        f"{join_list(others)} {'draws' if len(others) == 1 else 'draw'} other scenarios from {own}: "
+        "compared as "
         f"samples, not scenario by scenario.{' The other arms answer the same scenarios.' if rest else ''}"
     )
 
@@ -130,7 +138,8 @@ def describe_comparison(comparison: ComparisonResult) -> str:
         said.append(f"{quantity(comparison.shared, 'scenario')} compared one by one with those of {baseline}")
     sizes = {arm.label: arm.scenarios for arm in comparison.arms}
     said += [
-        f"{quantity(arm.scenarios, 'scenario')} of {arm.label} against {number(sizes[baseline])} others of {baseline}"
+        f"{quantity(arm.scenarios, 'scenario')} of {arm.label} against {number(sizes[baseline])} others of "
+        f"{baseline}"
         for arm in others
         if not arm.paired
     ]

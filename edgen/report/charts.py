@@ -148,7 +148,8 @@ def _bins(axes: Axes, row: HistogramBars, shift: float) -> None:
     bins: Sequence[Bin] = row.distribution.bins
     axes.set_ylim(0, max((b.count for b in bins), default=0) * 1.04 or 1)
     axes.bar(
-        [b.low - shift for b in bins], [b.count for b in bins], width=[max(b.high - b.low, 1e-9) for b in bins],
+        [b.low - shift for b in bins], [b.count for b in bins],
+        width=[max(b.high - b.low, 1e-9) for b in bins],
         align="edge", color=colour(row.colour), edgecolor=colour("card"), linewidth=0.8,
     )  # fmt: skip
 

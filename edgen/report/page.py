@@ -131,8 +131,10 @@ def _environment() -> Environment:
         finalize=_escape,
     )
     environment.filters.update(
-        number=number, percent=percent, dollars=dollars, seconds=seconds, moment=moment, readable=readable_name,
-        quantity=quantity, joined=join_list, shorten=shorten, grouped=group_tables, folded_rows=count_folded_rows,
+        number=number, percent=percent, dollars=dollars, seconds=seconds, moment=moment,
+            readable=readable_name,
+        quantity=quantity, joined=join_list, shorten=shorten, grouped=group_tables,
+            folded_rows=count_folded_rows,
         split_interval=_split_interval,
         as_facts=lambda table: zip(map(str.capitalize, table.head[1:]), table.rows[0][1:], strict=True),
     )  # fmt: skip
@@ -246,7 +248,8 @@ def _digests(job: dict[str, Any], edgen: str) -> Iterable[tuple[str, str]]:
     yield "edgen", str(resolved.get("edgen", edgen))
     yield "seed", str(job["seed"])
     for name, key in (
-        ("space, sha256", "space_sha256"), ("template, sha256", "template_sha256"), ("fingerprint", "fingerprint"),
+        ("space, sha256", "space_sha256"), ("template, sha256", "template_sha256"),
+        ("fingerprint", "fingerprint"),
     ):  # fmt: skip
         if resolved.get(key):
             yield name, str(resolved[key])

@@ -37,7 +37,8 @@ def lead(pairs: PairsReport) -> str:
     """Return how many pairs there are and how many have labels."""
     simulated = " A simulator had a part in them." if pairs.simulated else ""
     return (
-        f"{number(pairs.labelled)} of {quantity(pairs.count, 'pair')} of {quantity(pairs.bias['scenarios'], 'scenario')} "
+        f"{number(pairs.labelled)} of {quantity(pairs.count, 'pair')} of "
+        f"{quantity(pairs.bias['scenarios'], 'scenario')} "
         f"have a label: {number(pairs.train)} for train, {number(pairs.test)} for test." + simulated
     )
 
@@ -47,17 +48,20 @@ def blocks(pairs: PairsReport) -> Iterator[Block]:
     yield _outcomes(pairs)
     yield from histograms_picture(
         "pairs-margins", "How clear the labels are", [HistogramBars("margin", pairs.margins)], _MARGINS,
-        "A margin of 1: the source has no doubt. Near 0: it could have been the other side. Look for many near 0.",
+        "A margin of 1: the source has no doubt. Near 0: it could have been the other side. Look for many "
+        "near 0.",
     )  # fmt: skip
     judges = pairs.bias["judges"]
     yield from intervals_picture(
         "pairs-order", "Does the judge keep its verdict?", list(_estimates(_RELIABILITY, judges)),
-        "Flips: the other order favours the other side. Ties: no side is favoured in both orders, so there is no label. "
+        "Flips: the other order favours the other side. Ties: no side is favoured in both orders, so there "
+        "is no label. "
         "Abstentions: too few verdicts could be read. A reliable judge has few of each.",
     )  # fmt: skip
     yield from intervals_picture(
         "pairs-bias", "What else sways the judge?", list(_estimates(_BIASES, judges)),
-        "Wins of the side that is shown first, and of the longer one; 50% (dashed) is a judge that ignores it. Look for an "
+        "Wins of the side that is shown first, and of the longer one; 50% (dashed) is a judge that ignores "
+        "it. Look for an "
         "interval that leaves 50% out. Longer may also be better: by itself its share proves no bias.",
         reference=0.5,
     )  # fmt: skip
@@ -87,7 +91,8 @@ def policy_blocks(matrix: Values) -> Iterator[Block]:
     )
     what = "whole conversations" if matrix["compare"] == "conversation" else "responses"
     yield (
-        f"How often {matrix['model']} prefers the row to the column, comparing {what} in both orders, with a 95% interval; "
+        f"How often {matrix['model']} prefers the row to the column, comparing {what} in both orders, with "
+        "a 95% interval; "
         "50% is no preference."
     )
     yield Table(("row over column", *matrix["arms"]), rows, style="wide")
@@ -123,7 +128,8 @@ def _outcomes(pairs: PairsReport) -> Picture:
             ]
         ),
         caption=f"Pairs without a label: {why}." if why else "Every pair has a label.",
-        alternative=f"Stacked bar of pairs. {'; '.join(f'{name}: {number(count)}' for name, _, count in words)}.",
+        alternative="Stacked bar of pairs. "
+        f"{'; '.join(f'{name}: {number(count)}' for name, _, count in words)}.",
         tables=(Table(("", "pairs"), tuple((name, number(count)) for name, _, count in words)),),
         legend=tuple((shade, name) for name, shade, count in words if count),
     )
@@ -170,7 +176,8 @@ def _judges(judges: Sequence[Values]) -> Table:
             (
                 f"{judge['model']} ({judge['judge']})", judge["compare"], number(judge["pairs"]),
                 f"{number(judge['verdicts']['n'])}, {number(judge['verdicts']['unread'])} unread",
-                _logits(length["slope"]), _logits(length["slope_adjusted"]), _format_interval(brier), number(error),
+                _logits(length["slope"]), _logits(length["slope_adjusted"]), _format_interval(brier),
+                    number(error),
             )
         )  # fmt: skip
     per = judges[0]["length"]["slope_words"]
@@ -184,8 +191,10 @@ def _judges(judges: Sequence[Values]) -> Table:
 def _agreement(agreement: Values, judges: Sequence[Values]) -> Table:
     rows = tuple(
         (
-            " and ".join(_source(name, judges) for name in row["sources"]), number(row["n"]), percent(row["observed"]),
-            _coefficient(row["kappa"], row["kappa_interval"]), _coefficient(row["alpha"], row["alpha_interval"]),
+            " and ".join(_source(name, judges) for name in row["sources"]), number(row["n"]),
+            percent(row["observed"]),
+            _coefficient(row["kappa"], row["kappa_interval"]),
+                _coefficient(row["alpha"], row["alpha_interval"]),
         )
         for row in agreement["between"]
         if row["n"]

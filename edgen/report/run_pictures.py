@@ -82,7 +82,8 @@ def rejections(arms: Sequence[ArmReport]) -> Iterator[Picture]:
         name="reasons",
         title=title,
         chart=Bars(rows),
-        caption="The whole track is what was planned. Look for one reason that stands out: a model that refuses, a template that "
+        caption="The whole track is what was planned. Look for one reason that stands out: a model that "
+        "refuses, a template that "
         "asks for too much, a token limit that cuts off."
         + (f" The {_MOST_BARS} most frequent of {len(found)}." if len(found) > _MOST_BARS else ""),
         alternative=describe_rows("Bars", title, rows),
@@ -108,7 +109,8 @@ def tokens(arms: Sequence[ArmReport]) -> Iterator[Picture]:
         name="tokens",
         title="Tokens",
         chart=Bars(rows, None),
-        caption="As the service counted them, over all sessions. Look for prompts that are much longer than their completions.",
+        caption="As the service counted them, over all sessions. Look for prompts that are much longer than "
+        "their completions.",
         alternative=describe_rows("Bars", "Tokens", rows),
         tables=(Table(("", "prompts", "completions", "a conversation accepted"), tuple(cells)),),
     )
@@ -136,7 +138,8 @@ def latencies(arms: Sequence[ArmReport]) -> Iterator[Picture]:
         name="latency",
         title="How long an answer took",
         chart=Histograms(rows, Axis("time of an answer", _tick, log=True)),
-        caption="Every stored answer, also to earlier forms of the job: the attempt that succeeded, without waits and retries. "
+        caption="Every stored answer, also to earlier forms of the job: the attempt that succeeded, without "
+        "waits and retries. "
         "The axis is logarithmic. Look for a second peak: "
         f"the service stalls or queues. {explain_histograms(rows)}",
         alternative=f"Latency of answers. {said}",

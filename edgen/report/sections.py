@@ -32,7 +32,10 @@ _MEASURED = {
     ),
     "labels": (
         "Labels",
-        "What annotators say about turns and conversations, which label follows which, and how far they agree.",
+        (
+            "What annotators say about turns and conversations, which label follows which, and how far they "
+            "agree."
+        ),
     ),
     "task": (
         "How the task went",
@@ -88,7 +91,8 @@ def sections(report: Report) -> Iterator[Section]:
     yield Section(
         name="asked",
         title="Plan and outcome",
-        lead="Every conversation that was planned ends as exactly one of accepted, rejected or failed, or is pending.",
+        lead="Every conversation that was planned ends as exactly one of accepted, rejected or failed, or is "
+        "pending.",
         pictures=(run_pictures.outcomes(arms), *run_pictures.rejections(arms)),
     )
     yield Section(
@@ -122,7 +126,8 @@ def sections(report: Report) -> Iterator[Section]:
         yield Section(
             name="conversations",
             title=f"{quantity(len(report.chosen), 'conversation')} to read",
-            lead="Most were chosen to show the range, so they are not a random sample. Each says why it is here.",
+            lead="Most were chosen to show the range, so they are not a random sample. Each says why it is "
+            "here.",
         )
     if any(arm.reasons for arm in arms):
         yield Section(
@@ -133,7 +138,8 @@ def sections(report: Report) -> Iterator[Section]:
     yield Section(
         name="again",
         title="Make it again",
-        lead="The same job gives the same scenarios. A model may answer differently; stored answers never change.",
+        lead="The same job gives the same scenarios. A model may answer differently; stored answers never "
+        "change.",
     )
 
 

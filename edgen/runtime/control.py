@@ -78,7 +78,8 @@ class Control:
             return
         if self.agree is None:
             raise UsageError(
-                f"{sentences} Nothing was changed. Add --yes to continue, or choose another run folder with -o to keep both."
+                f"{sentences} Nothing was changed. Add --yes to continue, or choose another run folder with "
+                "-o to keep both."
             )
         if not self.agree(f"{sentences}\nGo on?"):
             raise UsageError("Nothing was changed. Choose another run folder with -o to keep both.")
@@ -98,7 +99,8 @@ def explain_os_errors(path: Path) -> Iterator[None]:
             ) from None
         if problem.errno in (errno.EMFILE, errno.ENFILE):
             raise UsageError(
-                "this system lets a process open too few files for so many calls at once. Halve limits.in_flight "
+                "this system lets a process open too few files for so many calls at once. Halve "
+                "limits.in_flight "
                 "(--set limits.in_flight=N), or raise the limit (ulimit -n). All answers are stored."
             ) from None
         raise RunError(f"{place}: it cannot be written ({problem.strerror}).") from None

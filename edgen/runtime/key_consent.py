@@ -117,7 +117,8 @@ def remember_consent(file: Path, pair: str) -> None:
         file.chmod(0o600)
     except OSError as problem:
         raise UsageError(
-            f"{file}: it cannot be written ({problem.strerror}). Use the command line instead: --trust-host {pair}."
+            f"{file}: it cannot be written ({problem.strerror}). Use the command line instead: --trust-host "
+            f"{pair}."
         ) from None
 
 

@@ -74,7 +74,8 @@ class Monitor:
         self._events.send(start_event(self._snapshot(), min(known, tally.planned) if same else 0))
         if count := self.session.ledger.damaged_outcomes:
             self.note(
-                f"{self.session.ledger.path}: what was made of stored answers was damaged in {count:,} places. It is "
+                f"{self.session.ledger.path}: what was made of stored answers was damaged in {count:,} "
+                "places. It is "
                 "made again from these answers, without a call."
             )
 

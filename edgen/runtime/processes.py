@@ -170,7 +170,8 @@ def _run(given: bytes) -> bytes:
         version, work = pickle.loads(given)  # noqa: S301 - from the process that started this one
         if version != __version__:
             raise UsageError(
-                f"A process on {socket.gethostname()} has edgen {__version__}, this one {version}. Install the same on all "
+                f"A process on {socket.gethostname()} has edgen {__version__}, this one {version}. Install "
+                "the same on all "
                 "nodes."
             )
         result = _Result(pickle.dumps(pickle.loads(work)()))  # noqa: S301 - the same

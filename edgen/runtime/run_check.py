@@ -35,8 +35,10 @@ _LARGEST = 1 << 30  # bytes of a comparison
 
 
 _NO_TALLY = (
-    "an older edgen wrote this ledger, without a count of its rows. Every stored answer was checked; removed conversations, "
-    "and changed notes about sessions and calls, would not be noticed. The next command that works on it counts them"
+    "an older edgen wrote this ledger, without a count of its rows. Every stored answer was checked; "
+    "removed conversations, "
+    "and changed notes about sessions and calls, would not be noticed. The next command that works on it "
+    "counts them"
 )
 
 Reader = tuple[Path, str, Callable[[Path], object]]
@@ -121,7 +123,8 @@ def _ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Itera
                 elif path.exists() and not has_acknowledgement(path):
                     note_of = path.with_name(path.name + ACKNOWLEDGED)
                     problem = (
-                        "there is no valid count of stored answers in this file, so nothing says whether the ledger lost some; "
+                        "there is no valid count of stored answers in this file, so nothing says whether "
+                        "the ledger lost some; "
                         "the next command that asks writes it"
                     )
                     yield _Found(note_of, "no_digest", problem)
@@ -165,7 +168,8 @@ def _digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator
             shown = ", ".join(path.relative_to(folder.path).as_posix() for path in without[:3])
             more = f" and {len(without) - 3} more" if len(without) > 3 else ""
             problem = (
-                f"no digest of {shown}{more}: written by an older edgen or by hand; the command that makes the file writes one "
+                f"no digest of {shown}{more}: written by an older edgen or by hand; the command that makes "
+                "the file writes one "
                 "when it is run again"
             )
             yield _Found(folder.path, "no_digest", problem)
@@ -209,7 +213,8 @@ def _read_comparison(path: Path) -> None:
     if is_sealed_as_written(data) is False:
         raise DataError(
             str(path),
-            "its content is not what its own digest says; `edgen compare` with the same runs and arms writes it again",
+            "its content is not what its own digest says; `edgen compare` with the same runs and arms "
+            "writes it again",
         )
 
 
@@ -272,7 +277,8 @@ def _repair(folder: RunFolder, run: RunFolder, name: str) -> str:
         )
     if path.name == "labels.jsonl":
         return (
-            f"`edgen annotate {folder.path}` with the same labels writes {path} again from what its annotators said; a layer of "
+            f"`edgen annotate {folder.path}` with the same labels writes {path} again from what its "
+            "annotators said; a layer of "
             "the job's own gates is written by `edgen generate`."
         )
     return _copy_of(path)
@@ -284,7 +290,10 @@ def _copy_of(path: Path) -> str:
 
 def describe_rewriting(run: RunFolder) -> str:
     """Return a sentence about what repairs a run's finished files."""
-    return f"`edgen generate` the job of {run.path} again: it writes finished files from the ledger, without a call."
+    return (
+        f"`edgen generate` the job of {run.path} again: it writes finished files from the ledger, without a "
+        "call."
+    )
 
 
 def _restore(run: RunFolder) -> str:

@@ -53,7 +53,8 @@ class FolderWatch:
             return None
         if self._is_moved():
             return StoppedError(
-                f"{self._shown}: the folder of this ledger has been moved{self._whereto()} while it was worked on. "
+                f"{self._shown}: the folder of this ledger has been moved{self._whereto()} while it was "
+                "worked on. "
                 "No further call was made, and all answers are stored where the folder is now: name it with "
                 "-o, and the same command resumes the run."
             )

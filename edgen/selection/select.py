@@ -58,7 +58,8 @@ def select(
     """
     if options == SelectOptions(seed=options.seed):
         raise UsageError(
-            "say what to keep: --where EXPRESSION, --cap NAME=N, --balance NAME or --draw N; or split what is there anew, "
+            "say what to keep: --where EXPRESSION, --cap NAME=N, --balance NAME or --draw N; or split what "
+            "is there anew, "
             "with --split-by NAME."
         )
     refuse_target([path], output)
@@ -66,7 +67,8 @@ def select(
     run.require()
     if not run.ledger.exists() and (arms := [name for name, _ in run.list_begun_arms() if name]):
         raise UsageError(
-            f"{path}: this run has arms ({', '.join(arms)}), each with its own conversations. Select from one: "
+            f"{path}: this run has arms ({', '.join(arms)}), each with its own conversations. Select from "
+            "one: "
             f"edgen select {run.arm(arms[0]).path} …"
         )
     with run.lock_for_reading():
@@ -121,7 +123,8 @@ def _make_no_split_error(choice: ConversationChoice, rule: SplitRule) -> ShortEr
         why = f"all {choice.kept:,} hang together by it, or by their scenarios, which are never apart"
     else:
         why = (
-            f"there are {len(counts):,} groups of conversations that stay together, the smallest of {min(counts.values()):,} "
+            f"there are {len(counts):,} groups of conversations that stay together, the smallest of "
+            f"{min(counts.values()):,} "
             f"in {choice.kept:,}, too many for a share of {rule.test:.4g}"
         )
     return ShortError(f"--split-by {rule.by}: nothing would be on the test side, so no run was made: {why}.")
@@ -183,7 +186,8 @@ class _Selector:
             JOB: msgspec.json.encode(described).decode(),
             SELECTION: msgspec.json.encode(selection).decode(),
         }
-        # A ledger has no duplicates of its own, so nothing is dropped; what an earlier form of the job made stays.
+        # A ledger has no duplicates of its own, so nothing is dropped; what an earlier form of the job made
+        # stays.
         with MergedLedger(self._work.ledger, source.fingerprint, lambda _facts: None) as ledger:
             ledger.add(source)
             ledger.reject(self._list_removed(selection.depth))
@@ -208,6 +212,8 @@ def refuse_selected(run: RunFolder) -> None:
         selection = view.selection
     if selection is not None:
         raise UsageError(
-            f"{run.path}: this run was selected of {selection.run} (`edgen select`), and what was left out of it is not "
-            f"made again. Generate more in {selection.run}, and select again; or choose another folder with -o."
+            f"{run.path}: this run was selected of {selection.run} (`edgen select`), and what was left out "
+            "of it is not "
+            f"made again. Generate more in {selection.run}, and select again; or choose another folder with "
+            "-o."
         )

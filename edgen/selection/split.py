@@ -63,7 +63,8 @@ class NewSplit:
             what = "a list" if kind is None else "a text" if kind is str else "a number"
             others = " while others have " + ("texts" if self._kind is str else "numbers") if kind else ""
             raise UsageError(
-                f"--split-by {self.name}: {identifier} has {what}{others}, so its values have no order; leave --in-order "
+                f"--split-by {self.name}: {identifier} has {what}{others}, so its values have no order; "
+                "leave --in-order "
                 "out, or name something that is a text or a number everywhere."
             )
         self._kind = kind

@@ -58,32 +58,41 @@ _ROLES: dict[str, Role] = {
 _WHO = "|".join(_ROLES)
 _YOU_ARE = re.compile(
     rf"\b(?:you are|you're|act as|speak as|(?:you )?play(?:ing)?(?: the (?:role|part) of)?|your role is)[ :]+"
-    rf"(?:that of )?(?:an?|the|one)? ?(?:[\w-]+,? ){{0,3}}?({_WHO})\b(?! (?:trainer|educat|coach|and a |and the ))",
+    rf"(?:that of )?(?:an?|the|one)? ?(?:[\w-]+,? ){{0,3}}?({_WHO})\b(?! (?:trainer|educat|coach|and a |and "
+    r"the ))",
     re.IGNORECASE,
 )
 # Any other role: its name must come again in the request for one turn.
 _ANYBODY = re.compile(
-    r"\b(?:you are|you're|act as|speak as|you play)(?: the role of)? (?:an? |the )?(?P<name>[^\W\d_][\w-]{0,30})\b",
+    r"\b(?:you are|you're|act as|speak as|you play)(?: the role of)? (?:an? |the "
+    r")?(?P<name>[^\W\d_][\w-]{0,30})\b",
     re.IGNORECASE,
 )
 # Requests for one turn at a time, which no prompt for a whole conversation contains.
 _NEXT = re.compile(
-    rf"\bwhat (?:the|this|your) (?:{_WHO}) (?:says|would say|answers|replies)\b|\bwhat you (?:say|would say) next\b"
-    rf"|\b(?:never|don't|do not) (?:speak|talk|write|answer|reply) (?:for|as|on behalf of) the (?:other|{_WHO})",
+    rf"\bwhat (?:the|this|your) (?:{_WHO}) (?:says|would say|answers|replies)\b|\bwhat you (?:say|would "
+    r"say) next\b"
+    r"|\b(?:never|don't|do not) (?:speak|talk|write|answer|reply) (?:for|as|on behalf of) the (?:other"
+    rf"|{_WHO})",
     re.IGNORECASE,
 )
 _HINT = re.compile(
     r"\b(?:your|the|one|a single) next (?:turn|line|reply|message|words)\b|\bnext (?:turn|line|reply) only\b"
-    r"|\bone turn (?:at a time|only)\b|\bonly (?:your|one|the next) (?:own )?(?:turn|line|reply|words|message)\b"
+    r"|\bone turn (?:at a time|only)\b|\bonly (?:your|one|the next) (?:own )?(?:turn|line|reply|words"
+    r"|message)\b"
     r"|\b(?:stay|remain|answer|reply|respond|speak) in (?:character|your role)\b|\byour last turn\b"
     r"|\bwithout (?:a|any) (?:name|label|role)\b",
     re.IGNORECASE,
 )
 # A brief to a side has sentences that no prompt for a whole conversation has.
-_END = rf"(?:{conversation_prompt.END}|(?=\.\s+(?:Say|Speak|Stay|Remain|Respond|Keep|Be|Never|Don't|Not|Begin)\b))"
+_END = (
+    rf"(?:{conversation_prompt.END}|(?=\.\s+(?:Say|Speak|Stay|Remain|Respond|Keep|Be|Never|Don't|Not"
+    r"|Begin)\b))"
+)
 _LIKES = (
     r"\b[Yy]ou (?:really |also |strongly |usually |always )?(?:(?:like|love|enjoy|prefer) to (?:teach|learn)|"
-    r"(?:teach|learn) best|like|love|enjoy|prefer|favou?r)(?! (?:the |your |a )?(?:student|about|this\s?way,))"
+    r"(?:teach|learn) best|like|love|enjoy|prefer|favou?r)(?! (?:the |your |a )?(?:student|about"
+    r"|this\s?way,))"
     r"(?: (?:like this|this way|best|by|through|with|from|using))?[ ]?[:,]?"
 )
 _LABEL = r"(?im:^[ \t>*#\-\d.\"]{0,12}(?:your |own )?(?:"
@@ -102,13 +111,15 @@ _REACTION = (
     re.compile(r"\b(?:[Oo]therwise|[Ii]f not|[Ii]f it is otherwise),? you (\S.{0,399}?)" + _END),
 )
 _OPENING = re.compile(
-    r"\W*(?:(?:the|this|your|our) (?:lesson|class|conversation|session|dialogue|talk|chat|call|meeting|interview|consultation)[^.!?\n]{0,40} (?:begins?|starts?|opens?)"
+    r"\W*(?:(?:the|this|your|our) (?:lesson|class|conversation|session|dialogue|talk|chat|call|meeting"
+    r"|interview|consultation)[^.!?\n]{0,40} (?:begins?|starts?|opens?)"
     r"|(?:please )?(?:begin|start|open|go ahead)|you (?:begin|start|open|speak first))\b[^.!?\n]{0,40}\W*",
     re.IGNORECASE,
 )
 # A line that says what the first speaker begins with.
 _BEGIN = re.compile(
-    r"\W*(?:please )?(?:begin|start|open) (?:the|this|your|our) (?:lesson|class|conversation|session|dialogue|talk|chat|interview)\b",
+    r"\W*(?:please )?(?:begin|start|open) (?:the|this|your|our) (?:lesson|class|conversation|session"
+    r"|dialogue|talk|chat|interview)\b",
     re.IGNORECASE,
 )
 _NAMED_TURN = re.compile(r"[^\W\d_][\w-]{0,30}: \S")

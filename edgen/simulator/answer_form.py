@@ -76,23 +76,29 @@ def _fill(line: str, values: dict[str, str]) -> str:
 
 
 _NOT = r"(?:\bno|\bnot|n't|\bwithout|\bnever|\binstead of|\brather than|\bavoid)\b[^.\n]{0,24}"
-_CHANCE_WORD = r"(?:probab(?:ility|ilidade?|ilité|ilità)|likelihood|chance|wahrscheinlichkeit|вероятност\w*|概率|機率|확률|확률은|確率)"
+_CHANCE_WORD = (
+    r"(?:probab(?:ility|ilidade?|ilité|ilità)|likelihood|chance|wahrscheinlichkeit|вероятност\w*|概率|機率|확률"
+    r"|확률은|確率)"
+)
 _A_NUMBER = r"(?:an?|une?|una|uma?|eine?) (?:number|value|nombre|valeur|n[úu]mero|valore?|zahl|wert)\b"
 # A request for a probability, not a mere mention: a lesson may be on the "Probability of two events".
 CHANCE = compile_later(
-    rf"\b(?:the|its|your|give|state|estimate|add|with a|die|a|la|el) (?:\w+ )?{_CHANCE_WORD[:-1]}(?<!chance))(?! theory)"
+    r"\b(?:the|its|your|give|state|estimate|add|with a|die|a|la|el) (?:\w+ "
+    rf")?{_CHANCE_WORD[:-1]}(?<!chance))(?! theory)"
     rf"|{_CHANCE_WORD}[^\n:=]{{0,60}}[:=][ \t]*(?:[\[<\"“.…\d({{NnXx]|{_A_NUMBER})|[\"'`<]{_CHANCE_WORD}"
     r"|\bhow (?:likely|probable)\b|\bchance (?:that|of)\b[^.\n]{0,80}\b(?:number|percent|0|%)|概率|機率|확률|確率",
     re.IGNORECASE,
 )
 _PERCENT = compile_later(
-    r"\b(?:percent(?:age)?|per cent|prozent|porcentaje|pourcentage)\b|\b0[ ]?%?[ ]?(?:to|and|-|–)[ ]?100\b|[\dxXnN][ ]?%|\b(?:in|as a) %",
+    r"\b(?:percent(?:age)?|per cent|prozent|porcentaje|pourcentage)\b|\b0[ ]?%?[ ]?(?:to|and|-|–)[ ]?100\b"
+    r"|[\dxXnN][ ]?%|\b(?:in|as a) %",
     re.IGNORECASE,
 )
 _PERCENT_REACH = 160  # characters around a word for probability that are searched for a percentage
 
 _KEY = r"[\"'`“]([A-Za-z_][\w -]{0,30})[\"'`”]"
-_WHOLE_KEYS = ("conversation", "dialogue", "dialog", "turns", "messages", "transcript", "chat", "exchange", "exchanges",
+_WHOLE_KEYS = ("conversation", "dialogue", "dialog", "turns", "messages", "transcript", "chat", "exchange",
+    "exchanges",
                "utterances", "lines", "script", "items", "lesson", "history")  # fmt: skip
 _NAME_KEYS = (
     "role",
@@ -130,7 +136,8 @@ _TOP_LIST = compile_later(
 )
 # A line of a shown layout with the probability, up to its value.
 _CHANCE_LINE = compile_later(
-    r"(?im)^[^\n:=]{0,80}?((?:[*_#]{1,3}[ ]?)?(?:probability|likelihood|chance|wahrscheinlichkeit|probabilidad|probabilité|probabilità)"
+    r"(?im)^[^\n:=]{0,80}?((?:[*_#]{1,3}[ ]?)?(?:probability|likelihood|chance|wahrscheinlichkeit"
+    r"|probabilidad|probabilité|probabilità)"
     rf"[^\n:=]{{0,60}}[:=][*_]{{0,3}}[ \t]*)[\"“]?(?:{TEXT}|[01]?\.\d+|\d+[ ]?%|[01]\b|[xXnNpP]{{1,2}}\b)"
 )
 _CHANCE_TAG = compile_later(r"<((?:probability|likelihood|chance|p)\w{0,20})>", re.IGNORECASE)
@@ -235,7 +242,8 @@ def _read_plain(text: str, who: str, names: Sequence[str]) -> LineForm:
     """Read lines that begin with a bare name, possibly numbered, in a list, or with quoted text."""
     flags = re.IGNORECASE | re.MULTILINE
     pattern = (
-        rf"(?P<mark>(?:^|(?<=[`\"'“]))[ \t]*(?:\d{{1,2}}[.)][ ]|[-*•][ ]))?(?<![\w*])[<{{]?(?P<who>{who})[>}}]?"
+        r"(?P<mark>(?:^|(?<=[`\"'“]))[ \t]*(?:\d{1,2}[.)][ ]|[-*•][ "
+        rf"]))?(?<![\w*])[<{{]?(?P<who>{who})[>}}]?"
         rf"(?P<sign>[ ]?(?:[:：>]|[-–—](?=[ ])))[ \t]*(?P<quote>[\"“„«]?){TEXT}"
     )
     found = re.search(pattern, text, flags)

@@ -96,7 +96,8 @@ class Simulator:
         from edgen.simulator.logprobs import score
 
         return score(
-            reply, request.messages, seed=request.seed, salt=self._salt, faults=self._faults, top=request.logprobs or 0
+            reply, request.messages, seed=request.seed, salt=self._salt, faults=self._faults,
+            top=request.logprobs or 0
         )  # fmt: skip
 
     def _struck(self, request: Request) -> fault.Fault | None:

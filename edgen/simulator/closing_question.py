@@ -23,7 +23,8 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"\b(?:number|probability|value)\b[^\n]{0,40}\b0(?:\.0+)?\b[^\n]{0,20}\b1(?:\.0+)?\b|\b(?:one|a single|only a|just a) number\b",
+    r"\b(?:number|probability|value)\b[^\n]{0,40}\b0(?:\.0+)?\b[^\n]{0,20}\b1(?:\.0+)?\b|\b(?:one|a single"
+    r"|only a|just a) number\b",
     re.IGNORECASE,
 )
 _TAIL = 1_500  # characters at the end of a prompt that are searched for the question
@@ -63,11 +64,13 @@ def read(messages: Sequence[Message], place: AgentPrompt | None) -> tuple[str, .
 
 
 _ASKED_FREELY = re.compile(
-    r"\b(?:how (?:probable|likely|sure|certain|much|well|far)|probab\w+|likelihood|chances?|scale|rate|estimate|wahrscheinlich\w*)\b",
+    r"\b(?:how (?:probable|likely|sure|certain|much|well|far)|probab\w+|likelihood|chances?|scale|rate"
+    r"|estimate|wahrscheinlich\w*)\b",
     re.IGNORECASE,
 )
 _NUMBER_FREELY = re.compile(
-    r"\b0(?:\.0+)?\b[^\n]{1,20}\b1(?:\.0+|00)?\b|\bper ?cent(?:age)?\b|\d ?%|\b(?:one|a|single|just the|only the) (?:\w+ )?number\b"
+    r"\b0(?:\.0+)?\b[^\n]{1,20}\b1(?:\.0+|00)?\b|\bper ?cent(?:age)?\b|\d ?%|\b(?:one|a|single|just the"
+    r"|only the) (?:\w+ )?number\b"
     r"|\bnumber (?:only|alone)\b|\bprozent\b|\bzahl\b",
     re.IGNORECASE,
 )

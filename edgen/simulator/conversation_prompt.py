@@ -107,7 +107,10 @@ def _label(label: str) -> _Frame:
     return _Frame(compile_later(f"{_LABEL_OPEN}(?:{label}){_LABEL_CLOSE}", re.IGNORECASE))
 
 
-_LIKES = r"(?:likes|loves|enjoys|favou?rs|prefers(?! to (?:learn|teach) this)|wants to (?:learn|teach) (?:through|by|with))"
+_LIKES = (
+    r"(?:likes|loves|enjoys|favou?rs|prefers(?! to (?:learn|teach) this)|wants to (?:learn|teach) (?:through"
+    r"|by|with))"
+)
 
 # A heading with a role, and the items of the list below it, in any order.
 _SECTION = r"(?:^|\n)[^\w\n]*The {}\b[^:\n]{{0,80}}:[ \t]*\n[ \t]*[-*] (?:[^\n]*\n[ \t]*[-*] ){{0,3}}?"
@@ -182,7 +185,8 @@ _ANY_TOPIC = (
     ),
 )
 _SENTENCE_END = compile_later(
-    r"(?<=\w{4})[.!?:;](?:\s+[^\W\d_]|\s*$)|(?<=\w)[:;]$| (?:to|between|as) (?:an?|the|one)\b|,? in \w+ turns|,? as (?:JSON|YAML|XML)\b"
+    r"(?<=\w{4})[.!?:;](?:\s+[^\W\d_]|\s*$)|(?<=\w)[:;]$| (?:to|between|as) (?:an?|the|one)\b|,? in \w+ "
+    r"turns|,? as (?:JSON|YAML|XML)\b"
 )
 
 
@@ -194,11 +198,13 @@ def _cut_sentence(text: str | None) -> str | None:
 
 
 _WANTED = compile_later(
-    r"\b(?:simulate|write|generate|create|produce|output|invent|role.?play|imagine)\b[^.\n]{0,120}?\b(?:conversation|dialogue)\b",
+    r"\b(?:simulate|write|generate|create|produce|output|invent|role.?play"
+    r"|imagine)\b[^.\n]{0,120}?\b(?:conversation|dialogue)\b",
     re.IGNORECASE,
 )
 _PUBLISHED = compile_later(r"Conversation:\s*\[\s*[^\W\d_][\w-]{0,30}:")
-# The best-known two. Patterns begin with letters, as these are searched for quicker than places between words.
+# The best-known two. Patterns begin with letters, as these are searched for quicker than places between
+# words.
 _TEACHER = compile_later(r"Teacher(?<=\bTeacher)\b")
 _STUDENT = compile_later(r"Student(?<=\bStudent)\b")
 _JSON = compile_later(r"\bJSON\b|\bjson\b|\"conversation\"\s*:")
@@ -268,19 +274,28 @@ def asks_for_conversation(text: str) -> bool:
 
 
 _TALK = compile_later(
-    r"\b(?:conversations?|dialogues?|dialogs?|chats?|talk(?:s|ing)?|q ?& ?a|e-?mails|argues?|debat(?:e|es|ing)|reviews?|meets?|logs?|what (?:they|each)\b[^.\n]{0,20} says?|what is said|transcripts?|discussions?|lessons?|scenes?|scripts?|interviews?|"
-    r"exchanges?|sessions?|debates?|discuss(?:es)?|explains?|utterances?|turns?|role.?play|say to each other|speak|gespräch|unterhaltung|diálogo|conversación|conversation|"
-    r"dialogo|conversazione|conversa|gesprek|rozmow\w{1,3}|konuşma\w{0,4}|samtal\w{0,3}|rozhovor\w{0,3}|keskustelu\w{0,3}|beszélgetés\w{0,3}|percakapan)\b|hội thoại|συζήτηση|对话|對話|会話|対話|대화|разговор|диалог|محادثة|حوار|संवाद|बातचीत",
+    r"\b(?:conversations?|dialogues?|dialogs?|chats?|talk(?:s|ing)?|q ?& ?a|e-?mails|argues?|debat(?:e|es"
+    r"|ing)|reviews?|meets?|logs?|what (?:they|each)\b[^.\n]{0,20} says?|what is said|transcripts?"
+    r"|discussions?|lessons?|scenes?|scripts?|interviews?|"
+    r"exchanges?|sessions?|debates?|discuss(?:es)?|explains?|utterances?|turns?|role.?play|say to each other"
+    r"|speak|gespräch|unterhaltung|diálogo|conversación|conversation|"
+    r"dialogo|conversazione|conversa|gesprek|rozmow\w{1,3}|konuşma\w{0,4}|samtal\w{0,3}|rozhovor\w{0,3}"
+    r"|keskustelu\w{0,3}|beszélgetés\w{0,3}|percakapan)\b|hội thoại|συζήτηση|对话|對話|会話|対話|대화|разговор|диалог"
+    r"|محادثة|حوار|संवाद|बातचीत",
     re.IGNORECASE,
 )
 _WRITE = compile_later(
-    r"\b(?:write|create|generate|give|produce|make|invent|draft|compose|imagine|simulate|show|output|return|let|wrap|put|format|transcripts?|one line per|prefix|example"
-    r"|schreib\w*|erfinde|cri[ea]\w*|escrib\w*|écri\w*|scriv\w*|escrev\w*|schrijf|napisz|yaz)\b|写|寫|書|작성|써|напиш|اكتب|लिख|כתוב",
+    r"\b(?:write|create|generate|give|produce|make|invent|draft|compose|imagine|simulate|show|output|return"
+    r"|let|wrap|put|format|transcripts?|one line per|prefix|example"
+    r"|schreib\w*|erfinde|cri[ea]\w*|escrib\w*|écri\w*|scriv\w*|escrev\w*|schrijf|napisz|yaz)\b|写|寫|書|작성|써"
+    r"|напиш|اكتب|लिख|כתוב",
     re.IGNORECASE,
 )
 _SAID = compile_later(r"(?m)^[^\W\d_][\w-]{0,30}: \S[^\n]{20,}")  # a heard turn, which may be about anything
 _ONE_SIDE = compile_later(
-    r"\b(?:you are (?!an? (?:\w+ ){0,2}(?:author|writer|playwright|novelist|screenwriter|expert|assistant|simulator|data))|you're|act as|speak as|reply as|answer as|respond as|your (?:next|turn|part|role|reply|task is to (?:play|judge)))\b",
+    r"\b(?:you are (?!an? (?:\w+ ){0,2}(?:author|writer|playwright|novelist|screenwriter|expert|assistant"
+    r"|simulator|data))|you're|act as|speak as|reply as|answer as|respond as|your (?:next|turn|part|role"
+    r"|reply|task is to (?:play|judge)))\b",
     re.IGNORECASE,
 )
 
@@ -323,7 +338,8 @@ def asks_for_nothing_else(messages: Sequence[Message]) -> bool:
 # ---- custom roles
 
 _LEADS = compile_later(
-    r"teacher|tutor|instructor|coach|mentor|trainer|lecturer|professor|examiner|interviewer|counsell?or|therapist|expert"
+    r"teacher|tutor|instructor|coach|mentor|trainer|lecturer|professor|examiner|interviewer|counsell?or"
+    r"|therapist|expert"
     r"|guide|host|moderator|facilitator|adviser|advisor|parent|doctor|librarian",
     re.IGNORECASE,
 )

@@ -60,7 +60,8 @@ _FENCED_ONE = re.compile(
 _BAR = re.compile(r"\n  \| ")
 # Instructions that an obedient judge follows: on a line of their own, like headings.
 _TELLS = re.compile(
-    r"^(?:#+[ \t]*)?(?:(?:note|instructions?) (?:to|for) (?:the |all )?(?:judges?|evaluators?)|system)\b[^\n]*:",
+    r"^(?:#+[ \t]*)?(?:(?:note|instructions?) (?:to|for) (?:the |all )?(?:judges?|evaluators?)"
+    r"|system)\b[^\n]*:",
     re.IGNORECASE | re.MULTILINE,
 )
 _CACHED = 8_000  # characters

@@ -236,8 +236,10 @@ def loose_json(answer: PlainAnswer, rng: Random) -> str:
 FAMILIES: dict[str, Defect] = {
     family.__name__: family
     for family in (
-        code_fence, preamble, thinking, json_shapes, loose_json, numbered, bulleted, bold_roles, named_roles, quoting,
-        inner_quotes, missing_parts, multi_line, probability_forms, debris, empty_turns, after_marker, marker_forms,
+        code_fence, preamble, thinking, json_shapes, loose_json, numbered, bulleted, bold_roles, named_roles,
+            quoting,
+        inner_quotes, missing_parts, multi_line, probability_forms, debris, empty_turns, after_marker,
+            marker_forms,
     )
 }  # fmt: skip
 NAMES = tuple(FAMILIES)

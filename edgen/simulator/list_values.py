@@ -38,7 +38,8 @@ _OWN_ENDS = 8  # counts as many as the ends of this number of existing values
 _DOING = (
     "building models|keeping a notebook|solving riddles|drawing comics|comparing objects|inventing examples|"
     "acting out scenes|recording short talks|sorting cards|interviewing people|planning small trips|"
-    "writing letters|testing guesses|telling anecdotes|mapping ideas|making posters|tracing mistakes|timing races"
+    "writing letters|testing guesses|telling anecdotes|mapping ideas|making posters|tracing mistakes|timing "
+    "races"
 )
 _HOW = (
     "with a partner|outdoors|from everyday life|against the clock|before any theory|after each step|"

@@ -25,14 +25,19 @@ def turns(text: str) -> tuple[int, int]:
 
 
 _WORDS = {
-    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11,
     "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30,
 }  # fmt: skip
 _COUNT = rf"(\d{{1,3}}|{'|'.join(_WORDS)})"
-_UNITS = r"(?:turns?|messages?|lines?|utterances?|replies|exchanges?|entries|statements?|interventions?|Beiträgen?|Zeilen|tours?|turnos?)"
+_UNITS = (
+    r"(?:turns?|messages?|lines?|utterances?|replies|exchanges?|entries|statements?|interventions?"
+    r"|Beiträgen?|Zeilen|tours?|turnos?)"
+)
 _ANY_TURNS = compile_later(
     rf"(?P<bound>at most|at least|up to|no more than|under|fewer than|maximum of)?[ ]?\b{_COUNT}"
-    rf"(?:\s*(?:-|–|to|and|or|bis|à|a)\s*{_COUNT})?\s+(?:\w+\s+)?(?P<unit>{_UNITS})(?P<each>\s+(?:each|per))?",
+    rf"(?:\s*(?:-|–|to|and|or|bis|à|a)\s*{_COUNT})?\s+(?:\w+\s+)?(?P<unit>{_UNITS})(?P<each>\s+(?:each"
+    r"|per))?",
     re.IGNORECASE,
 )
 

@@ -17,14 +17,20 @@ from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, TEACHER_STUDENT, RoleWord
 _NAME = r"[^\W\d_](?:[\w'’-]{0,30}\w)?"
 # Placeholders for a turn's text, or for a name, in a shown layout.
 TEXT = (
-    r"(?:\.\.\.|…|(?:<(?!/)|\[|\{|\()[^<>\[\]{}()\n]{1,60}[>\]})]|(?:the |its |her |his |their |first |next )?"
-    r"(?:text|words|utterance|message|line|turn|reply|speech|content|what (?:he|she|they|it) sa(?:y|id|ys))\b)"
+    r"(?:\.\.\.|…|(?:<(?!/)|\[|\{|\()[^<>\[\]{}()\n]{1,60}[>\]})]|(?:the |its |her |his |their |first |next "
+    r")?"
+    r"(?:text|words|utterance|message|line|turn|reply|speech|content|what (?:he|she|they|it) sa(?:y|id"
+    r"|ys))\b)"
 )
 # Before a name in a shown layout: the time, a tag, a picture.
-_BEFORE = r"(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?[ ]|(?:<[a-z]{1,6}>){1,3}|[^\w\s\[\](){}<>\"'`*_#.,:;|-]{1,8}[ ])"
+_BEFORE = (
+    r"(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?[ ]|(?:<[a-z]{1,6}>){1,3}|[^\w\s\[\](){}<>\"'`*_#.,:;|-]{1,8}[ "
+    r"])"
+)
 PLACEHOLDERS = ("speaker", "role", "name", "character", "person", "speaker name", "role name", "who")
 _SHOWN = compile_later(
-    rf"(?:^|[\n`\"'“(,]|\\n)[ \t]{{0,12}}(?:\d{{1,2}}[.)][ ]|[-*•#>|][ \t]{{1,3}}){{0,2}}{_BEFORE}?[*_\[<(\"]{{0,3}}({_NAME})"
+    r"(?:^|[\n`\"'“(,]|\\n)[ \t]{0,12}(?:\d{1,2}[.)][ ]|[-*•#>|][ "
+    rf"\t]{{1,3}}){{0,2}}{_BEFORE}?[*_\[<(\"]{{0,3}}({_NAME})"
     rf"[*_\]>)\"]{{0,3}}[ ]?(?:[:：>|]|[-–—](?=[ ]))(?:[*_]{{0,3}}|</\w{{1,6}}>)[ \t]{{0,4}}[\"'“„«‹]?{TEXT}"
 )
 _CHAT_MARK = compile_later(rf"<\|(?:im_start|start_header_id)\|>[ ]?({_NAME})", re.IGNORECASE)
@@ -52,20 +58,24 @@ _CHANGED_STEMS = {"uczeń": "ucz(?:eń|ni)", "учень": "уч(?:ень|н)"}
 _CHAT = frozenset({*CHAT_SELF, *CHAT_OTHER, "t", "s"})
 
 _ARTICLE = (
-    r"(?:an?|the|one|two|his|her|their|its|your|some|de[rmsn]|die|das|eine[rmnrs]?|ein|une?|uma?|una|uno|l[aeo]s?|els?|il|gli|os?|"
+    r"(?:an?|the|one|two|his|her|their|its|your|some|de[rmsn]|die|das|eine[rmnrs]?|ein|une?|uma?|una|uno"
+    r"|l[aeo]s?|els?|il|gli|os?|"
     r"he[tr]|een)"
 )
 _BETWEEN = compile_later(
-    r"\b(?:between|among|of|by|involving|featuring|with|zwischen|entre|tra|fra|tussen|między|между|mellan)\s+([^.;:\n]{3,200})",
+    r"\b(?:between|among|of|by|involving|featuring|with|zwischen|entre|tra|fra|tussen|między|между"
+    r"|mellan)\s+([^.;:\n]{3,200})",
     re.IGNORECASE,
 )
 _LISTED = compile_later(
-    r"(?im)^[^\w\n]{0,8}(?:the )?(?:roles|speakers|characters|participants|people|personas|cast|parts|voices)[^:\n]{0,40}[:=]"
+    r"(?im)^[^\w\n]{0,8}(?:the )?(?:roles|speakers|characters|participants|people|personas|cast|parts"
+    r"|voices)[^:\n]{0,40}[:=]"
     r"[ \t]*((?:[^\n]*\S[^\n]*)?(?:\n[ \t]*(?:[-*•]|\d+[.)])[^\n]*)*)"
 )
 _AND = compile_later(r",?\s+(?:and|with|vs\.?|versus|&|to|und|et|y|e|en|i|и|och)\s+", re.IGNORECASE)
 _HEAD_ENDS = compile_later(
-    r"\s+(?:in|at|of|from|who|whose|that|which|about|on|for|with|named|called|during|as|is|are|has|will|when|where|while|"
+    r"\s+(?:in|at|of|from|who|whose|that|which|about|on|for|with|named|called|during|as|is|are|has|will|when"
+    r"|where|while|"
     r"over|before|after|trying|learning|speaking|working|using|über|von|"
     r"sur|sobre|su|à|o|про|о|об|over)\b|[,(–—]",
     re.IGNORECASE,
@@ -75,25 +85,31 @@ _ITEM = compile_later(
     re.IGNORECASE,
 )
 _SAYS = (
-    r"(?:asks?|answers?|explains?|helps?|teach(?:es)?|tells?|says?|talks?|speaks?|wants|knows|interviews|coaches|trains|advises|"
+    r"(?:asks?|answers?|explains?|helps?|teach(?:es)?|tells?|says?|talks?|speaks?|wants|knows|interviews"
+    r"|coaches|trains|advises|"
     r"meets|comes|needs|learns|does|replies|responds)"
 )
 _SPEAKING = compile_later(
     rf"\b(?:an?|the|one|each)\s+(?:[\w-]+\s+){{0,2}}?([^\W\d_]{{3,20}})\s+{_SAYS}\b"
-    rf"|\b(?:{_SAYS}|to|with|for)\s+(?:an?|the|one)\s+(?:[\w-]+\s+){{0,2}}?([^\W\d_]{{3,20}})\b(?=[.,;:!?\s])",
+    rf"|\b(?:{_SAYS}|to|with|for)\s+(?:an?|the"
+    r"|one)\s+(?:[\w-]+\s+){0,2}?([^\W\d_]{3,20})\b(?=[.,;:!?\s])",
     re.IGNORECASE,
 )
 _SPOKEN = compile_later(rf"(?m)^[^\w\n]{{0,8}}({_NAME})[*_\])>]{{0,3}}[ ]?[:：]")
 # People whom no suffix shows, and some that a sentence may name without an article.
 _PERSON = (
-    r"nurse|client|guest|host|child|parent|boss|judge|coach|pupil|chef|pilot|expert|novice|friend|clerk|guide|apprentice|"
+    r"nurse|client|guest|host|child|parent|boss|judge|coach|pupil|chef|pilot|expert|novice|friend|clerk"
+    r"|guide|apprentice|"
     r"tenant|landlord|king|queen|hero|spy|thief|monk|priest|mentee|teen"
 )
 _TRADE = (
-    r"doctor|patient|teacher|student|tutor|learner|trainer|trainee|mentor|manager|employee|customer|agent|buyer|seller|"
+    r"doctor|patient|teacher|student|tutor|learner|trainer|trainee|mentor|manager|employee|customer|agent"
+    r"|buyer|seller|"
     r"athlete|player|tourist|"
-    r"driver|passenger|lawyer|librarian|reader|interviewer|candidate|journalist|mother|father|son|daughter|sister|brother|"
-    r"farmer|waiter|baker|sailor|soldier|scientist|engineer|programmer|developer|reviewer|author|editor|moderator|visitor|"
+    r"driver|passenger|lawyer|librarian|reader|interviewer|candidate|journalist|mother|father|son|daughter"
+    r"|sister|brother|"
+    r"farmer|waiter|baker|sailor|soldier|scientist|engineer|programmer|developer|reviewer|author|editor"
+    r"|moderator|visitor|"
     r"officer|citizen|pharmacist|therapist|counsellor|counselor|plumber|architect|jester|neighbour|neighbor"
 )
 _PLURALS = {

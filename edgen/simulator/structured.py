@@ -30,7 +30,8 @@ _PARTS = frozenset({"items", "additionalProperties"})  # each is a schema, or tr
 _LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _MAPS = frozenset({"properties", "$defs", "definitions"})
 _KEYWORDS = _PARTS | _LISTS | _MAPS | frozenset(
-    ["type", "enum", "const", "required", "minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "$ref"]
+    ["type", "enum", "const", "required", "minItems", "maxItems", "uniqueItems", "minLength", "maxLength",
+    "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "$ref"]
 )  # fmt: skip
 _NOTES = frozenset(
     [

@@ -195,7 +195,8 @@ def speak(place: AgentPrompt, fault: str | None, rng: Random, aspects: tuple[Way
 
 
 _LONG = re.compile(r"\b[^\W\d_]{5,20}\b")
-_PLAIN = frozenset(("about", "after", "begin", "could", "never", "other", "reply", "should", "their", "there", "these",
+_PLAIN = frozenset(("about", "after", "begin", "could", "never", "other", "reply", "should", "their", "there",
+    "these",
                     "those", "which", "would", "write", "conversation"))  # fmt: skip
 _OWN_WORDS = ("question", "answer", "example", "reason", "beginning", "detail")
 _MOST_SEEN = 4_000  # characters of the dialogue that are used

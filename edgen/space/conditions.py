@@ -76,7 +76,10 @@ def _find_unknown_in(
         else:
             for value in wanted:
                 if value not in values[name]:
-                    message = f"{name} has no value {shorten_word(repr(value))}{suggest_name(value, sorted(values[name]))}"
+                    message = (
+                        f"{name} has no value "
+                        f"{shorten_word(repr(value))}{suggest_name(value, sorted(values[name]))}"
+                    )
                     yield Problem(where, message)
 
 

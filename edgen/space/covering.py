@@ -41,7 +41,8 @@ def covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
     if tuples > MAX_TUPLES:
         raise SpaceError(
             "design",
-            f"`pairwise` with strength {strength} would have to cover {tuples:,} combinations of values; at most "
+            f"`pairwise` with strength {strength} would have to cover {tuples:,} combinations of values; at "
+            "most "
             f"{MAX_TUPLES:,} are covered. Use `design: balanced`, or fewer values.",
         )
     if cells.count is None:

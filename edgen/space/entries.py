@@ -92,10 +92,12 @@ _OF_JINJA = frozenset({
 })  # fmt: skip
 # Further variables of edgen's own templates, and further columns of its tables.
 OF_EDGEN = frozenset({
-    "arm", "brief", "compare", "conversation", "conversation_1", "conversation_2", "count", "description", "dimension",
+    "arm", "brief", "compare", "conversation", "conversation_1", "conversation_2", "count", "description",
+    "dimension",
     "ended_by", "fence", "guarded", "guarded_1", "guarded_2", "history", "id", "index", "messages", "model",
     "name", "probability", "provenance", "replicate", "response_1", "response_2", "role", "roles", "scenario",
-    "next_speaker", "others", "scenario_lines", "simulated", "space_goal", "space_roles", "split", "text", "turn", "turns",
+    "next_speaker", "others", "scenario_lines", "simulated", "space_goal", "space_roles", "split", "text",
+    "turn", "turns",
     "values",
 })  # fmt: skip
 # Attributes of texts that templates read, so no field can have these names.
@@ -297,7 +299,10 @@ def _field_kinds(path: str, entries: Sequence[Entry | None]) -> Iterator[Problem
                 continue
             known, place = kinds.setdefault(name, (kind, i))
             if kind != known:
-                message = f"this is {kind}, and {name} is {known} in {path}[{place}]; write the same kind everywhere"
+                message = (
+                    f"this is {kind}, and {name} is {known} in {path}[{place}]; write the same kind "
+                    "everywhere"
+                )
                 yield Problem(f"{path}[{i}].{name}", message)
 
 

@@ -93,7 +93,8 @@ class Passes:
         self._groups = groups
         self._name = name
         self._key = key
-        # The latest pass: the index of its first draw, its order, and earlier draws of the same group by slot.
+        # The latest pass: the index of its first draw, its order, and earlier draws of the same group by
+        # slot.
         self.first, self.order = 0, list[int]()
         self._before: list[int] = []
 

@@ -248,7 +248,10 @@ def _check_total(lists: list[Any], problems: list[Problem]) -> None:
 
 def _read_roles(value: Any, names: list[str], problems: list[Problem]) -> tuple[SpaceRole, ...]:
     if not isinstance(value, dict) or not 2 <= len(value) <= MAX_ROLES:
-        message = f"expected 2 to {MAX_ROLES} roles by their names, as in {{Tutor: {{sees: [topic]}}, Learner: {{sees: []}}}}"
+        message = (
+            f"expected 2 to {MAX_ROLES} roles by their names, as in {{Tutor: {{sees: [topic]}}, Learner: "
+            "{sees: []}}"
+        )
         problems.append(Problem("$.roles", message))
         return ()
     first: dict[str, str] = {}

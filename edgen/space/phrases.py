@@ -202,7 +202,8 @@ def _fills(slot: str, space: Space) -> bool:
 
 _TRAIT = r"(?:persona|personality|manner|mood|tone|temper|temperament|attitude|behaviou?r|style)s?"
 _TRAITS = compile_later(
-    rf"\b{_TRAIT}\b|\b(?:how|who)(?: much| well)? you (?:are|write|talk|speak|behave|feel|know|react|learn|teach)\b"
+    rf"\b{_TRAIT}\b|\b(?:how|who)(?: much| well)? you (?:are|write|talk|speak|behave|feel|know|react|learn"
+    r"|teach)\b"
 )
 _OF_ROLE = compile_later(rf"(?:{_TRAIT}|moves?|preferences?|prefrences?|reactions?|type|kind)\Z")
 _PEOPLE = ("learner", "student", "pupil", "teacher", "tutor", "speaker")

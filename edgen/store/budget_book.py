@@ -106,7 +106,8 @@ class BudgetBook:
                     write_new(self.path, _image())
             except OSError as problem:
                 raise RunError(
-                    f"{self.path}: the budget's book cannot be made ({problem.strerror}); put {self.file.name} into a "
+                    f"{self.path}: the budget's book cannot be made ({problem.strerror}); put "
+                    f"{self.file.name} into a "
                     "folder that can be written."
                 ) from None
         if (
@@ -260,7 +261,8 @@ class BudgetBook:
             raise ValueError("it is not the book of a budget")
         if connection.execute(_SCHEMA).fetchall() != _schema():
             raise RunError(
-                f"{self.path}: another version of edgen made the budget's book; this one cannot read it. Use that version, "
+                f"{self.path}: another version of edgen made the budget's book; this one cannot read it. "
+                "Use that version, "
                 "or move the book away to begin a new one, which knows nothing of what was spent before."
             )
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -288,11 +290,13 @@ class BudgetBook:
             )
         if "readonly" in text:
             return RunError(
-                f"{self.path}: the budget's book cannot be written ({text}). Each call is noted in it before it is sent, so "
+                f"{self.path}: the budget's book cannot be written ({text}). Each call is noted in it "
+                "before it is sent, so "
                 f"make the book and its folder writable, or name another file in limits.budget."
             )
         return RunError(
-            f"{self.path}: the budget's book is damaged ({text}). Restore it from a copy, or move it away to begin a new "
+            f"{self.path}: the budget's book is damaged ({text}). Restore it from a copy, or move it away "
+            "to begin a new "
             "one, which knows nothing of what was spent before."
         )
 

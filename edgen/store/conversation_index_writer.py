@@ -186,7 +186,8 @@ class _Blocks:
                 data = b"".join(part for (part,) in parts)
                 sparse = count <= min(SPARSE, size // 64)  # else a bitmap is read faster
                 self._book.execute(
-                    "INSERT INTO facets (name, value, entries, listed, sparse, places) VALUES (?, ?, ?, ?, ?, ?)",
+                    "INSERT INTO facets (name, value, entries, listed, sparse, places) VALUES (?, ?, ?, ?, "
+                    "?, ?)",
                     (name, value, count, rank < MOST_LISTED, sparse, data if sparse else _bits(data, size)),
                 )
 

@@ -105,7 +105,10 @@ def _describe(name: str, path: Path) -> LayerFacts:
         if new := unit.annotators.keys() - annotators:
             annotators |= new
             if len(annotators) > _MAX_ANNOTATORS or not all(map(_NAME.fullmatch, new)):
-                names = "begin with a letter or a digit, have letters, digits, '_', '-', '.', ':', '@', '+' and blanks"
+                names = (
+                    "begin with a letter or a digit, have letters, digits, '_', '-', '.', ':', '@', '+' and "
+                    "blanks"
+                )
                 raise DataError(
                     str(path),
                     f"it has more than {_MAX_ANNOTATORS} annotators, or names that do not {names}. {_AGAIN}",

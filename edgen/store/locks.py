@@ -63,7 +63,8 @@ def lock_for_writing(lock: Path, taken: str, other: str) -> Iterator[str | None]
             raise LockedError(f"{_name_holder(taken, lock)}. Wait for it, stop it, or use {other}.") from None
         except OSError as problem:
             raise RunError(
-                f"{lock}: it cannot be locked here ({problem.strerror}), so two processes could write at once. Work on a "
+                f"{lock}: it cannot be locked here ({problem.strerror}), so two processes could write at "
+                "once. Work on a "
                 "disk of this machine, or on a network disk that has locks; reading works here."
             ) from None
         dead = _holder(lock) if _is_named(lock) else None

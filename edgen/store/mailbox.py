@@ -202,7 +202,8 @@ DROP TABLE old_ends;
     def read_last_request(self, seat: Seat) -> tuple[PersonRequest, str | None] | None:
         """Return the last request of a seat that is done, and its answer; None before the first."""
         rows = self._read(
-            f"SELECT request, answer FROM requests WHERE {_OF_SEAT} AND done IS NOT NULL ORDER BY n DESC LIMIT 1",  # noqa: S608
+            f"SELECT request, answer FROM requests WHERE {_OF_SEAT} AND done IS NOT NULL ORDER BY n DESC "  # noqa: S608
+            "LIMIT 1",
             *_list_seat_values(seat),
         )
         return (_decode(rows[0][0]), rows[0][1]) if rows else None
@@ -216,7 +217,8 @@ DROP TABLE old_ends;
         """Note the time at which a seat's person began to write the answer that is waited for."""
         with self._writing() as book:
             book.execute(
-                f"UPDATE requests SET typed = max(?, seen) WHERE {_OF_SEAT} AND done IS NULL AND typed IS NULL"  # noqa: S608
+                f"UPDATE requests SET typed = max(?, seen) WHERE {_OF_SEAT} AND done IS NULL AND typed IS "  # noqa: S608
+                "NULL"
                 " AND seen IS NOT NULL",
                 (now, *_list_seat_values(seat)),
             )
@@ -235,8 +237,10 @@ DROP TABLE old_ends;
     def list_done_requests(self) -> list[MailboxAnswer]:
         """Return all requests that are done, in the order in which they were put in."""
         rows = self._read(
-            f"SELECT request, answer, coalesce(requests.person, seats.person, ''), coalesce(token, ''), {_TIMES}"  # noqa: S608
-            " FROM requests LEFT JOIN seats USING (arm, scenario, task, sitting, role) WHERE done IS NOT NULL ORDER BY n"
+            "SELECT request, answer, coalesce(requests.person, seats.person, ''), coalesce(token, ''), "  # noqa: S608
+            f"{_TIMES}"
+            " FROM requests LEFT JOIN seats USING (arm, scenario, task, sitting, role) WHERE done IS NOT "
+            "NULL ORDER BY n"
         )
         return [
             MailboxAnswer(_decode(request), text, person, token, values.AnswerTimes(*times))
@@ -268,7 +272,8 @@ DROP TABLE old_ends;
             return None
         with self._writing() as book:
             book.execute(
-                "INSERT INTO lobby VALUES (?, ?, ?, ?) ON CONFLICT (role, person) DO UPDATE SET seen = excluded.seen,"
+                "INSERT INTO lobby VALUES (?, ?, ?, ?) ON CONFLICT (role, person) DO UPDATE SET seen = "
+                "excluded.seen,"
                 " came = CASE WHEN seen < ? THEN excluded.came ELSE came END",
                 (role, person, now, now, now - patience),
             )
@@ -313,7 +318,8 @@ DROP TABLE old_ends;
 
 
 # Sittings without the role's seat in which the person has none: those that wait for this role, or for another
-# one that people play in them. The oldest first. Nobody answers the same question for two annotators: tasks of
+# one that people play in them. The oldest first. Nobody answers the same question for two annotators: tasks
+# of
 # those are texts, and of conversations numbers.
 _FREE = """
 SELECT arm, scenario, task, sitting, together FROM requests WHERE done IS NULL

@@ -98,7 +98,8 @@ def use_pair_set(run: RunFolder, name: str | None) -> None:
         return
     if not _NAME.fullmatch(name) or name in _TAKEN:
         raise UsageError(
-            f"{name!r} cannot be the name of a pair set: give 1 to 60 letters, digits and signs of _ . -, with a letter or a "
+            f"{name!r} cannot be the name of a pair set: give 1 to 60 letters, digits and signs of _ . -, "
+            "with a letter or a "
             f"digit first, and none of {', '.join(_TAKEN)}."
         )
     run.pairs = run.pairs_folder / name / "pairs.jsonl"
@@ -110,7 +111,8 @@ def require_pair_set(run: RunFolder, name: str | None) -> None:
     if name not in (None, DEFAULT) and not run.pairs.exists():
         found = ", ".join(pair_sets(run)) or "none yet"
         raise UsageError(
-            f"{run.pairs_folder}: there is no pair set {name!r} (sets: {found}); `edgen pairs` with `--signal … --name {name}` "
+            f"{run.pairs_folder}: there is no pair set {name!r} (sets: {found}); `edgen pairs` with "
+            f"`--signal … --name {name}` "
             "makes it."
         )
 

@@ -86,7 +86,8 @@ class People(SharedBook):
         """
         if not _NAME.fullmatch(person):
             raise UsageError(
-                f"{escape_hidden(person[:_LONGEST_NAME])!r} cannot be a person's name: give 1 to {_LONGEST_NAME} letters, digits and "
+                f"{escape_hidden(person[:_LONGEST_NAME])!r} cannot be a person's name: give 1 to "
+                f"{_LONGEST_NAME} letters, digits and "
                 "signs of _ . -, with a letter or a digit first."
             )
         secret = secrets.token_urlsafe(24)

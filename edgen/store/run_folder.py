@@ -245,14 +245,16 @@ class RunFolder:
         self.refuse_links()
         if self._is_project():
             raise RunError(
-                f"{self.path}: this is a project, not a run. Its run is the folder outputs/<name>, with the name in "
+                f"{self.path}: this is a project, not a run. Its run is the folder outputs/<name>, with the "
+                "name in "
                 f"{self.job}; `edgen generate {self.job}` makes it."
             )
         if self.job.exists():
             return
         if self.path.suffix in (".yaml", ".yml") and self.path.is_file():
             raise RunError(
-                f"{self.path}: this is a job file, not a run. Its run is the folder outputs/<name>, with the name "
+                f"{self.path}: this is a job file, not a run. Its run is the folder outputs/<name>, with "
+                "the name "
                 f"in the job; `edgen generate {self.path}` makes it."
             )
         meant = " or ".join(map(str, find_near_runs(self.path)[:3]))
@@ -288,11 +290,13 @@ class RunFolder:
             wrong = "a run with arms"
         if wrong:
             raise RunError(
-                f"{self.path}: this folder holds {wrong}. Nothing was changed; choose another run folder with -o."
+                f"{self.path}: this folder holds {wrong}. Nothing was changed; choose another run folder "
+                "with -o."
             )
         if not arms and self.job.exists() and (not self.ledger.exists() or self.ledger.stat().st_size == 0):
             raise RunError(
-                f"{self.ledger}: the ledger of this run is missing or empty, so what was paid for is unknown. "
+                f"{self.ledger}: the ledger of this run is missing or empty, so what was paid for is "
+                "unknown. "
                 "Restore it, or choose another run folder with -o."
             )
 

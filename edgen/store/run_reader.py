@@ -102,7 +102,8 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         noted = job.resolved
         if arm and "space" in self.job.arms[arm] and noted and noted.space_sha256 != space:
             raise RunError(
-                f"{self.rundir.path}: arm {arm} has other weights in its space, so its scenarios differ from those of "
+                f"{self.rundir.path}: arm {arm} has other weights in its space, so its scenarios differ "
+                "from those of "
                 "the other arms, and its conversations cannot be read together with theirs. Use the arm "
                 f"alone ({self.rundir.arm(arm).path}), or `edgen compare {self.rundir.path}`."
             )
@@ -115,7 +116,8 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         if not (alike and made and (known or self._draws(view))):
             which = f"arm {arm}" if arm else "this run"
             raise RunError(
-                f"{self.rundir.path}: the conversations of {which} were not made by the job that is noted here: "
+                f"{self.rundir.path}: the conversations of {which} were not made by the job that is noted "
+                "here: "
                 "generation with a changed job was begun and not ended, or job.yaml was edited. "
                 "Run `edgen generate` with the job again, to its end."
             )
@@ -389,7 +391,8 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     def _make_changed_error(self, what: str) -> RunError:
         return RunError(
-            f"{self.rundir.path}: {what} is not what it was when the pairs were made: the run was generated anew "
+            f"{self.rundir.path}: {what} is not what it was when the pairs were made: the run was generated "
+            "anew "
             f"or has grown since. Make the pairs again with `edgen pairs {self.rundir.path} --signal …`; "
             "verdicts that still hold are reused."
         )

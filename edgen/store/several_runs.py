@@ -124,8 +124,10 @@ class SeveralRuns(RunReader):
         for label, other in zip(self._numbers, others, strict=True):
             if not any(self._names_of(label, index) for index, _ in first.scenarios()):
                 raise UsageError(
-                    f"{other.rundir.path}: no accepted conversation is of a scenario that {first.rundir.path} has one of, too, so "
-                    "there is nothing to compare. Name runs of the same scenarios: of one space, with the same seed and "
+                    f"{other.rundir.path}: no accepted conversation is of a scenario that "
+                    f"{first.rundir.path} has one of, too, so "
+                    "there is nothing to compare. Name runs of the same scenarios: of one space, with the "
+                    "same seed and "
                     "design."
                 )
 
@@ -231,7 +233,8 @@ def _require_same_roles(first: RunReader, other: RunReader) -> None:
     mine, theirs = ([role.name for role in reader.space.roles] for reader in (first, other))
     if mine != theirs:
         raise UsageError(
-            f"{other.rundir.path}: its roles are {', '.join(theirs)}, and those of {first.rundir.path} are {', '.join(mine)}; "
+            f"{other.rundir.path}: its roles are {', '.join(theirs)}, and those of {first.rundir.path} are "
+            f"{', '.join(mine)}; "
             "name runs of the same roles."
         )
 

@@ -44,5 +44,6 @@ def check_file(path: Path, run: RunFolder, mark: bytes, what: str) -> None:
         ) from None
     if not known:
         raise UsageError(
-            f"{path}: edgen did not write this file as a {what} and does not replace it; name another file with -o."
+            f"{path}: edgen did not write this file as a {what} and does not replace it; name another file "
+            "with -o."
         )

@@ -108,6 +108,7 @@ def _read(path: Path, place: int = 0) -> Iterator[tuple[int, WrittenLine]]:
 def _make_rewrite_command(path: Path) -> str:
     """Return the command that writes the file again."""
     return (
-        f"`edgen annotate {path.parents[1]} --write {path.stem}` with the same options writes it again from the "
+        f"`edgen annotate {path.parents[1]} --write {path.stem}` with the same options writes it again from "
+        "the "
         "stored answers."
     )

@@ -36,7 +36,8 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
             value = first[0]
             for name in _find_unseen(measure, samples, data.space):
                 check.fail(
-                    f"no conversation has the column {name!r}, which an aggregate reads; give a `run` that has it, "
+                    f"no conversation has the column {name!r}, which an aggregate reads; give a `run` that "
+                    "has it, "
                     "or name the column that `of_one` returns"
                 )
             if data.space is not None:

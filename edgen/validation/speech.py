@@ -22,7 +22,8 @@ Marker = Literal["suffix", "own_turn", "inside", "absent"]
 
 # In any brackets and wording; only END_MARKER itself is spelled correctly.
 _MARKER = compile_later(
-    r"[\[(<{]\s*(?:the\s+)?end\s+of\s+(?:(?:the|this|our)\s+)?(?:conversation|dialogue|dialog|chat)\s*[.!]?\s*[\])>}]",
+    r"[\[(<{]\s*(?:the\s+)?end\s+of\s+(?:(?:the|this|our)\s+)?(?:conversation|dialogue|dialog"
+    r"|chat)\s*[.!]?\s*[\])>}]",
     re.IGNORECASE,
 )
 _WORD = compile_later(r"\w")

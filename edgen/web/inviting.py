@@ -92,7 +92,8 @@ def require_invitations(paths: Sequence[Path], host: str) -> None:
     if is_loopback(host) or any(_has_invitation(path) for path in paths):
         return
     raise UsageError(
-        f"--host {host}: others can reach this address, and nobody is invited. Add --vote or --label SET with --invite NAME; "
+        f"--host {host}: others can reach this address, and nobody is invited. Add --vote or --label SET "
+        "with --invite NAME; "
         "leave --host out to see the pages on this machine."
     )
 

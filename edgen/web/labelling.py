@@ -109,7 +109,8 @@ def set_up(
     LayerFolder(reader.rundir, labels.name).require_same(asking)
     if next(label_units(reader, asking), None) is None:
         raise UsageError(
-            f"{reader.rundir.path}: no unit of this run can carry the labels {labels.name}: no conversation was accepted, or "
+            f"{reader.rundir.path}: no unit of this run can carry the labels {labels.name}: no conversation "
+            "was accepted, or "
             "the roles are others."
         )
     right = before.known

@@ -47,7 +47,8 @@ class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
     check_every: Annotated[
         int | None,
         option(
-            "Check attention after every N answers, by a known one or an earlier one again; 0: never.  [default: 10]",
+            "Check attention after every N answers, by a known one or an earlier one again; 0: never.  "
+            "[default: 10]",
             metavar="N",
             ge=0,
         ),

@@ -67,7 +67,8 @@ async def _serve(
             await site.start()
         except OSError as problem:
             raise UsageError(
-                f"{host}, port {port}: this address cannot be opened ({problem.strerror}); leave --port out for a free "
+                f"{host}, port {port}: this address cannot be opened ({problem.strerror}); leave --port out "
+                "for a free "
                 "port, and give --host an address of this machine."
             ) from None
         taken = runner.addresses[0][1]

@@ -272,7 +272,8 @@ def _data_at(path: Path) -> IndexedFiles | AskedFile | None:
     """Return the data set at a path; None for a folder of runs. Raises UsageError and DataError."""
     if not path.exists():
         raise UsageError(
-            f"{path}: there is no such file or folder; name a run, a folder of runs, or a file of conversations."
+            f"{path}: there is no such file or folder; name a run, a folder of runs, or a file of "
+            "conversations."
         )
     if is_desk(path):
         return AskedFile(path)

@@ -45,7 +45,8 @@ def export_site(paths: Sequence[Path], folder: Path) -> Site:
         raise RunError(run.problem or f"{run.path}: it cannot be read.")
     if index.size > _MOST:
         raise UsageError(
-            f"{run.path}: it has {index.size:,} conversations, and a site has at most {_MOST:,}; choose some with `edgen select`."
+            f"{run.path}: it has {index.size:,} conversations, and a site has at most {_MOST:,}; choose "
+            "some with `edgen select`."
         )
     part = folder.with_name(f".{folder.name}.part")
     try:
@@ -70,7 +71,8 @@ def _find_only_run(sources: Sources) -> IndexedRun:
     found = [*sources.data, *(run for run, _ in sources.runs())]
     if len(found) != 1:
         raise UsageError(
-            f"--export: there are {quantity(len(found), 'run')} and data sets here, and a site is of one; name one run or file."
+            f"--export: there are {quantity(len(found), 'run')} and data sets here, and a site is of one; "
+            "name one run or file."
         )
     return found[0]
 

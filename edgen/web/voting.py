@@ -82,8 +82,10 @@ def set_up(reader: RunReader, before: Setup, known: Path | None) -> Setup:
     UsageError for a run without pairs, DataError for the file."""
     if not has_vote_pairs(reader):
         raise UsageError(
-            f"{reader.rundir.path}: there are no pairs to vote on. A pair is two accepted conversations of one scenario, or "
-            "two responses to one turn: generate with `replicates: 2` or more, with `arms`, or with several responses; or name "
+            f"{reader.rundir.path}: there are no pairs to vote on. A pair is two accepted conversations of "
+            "one scenario, or "
+            "two responses to one turn: generate with `replicates: 2` or more, with `arms`, or with several "
+            "responses; or name "
             "two runs of the same scenarios."
         )
     if known is None:

@@ -1,4 +1,5 @@
-"""What was changed since a layer was begun, or is being changed now: `edgen annotate` refuses it, and what is there stays."""
+"""What was changed since a layer was begun, or is being changed now: `edgen annotate` refuses it, and what
+is there stays."""
 
 from __future__ import annotations
 

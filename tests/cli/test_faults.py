@@ -1,4 +1,5 @@
-"""Clocks that are wrong, disks without locks, runs that an earlier edgen left wedged, signals while Python starts."""
+"""Clocks that are wrong, disks without locks, runs that an earlier edgen left wedged, signals while Python
+starts."""
 
 from __future__ import annotations
 

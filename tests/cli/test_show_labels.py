@@ -1,4 +1,5 @@
-"""`edgen show` prints everything that a label rests on: every label follows from the printed lines, whatever the credit."""
+"""`edgen show` prints everything that a label rests on: every label follows from the printed lines, whatever
+the credit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""At temperature 0 no request is sent twice, by any protocol or asker, whether its answers are usable or not."""
+"""At temperature 0 no request is sent twice, by any protocol or asker, whether its answers are usable or
+not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A judge whose biases are known, through the whole program: what the report finds, and what labels are worth."""
+"""A judge whose biases are known, through the whole program: what the report finds, and what labels are
+worth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""One answer is requested until it is one: never by the same request at temperature 0, and no placeholder or echo counts."""
+"""One answer is requested until it is one: never by the same request at temperature 0, and no placeholder or
+echo counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Answers that say nothing of their own and turns that two sides share, next to ordinary ones that look like them."""
+"""Answers that say nothing of their own and turns that two sides share, next to ordinary ones that look like
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Logistic regression and Bradley-Terry strengths against brute force, and intervals against their promise."""
+"""Logistic regression and Bradley-Terry strengths against brute force, and intervals against their
+promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Runs that are damaged, moved, removed or of another version while their pages are open: each page says so."""
+"""Runs that are damaged, moved, removed or of another version while their pages are open: each page says
+so."""
 
 from __future__ import annotations
 

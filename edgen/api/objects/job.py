@@ -100,7 +100,8 @@ def read_source(
         job = Job(**job)
     if not isinstance(job, Job):
         raise UsageError(
-            f"the job is {_name_type(job)}; it has to be the path of a job file, a dict of a job's keys, or an "
+            f"the job is {_name_type(job)}; it has to be the path of a job file, a dict of a job's keys, or "
+            "an "
             "edgen.Job."
         )
     return job.source(assignments), job.functions | functions

@@ -65,7 +65,10 @@ class TerminalProgress:
     def __call__(self, event: Event) -> None:
         if isinstance(event, StatusEvent) and event.snapshot.activity is not None:
             now, end = event.snapshot, "\n" if event.name == "finish" else ""
-            text = f"{now.title.name}: {now.counts.ended:,}/{now.counts.planned:,} · {describe_progress(now)}{end}"
+            text = (
+                f"{now.title.name}: {now.counts.ended:,}/{now.counts.planned:,} · "
+                f"{describe_progress(now)}{end}"
+            )
         elif event.name == "note":
             text = f"{escape_hidden(event.text)}\n"
         else:

@@ -48,7 +48,8 @@ class Notifier:
         self._host = address.hostname or ""
         if not self._host or address.username or any(not 32 < ord(char) < 127 for char in self._target):
             raise UsageError(
-                "--notify: expected a web address with a host and without a user, as in https://example.org/hook."
+                "--notify: expected a web address with a host and without a user, as in "
+                "https://example.org/hook."
             )
         if address.scheme.lower() == "http" and self._host not in ("localhost", "127.0.0.1", "::1"):
             raise UsageError(

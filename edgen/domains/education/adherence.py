@@ -72,8 +72,10 @@ class _Rating(Start[AdherenceAsker]):
         self._sample, self._template = sample, prompt or TEMPLATE
         if "judge" not in self.job.backends:
             raise UsageError(
-                f"no judge backend is in the job of {reader.rundir.path} (known: {', '.join(self.job.backends)}). Add "
-                "`backends.judge` to the job, or give one here: --set 'backends.judge={type: openai, model: …}'."
+                f"no judge backend is in the job of {reader.rundir.path} (known: "
+                f"{', '.join(self.job.backends)}). Add "
+                "`backends.judge` to the job, or give one here: --set 'backends.judge={type: openai, model: "
+                "…}'."
             )
 
     def prompt(self) -> Prompt:
@@ -99,6 +101,7 @@ def _require_ratable(reader: RunReader) -> None:
         raise RunError(f"{run}: no conversation was accepted in this run, so a judge has nothing to rate.")
     if (needed := measures_of_other_families(reader.family).get(find_judged_measure().name)) is not None:
         raise UsageError(
-            f"--adherence rates conversations of the {needed} family, and {run} has those of the {reader.family.name} family. "
+            f"--adherence rates conversations of the {needed} family, and {run} has those of the "
+            f"{reader.family.name} family. "
             "Leave --adherence out."
         )

@@ -203,9 +203,13 @@ class ForumProtocol(PlayedProtocol):
             if settings.chooser == "moderator"
             else "chance, by weights, chose"
         )
-        yield f"Who posts next in a thread {who}. Everybody was told what its own role sees; some of what is answered may be wrong by intent."
         yield (
-            "Times, user ids and affiliations are made up. Votes and accepted answers are the models' own, and say nothing of "
+            f"Who posts next in a thread {who}. Everybody was told what its own role sees; some of what is "
+            "answered may be wrong by intent."
+        )
+        yield (
+            "Times, user ids and affiliations are made up. Votes and accepted answers are the models' own, "
+            "and say nothing of "
             "what is right."
         )
 

@@ -158,7 +158,10 @@ def _render_learned(learned: Learned, output: Path | None) -> Iterator[str]:
     yield f"machine    {learned.machine.name}"
     yield f"counted    {learned.choices:,} choices in {count_noun(learned.conversations, 'conversation')}"
     if learned.unknown:
-        yield f"left out   {learned.unknown:,} choices that are not transitions: behind a closed lock, or back to an earlier state"
+        yield (
+            f"left out   {learned.unknown:,} choices that are not transitions: behind a closed lock, or "
+            "back to an earlier state"
+        )
     yield f"smoothing  {learned.smoothing:g} added to each transition"
     if learned.kept:
         yield from wrap_behind("kept       ", f"unchanged: {join_first(learned.kept, 10)}")

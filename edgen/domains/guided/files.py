@@ -57,7 +57,10 @@ def read_files(job: Job, find: FindFile) -> Job:
     )
     text = _json(machine)
     if len(text) > MOST_HELD:
-        message = f"it is larger than {MOST_HELD >> 20} MiB as one text, the most that a run's copy of its job holds."
+        message = (
+            f"it is larger than {MOST_HELD >> 20} MiB as one text, the most that a run's copy of its job "
+            "holds."
+        )
         raise MachineError(machine.name, message)
     asked = settings.questionnaire
     if asked == OF_MACHINE:

@@ -65,7 +65,10 @@ class GuidedProtocol(PlayedProtocol):
         "a state machine says what one role may say",
         {"machine": ("machines", "incident_response")},
     )
-    about_leaks = "The partner is told what its role may know of scenario and world; what it was told in the conversation is no leak."
+    about_leaks = (
+        "The partner is told what its role may know of scenario and world; what it was told in the "
+        "conversation is no leak."
+    )
     about_probability = "guided conversations have none; how they ended is in the outcome"
     answers = (
         AnswerKind(
@@ -123,7 +126,10 @@ class GuidedProtocol(PlayedProtocol):
         from edgen.domains.guided.files import prepare
 
         if not (family := family_of(space, job.family)).holds_events:
-            message = f"guided records hold events, which the {family.name} layout does not have; add `family: dialogue`"
+            message = (
+                f"guided records hold events, which the {family.name} layout does not have; add `family: "
+                "dialogue`"
+            )
             raise JobError(job.name, "1 problem:", (Problem("$.family", message),))
         return prepare(job, space)
 
@@ -203,7 +209,8 @@ class GuidedProtocol(PlayedProtocol):
         words = "; a model reworded them" if settings.paraphrase else ""
         yield f"What the guided role says was offered by a state machine; {who}{words}."
         yield (
-            "Times are those of a simulated clock, by words. They say nothing of how long people or models took. Ratings of "
+            "Times are those of a simulated clock, by words. They say nothing of how long people or models "
+            "took. Ratings of "
             "questionnaires are the models' own."
         )
 

@@ -25,7 +25,8 @@ _PARTNER = re.compile(r"(?m)^You are .+ You do not see what .+ sees\.$")
 _LABELS = re.compile(r"(?m)What it can do: (.+)$")
 _EITHER = re.compile(r"\b([A-Z]\w+),? or (?:the |a )?([A-Z]\w+)\b")
 _YES_OR_NO = re.compile(
-    r"(?i)(?:^|[.!,;:]\s+)(?:(?:so|then|now),? )?(?:shall|should|do|does|did|may|can|could|is|are|will|would|have|has|ready|ok(?:ay)?|agreed)\b[^.!?]*\?"
+    r"(?i)(?:^|[.!,;:]\s+)(?:(?:so|then|now),? )?(?:shall|should|do|does|did|may|can|could|is|are|will|would"
+    r"|have|has|ready|ok(?:ay)?|agreed)\b[^.!?]*\?"
 )
 _SENTENCE = re.compile(r"[^.!?]+[.!?]?")
 _NO_ANSWER = "(Nobody says anything.)"
@@ -39,9 +40,14 @@ _LEADS = (
     "Look,",
 )
 _OTHER_WORDS = {
-    "Hello": "Hi", "Thank you": "Thanks", "All right": "Okay", "Goodbye": "Bye", "Good.": "Fine.", "Well,": "So,",
-    "I am ": "I'm ", "I would ": "I'd ", "I will ": "I'll ", "Let us ": "Let's ", "let us ": "let's ", "do not ": "don't ",
-    "cannot ": "can't ", "Shall I ": "Should I ", "Shall we ": "Should we ", "May I ": "Can I ", "Do you see ": "Can you see ",
+    "Hello": "Hi", "Thank you": "Thanks", "All right": "Okay", "Goodbye": "Bye", "Good.": "Fine.",
+    "Well,": "So,",
+    "I am ": "I'm ", "I would ": "I'd ", "I will ": "I'll ", "Let us ": "Let's ", "let us ": "let's ", "do "
+    "not ": "don't ",
+    "cannot ": "can't ", "Shall I ": "Should I ", "Shall we ": "Should we ", "May I ": "Can I ",
+    "Do you see ": "Can "
+    "you "
+    "see ",
     "Here is ": "Here's ", "That is ": "That's ", "What is ": "What's ", "any more": "any longer",
 }  # fmt: skip
 _NO_LEAD = (
@@ -158,9 +164,12 @@ _KEPT = re.compile(r"(?m)^To the letter: (.+)$")
 _MARKED = re.compile(r"“([^“”]+)”")
 # Words that a sentence begins with and that are no names.
 _PLAIN = (
-    "a all an and are as at before can could do does did everybody first for have has here how if in is it let may my next "
-    "nobody not now on one our please shall should still that the then there they this today two three to was we what when "
-    "where which who why will with would you your every try tell keep hold take heat left pictures remember read here's that's what's let's"
+    "a all an and are as at before can could do does did everybody first for have has here how if in is it "
+    "let may my next "
+    "nobody not now on one our please shall should still that the then there they this today two three to "
+    "was we what when "
+    "where which who why will with would you your every try tell keep hold take heat left pictures remember "
+    "read here's that's what's let's"
 )
 
 

@@ -90,7 +90,10 @@ def _render_asked(asked: ModelRanking, examples: int) -> Iterator[str]:
     if without := {**asked.rejected, **asked.failed}:
         yield f"no ranking {describe_counts(without)}"
     yield f"lists      {asked.windows:,}, of which {asked.unread:,} could not be read and stay as they were"
-    yield f"numbers    {asked.unknown:,} unknown, {asked.repeated:,} repeated (dropped), {asked.missing:,} missing (put last)"
+    yield (
+        f"numbers    {asked.unknown:,} unknown, {asked.repeated:,} repeated (dropped), {asked.missing:,} "
+        "missing (put last)"
+    )
     calls = asked.calls
     yield f"calls      {calls.made:,} made, {calls.replayed:,} replayed, {calls.retried:,} retried"
     yield f"cost       {format_cost(asked.cost_usd)}"

@@ -55,7 +55,8 @@ def read_labels(path: Path) -> Labels:
         first = f" ({findings[0].where}: {findings[0].problem})" if findings else ""
         raise DataError(
             str(path),
-            f"it holds no labelled turn{first}; expected lines 'labels TAB utterance TAB User|Agent', a blank line "
+            f"it holds no labelled turn{first}; expected lines 'labels TAB utterance TAB User|Agent', a "
+            "blank line "
             "between dialogs, or a line of JSON {id, turn, labels} a turn.",
         )
     return Labels(turns, tuple(findings))

@@ -63,7 +63,8 @@ def rank_examples(
         raise UsageError(f"by is {by!r}; expected one of {', '.join(WAYS)}{suggest_name(by, WAYS)}.")
     if by != MODEL and options not in (None, ModelOptions()):
         raise UsageError(
-            f"--method {by} asks no model: --backend, --prompt, --with-none, --set and --via go with --method model."
+            f"--method {by} asks no model: --backend, --prompt, --with-none, --set and --via go with "
+            "--method model."
         )
     entries = Entries(examples)
     source = entries.source

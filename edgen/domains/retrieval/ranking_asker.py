@@ -87,12 +87,14 @@ class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
         """Raise ShortError where examples have no ranking."""
         if self.failed:
             raise ShortError(
-                f"Examples without a ranking because a call failed: {describe_counts(self.failed)}. The same command asks for "
+                f"Examples without a ranking because a call failed: {describe_counts(self.failed)}. The "
+                "same command asks for "
                 "them again."
             )
         if self.rejected:
             raise ShortError(
-                f"Examples without a ranking because no answer could be read: {describe_counts(self.rejected)}. Another "
+                "Examples without a ranking because no answer could be read: "
+                f"{describe_counts(self.rejected)}. Another "
                 "backend, or --set asks=3, may help."
             )
 

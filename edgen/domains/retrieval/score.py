@@ -66,7 +66,8 @@ def score_files(
     elif _read_first_line(predictions).count("\t") < 2:
         raise DataError(
             str(predictions),
-            "it is neither a ranking (a JSON list of {example-id, candidate-ranking}) nor labels of turns (lines "
+            "it is neither a ranking (a JSON list of {example-id, candidate-ranking}) nor labels of turns "
+            "(lines "
             "'labels TAB utterance TAB User|Agent', or JSON {id, turn, labels}).",
         )
     return _score_labels(truth, predictions)
@@ -103,7 +104,8 @@ def _explain_no_rankings(truth: Truth, path: Path, findings: Sequence[ExampleFin
     others = [one.where for one in findings if one.kind == "other_example"]
     if len(others) == len(findings):
         return (
-            f"it ranks none of the examples of {path}: its ids are {join_first(others)}, and the truth's {join_first([*truth.answers])}. "
+            f"it ranks none of the examples of {path}: its ids are {join_first(others)}, and the truth's "
+            f"{join_first([*truth.answers])}. "
             "Is one of the files of another set?"
         )
     return f"none of its entries ranks an example of {path}. {_describe_first(findings)}"

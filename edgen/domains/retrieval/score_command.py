@@ -67,7 +67,10 @@ def _render_ranking(found: RankingScore) -> Iterator[str]:
     yield f"MRR        {_format_estimate(figures.mrr)}"
     yield f"MAP        {_format_estimate(figures.map)}"
     if figures.map != figures.map_in_file_order:
-        yield f"           {_format_estimate(figures.map_in_file_order)} by DSTC7's metrics.py, which goes by the order of the ids"
+        yield (
+            f"           {_format_estimate(figures.map_in_file_order)} by DSTC7's metrics.py, which goes by "
+            "the order of the ids"
+        )
     yield f"official   {_format_estimate(figures.official)} (the mean of R@10 and MRR)"
 
 

@@ -37,7 +37,8 @@ class CimaFormat(Format):
             return refused
         if _concepts(run.space) is None:
             return (
-                f"{run.name}: cima holds exercises of preposition, object and colour, or of shape and colour, each with its "
+                f"{run.name}: cima holds exercises of preposition, object and colour, or of shape and "
+                "colour, each with its "
                 f"Italian word as `it`; those of {run.space.name} are of others. hf and csv take any."
             )
         return None
@@ -190,22 +191,34 @@ class CimaFiles(SplitFiles):
 
 FORMAT = CimaFormat(
     name="cima",
-    summary="Contexts of exercises with the tutors' responses and their actions, in the layout of CIMA's released data.",
+    summary="Contexts of exercises with the tutors' responses and their actions, in the layout of CIMA's "
+    "released data.",
     rows=rows,
     by_range=True,
     reasons={
         "actions": "an utterance takes actions that this format cannot express",
         "long_context": "more was said before than this format holds",
-        "names_speaker": "a text names a speaker as this format does where a turn begins, so it could not be read back",
+        "names_speaker": "a text names a speaker as this format does where a turn begins, so it could not be "
+        "read "
+        "back",
     },
     tables={
-        "past_convo": "what was said of the exercise, the tutor first, the student last; of shapes: pastConvo, one text",
+        "past_convo": "what was said of the exercise, the tutor first, the student last; of shapes: "
+        "pastConvo, "
+        "one "
+        "text",
         "tutorResponses": "the tutors' responses, the one that went on first",
-        "tutorActions": "for each response Question, Hint, Correction, Confirmation, Other; of shapes as texts",
+        "tutorActions": "for each response Question, Hint, Correction, Confirmation, Other; of shapes as "
+        "texts",
         "studentActions": 'Guess, Question, Affirmation, Other, as "True" and "False"; not of shapes',
-        "prep, engPrep, obj, engObj, color, engColor, shape, engShape": "the words of the exercise, in Italian and English",
-        "grammarRules": "the grammar that the tutor may tell, [[rule, note] …] as JSON in a text; not of shapes",
-        "img": "the exercise's picture in this folder: the space's image file, or an SVG file where it draws one; not of shapes",
+        "prep, engPrep, obj, engObj, color, engColor, shape, engShape": "the words of the exercise, in "
+        "Italian "
+        "and "
+        "English",
+        "grammarRules": "the grammar that the tutor may tell, [[rule, note] …] as JSON in a text; not of "
+        "shapes",
+        "img": "the exercise's picture in this folder: the space's image file, or an SVG file where it draws "
+        "one; not of shapes",
     },
     use="""\
 import json
@@ -216,11 +229,13 @@ entries = json.load(open("THIS_FOLDER/train.json", encoding="utf-8"))["prepDatas
     Options=LayerOptions,
     notes=(
         (
-            "A turn of the student is a row of its own, with the turns before it as its context; contexts of more than "
+            "A turn of the student is a row of its own, with the turns before it as its context; contexts "
+            "of more than "
             "10 turns are left out, as in the release."
         ),
         (
-            "The parts of the answer are spelled as in the release, without accents: `e dietro`, `l'albero`, `rosa`. "
+            "The parts of the answer are spelled as in the release, without accents: `e dietro`, "
+            "`l'albero`, `rosa`. "
             "`engPrep` is the whole phrase (`is behind the`)."
         ),
     ),
@@ -229,7 +244,8 @@ entries = json.load(open("THIS_FOLDER/train.json", encoding="utf-8"))["prepDatas
             library="MastersThesis",
             version="8815371",
             day="2026-11-22",
-            what="the data_processing.py and transform_cima.py of github.com/AayushKucheria/MastersThesis, written for the release, read every entry with the run's own texts and actions.",
+            what="the data_processing.py and transform_cima.py of github.com/AayushKucheria/MastersThesis, "
+            "written for the release, read every entry with the run's own texts and actions.",
         ),
     ),
     tags=("tutoring", "conversational"),

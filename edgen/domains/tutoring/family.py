@@ -20,7 +20,8 @@ class Tutoring(Dialogue):
     name = "tutoring"
     tags = ("tutoring", "dialogue")
     measures = (
-        "actions", "action_agreement", "label_agreement", "wanted_actions", "exercises", "tutor_words", "reference_overlap",
+        "actions", "action_agreement", "label_agreement", "wanted_actions", "exercises", "tutor_words",
+        "reference_overlap",
         "served",
     )  # fmt: skip
     roles = (SpaceRole("Tutor", ()), SpaceRole("Student", ()))

@@ -65,14 +65,20 @@ class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
                     f"{path}.fallback.{name}", f"the student has no such action (known: {', '.join(student)})"
                 )
         if missing := [name for name in (*student, SOLVED) if not templates.get(name)]:
-            told = f"there is none for {', '.join(missing)}; each action of the student needs one, and `{SOLVED}`"
+            told = (
+                f"there is none for {', '.join(missing)}; each action of the student needs one, and "
+                f"`{SOLVED}`"
+            )
             yield Problem(f"{path}.templates", told)
         for name, several in templates.items() if self.templates is not None else ():
             if name != SOLVED and name not in student:
                 yield Problem(f"{path}.templates.{name}", f"the student has no such action (known: {known})")
             for place, text in enumerate(several):
                 if isinstance(read_template(text, tutor), Rejection):
-                    told = f"expected some of the tutor's actions in front ({', '.join(tutor)}), as in `[Hint] {{point}}`"
+                    told = (
+                        f"expected some of the tutor's actions in front ({', '.join(tutor)}), as in `[Hint] "
+                        "{point}`"
+                    )
                     yield Problem(f"{path}.templates.{name}[{place}]", told)
 
 

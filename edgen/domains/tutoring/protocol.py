@@ -261,12 +261,18 @@ class TutoringProtocol(PlayedProtocol):
     def caveats(self, settings: TutoringSettings) -> Iterator[str]:
         """Yield sentences on how responses came about: their number, choice and actions."""
         count = len(settings.tutor_backends)
-        yield f"Each turn of the student has {count} responses of the tutor, made without knowledge of each other."
+        yield (
+            f"Each turn of the student has {count} responses of the tutor, made without knowledge of each "
+            "other."
+        )
         if settings.choose == "pool":
             yield (
-                f"None of them went on: in {settings.rounds} rounds, students were served responses that tutors gave to "
-                "other sessions' turns in earlier rounds, or templates, which no tutor wrote; the first round had templates "
-                "alone. Each served turn says where it comes from (`served` in its data). What was served may not fit."
+                f"None of them went on: in {settings.rounds} rounds, students were served responses that "
+                "tutors gave to "
+                "other sessions' turns in earlier rounds, or templates, which no tutor wrote; the first "
+                "round had templates "
+                "alone. Each served turn says where it comes from (`served` in its data). What was served "
+                "may not fit."
             )
         else:
             yield _WENT_ON[settings.choose]
@@ -289,7 +295,10 @@ def _sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
     """Return the student, who does not see the answer, and the tutor, who does. Raises JobError for a space
     without these."""
     if exercises_of(space) is None:
-        message = f"{space.name} has no exercises; shipped spaces that have some are italian_shapes, italian_prepositions and fractions"
+        message = (
+            f"{space.name} has no exercises; shipped spaces that have some are italian_shapes, "
+            "italian_prepositions and fractions"
+        )
         raise JobError(job.name, "1 problem:", (Problem("$.space", message),))
     tutors = [role for role in space.roles if "answer" in role.sees]
     students = [role for role in space.roles if "answer" not in role.sees]
@@ -346,12 +355,15 @@ def _labelling_problems(settings: TutoringSettings) -> Iterator[Problem]:
 _WENT_ON = {
     "draw": "One of them was drawn and went on.",
     "first": "The first went on.",
-    "judge": "The one that a judge called the best went on (one was drawn where the judge could not be read: `unjudged` among "
+    "judge": "The one that a judge called the best went on (one was drawn where the judge could not be read: "
+    "`unjudged` among "
     "the flags).",
 }
 _LABELLED = {
     "speaker": "Actions are those that the speaker names.",
-    "labeller": "Actions are those that a labeller names, who reads each turn where it stands; turns that it did not label "
+    "labeller": "Actions are those that a labeller names, who reads each turn where it stands; turns that it "
+    "did "
+    "not label "
     "have none (`unlabelled` among the flags).",
     "both": "Actions are those that the speaker names; a labeller's stand beside them in `data`.",
 }

@@ -25,7 +25,8 @@ class Cima(DataSetReader):
     units_depend = "share an exercise and begin alike, so they are cut from one conversation"
     tags = ("tutoring", "dialogue")
     measures = (
-        "actions", "action_agreement", "label_agreement", "wanted_actions", "exercises", "tutor_words", "reference_overlap",
+        "actions", "action_agreement", "label_agreement", "wanted_actions", "exercises", "tutor_words",
+        "reference_overlap",
         "served",
     )  # fmt: skip
     roles = (SpaceRole("Tutor", ()), SpaceRole("Student", ()))

@@ -18,7 +18,8 @@ class ExerciseScenes(Scenes):
     """A scene is an exercise, from its question on."""
 
     note = (
-        "A prompt holds what was said of the exercise at hand, not of those before it; its first message ends with what the "
+        "A prompt holds what was said of the exercise at hand, not of those before it; its first message "
+        "ends with what the "
         "trained side knows of the exercise. The columns of concepts are those of that exercise."
     )
 

@@ -76,21 +76,27 @@ def _list_scenario_caveats(tables: Sequence[ArmSums], shared: int) -> Iterator[s
     if len({(arm.first, arm.scenarios, arm.replicates) for arm in same}) > 1:
         each = ", ".join(f"{arm.label}: {_number_of(arm)} x {arm.replicates}" for arm in same)
         yield (
-            f"The arms were not planned alike ({each}): differences are over the {shared:,} scenarios that all of these "
+            f"The arms were not planned alike ({each}): differences are over the {shared:,} scenarios that "
+            "all of these "
             "share, each arm's own values over all that it has (in blocks: over as many words as the others)."
         )
     for table in tables:
         if table.arm.draws != first.draws and (table.arm.data or first.data) is None:
             yield (
-                f"{table.arm.label} draws its scenarios with other weights than {first.label}: none is shared, so the two "
-                "are compared as independent samples, and a difference holds that of the mix of scenarios as well."
+                f"{table.arm.label} draws its scenarios with other weights than {first.label}: none is "
+                "shared, so the two "
+                "are compared as independent samples, and a difference holds that of the mix of scenarios "
+                "as well."
             )
     paired = [table for table in tables if table.arm.draws == first.draws]
     if len({round(table.total("accepted") / table.total("settled"), 6) for table in paired}) > 1:
         yield (
-            "An arm's own values cover all its conversations (in blocks: as many words as the other arms have). Differences "
-            "cover the scenarios that have a value in both arms: what is measured on conversations is compared where both "
-            "were accepted. Where arms accept different conversations, that selection is part of the difference."
+            "An arm's own values cover all its conversations (in blocks: as many words as the other arms "
+            "have). Differences "
+            "cover the scenarios that have a value in both arms: what is measured on conversations is "
+            "compared where both "
+            "were accepted. Where arms accept different conversations, that selection is part of the "
+            "difference."
         )
 
 
@@ -103,7 +109,8 @@ def _list_answer_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
     simulated = [table.arm.label for table in tables if table.arm.simulated]
     if 0 < len(simulated) < len(tables):
         yield (
-            f"Simulated and real answers stand side by side: a simulator had a part in {', '.join(simulated)}. Such a "
+            "Simulated and real answers stand side by side: a simulator had a part in "
+            f"{', '.join(simulated)}. Such a "
             "difference says nothing about models."
         )
     elif simulated:
@@ -126,8 +133,10 @@ def _identical_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
         (label, alike, both), *more = found
         others = join_list([f"{label} ({alike:,} of {both:,})" for label, alike, both in more])
         yield (
-            f"{label} and {first.arm.label} say exactly the same in {alike:,} of {both:,} scenarios accepted in both"
-            f"{f'; so do {others}' if more else ''}: identical requests get identical answers from a simulator, or "
+            f"{label} and {first.arm.label} say exactly the same in {alike:,} of {both:,} scenarios "
+            "accepted in both"
+            f"{f'; so do {others}' if more else ''}: identical requests get identical answers from a "
+            "simulator, or "
             "from a model with a fixed seed, and no difference can show there."
         )
 
@@ -135,30 +144,38 @@ def _identical_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
 def _list_cost_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
     if earlier := ", ".join(table.arm.label for table in tables if table.arm.earlier):
         yield (
-            f"The ledger of {earlier} holds answers of an earlier form of the job (previous/); calls, tokens and cost "
+            f"The ledger of {earlier} holds answers of an earlier form of the job (previous/); calls, "
+            "tokens and cost "
             "count these too."
         )
     if branching := ", ".join(table.arm.label for table in tables if table.arm.branching):
-        yield f"In {branching} conversations branch: the turns that they share are paid by the first of each scenario."
+        yield (
+            f"In {branching} conversations branch: the turns that they share are paid by the first of each "
+            "scenario."
+        )
 
 
 def _list_interval_caveats(metrics: Sequence[Metric], tests: int) -> Iterator[str]:
     shares = [value for metric in metrics if metric.kind == "share" for value in metric.arms.values()]
     if any(value.value in (0, 1) for value in shares):
         yield (
-            "A share of 0% or 100% has an interval without width. What did not occur in n independent conversations may still "
+            "A share of 0% or 100% has an interval without width. What did not occur in n independent "
+            "conversations may still "
             "have a share of up to 3/n (Hanley and Lippman-Hand 1983)."
         )
     if any(few(difference) for metric in metrics for difference in metric.differences):
         yield (
-            f"Where fewer than {FEW_CHANGED} scenarios or blocks differ, or a share has a smaller denominator, the interval may be "
+            f"Where fewer than {FEW_CHANGED} scenarios or blocks differ, or a share has a smaller "
+            "denominator, the interval may be "
             "too short; rely on p there."
         )
     yield from _list_cluster_caveats(metrics)
     if tests:
         yield (
-            f"{tests} {'difference is' if tests == 1 else 'differences are'} tested: if nothing differed at all, about "
-            f"{tests / 20:.2g} of their 95% intervals would exclude zero by chance. A * marks p_holm < 0.05, adjusted for "
+            f"{tests} {'difference is' if tests == 1 else 'differences are'} tested: if nothing differed at "
+            "all, about "
+            f"{tests / 20:.2g} of their 95% intervals would exclude zero by chance. A * marks p_holm < "
+            "0.05, adjusted for "
             "all of them (Holm 1979)."
         )
 
@@ -175,7 +192,8 @@ def _list_cluster_caveats(metrics: Sequence[Metric]) -> Iterator[str]:
     for difference in itertools.chain.from_iterable(near):
         if difference.value and difference.n < FEWEST:
             yield (
-                f"Near-duplicates in {difference.arm} have no interval: they link the scenarios into {difference.n} of the "
+                f"Near-duplicates in {difference.arm} have no interval: they link the scenarios into "
+                f"{difference.n} of the "
                 f"{FEWEST} groups that it needs at least."
             )
 

@@ -37,13 +37,18 @@ RESAMPLES = 9_999
 METHOD = (
     "A metric is a ratio of sums over scenarios. Intervals are 95% bootstrap intervals, the expanded "
     "percentiles of Hesterberg (2015), over {resamples} resamples of scenarios (of blocks, where blocks are "
-    "measured; of groups of scenarios that near-duplicates link, where these are counted); a paired scenario is "
+    "measured; of groups of scenarios that near-duplicates link, where these are counted); a paired "
+    "scenario is "
     "drawn with what both arms made of it (Efron and Tibshirani 1993). p-values draw the sign of what each "
-    "scenario adds to the difference, linearised around the ratio of both arms together (Cochran 1977), {flips} "
+    "scenario adds to the difference, linearised around the ratio of both arms together (Cochran 1977), "
+    "{flips} "
     "times: exact where the arms could change places in every scenario and have the same denominators, "
-    "approximate where they have more conversations in one arm than in the other. For arms with other scenarios, "
-    "data sets among them, they deal the scenarios anew to the two arms; the statistic is the difference over its "
-    "standard error (Janssen 1997; Chung and Romano 2013). p_holm is adjusted for all differences of all arms that are tested (Holm "
+    "approximate where they have more conversations in one arm than in the other. For arms with other "
+    "scenarios, "
+    "data sets among them, they deal the scenarios anew to the two arms; the statistic is the difference "
+    "over its "
+    "standard error (Janssen 1997; Chung and Romano 2013). p_holm is adjusted for all differences of all "
+    "arms that are tested (Holm "
     "1979); what is another one's mirror image is tested with it."
 )
 
@@ -109,14 +114,16 @@ def _count_shared(tables: Sequence[ArmSums]) -> int:
     for table in tables:
         if not table.total("settled"):
             raise ShortError(
-                f"{table.arm.run or table.arm.label}: nothing is settled in it, so there is nothing to compare. "
+                f"{table.arm.run or table.arm.label}: nothing is settled in it, so there is nothing to "
+                "compare. "
                 "Generate it first, or name other arms with --arms."
             )
     same = [table for table in tables if table.arm.draws == first.draws]
     count = int(np.all([table.column("settled") > 0 for table in same], axis=0).sum())
     if not count:
         raise ShortError(
-            f"{', '.join(table.arm.label for table in same)}: no scenario is settled in all of these, so nothing can be "
+            f"{', '.join(table.arm.label for table in same)}: no scenario is settled in all of these, so "
+            "nothing can be "
             "compared. Generate them to their end."
         )
     return count

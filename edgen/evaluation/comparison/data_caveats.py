@@ -21,13 +21,17 @@ def list_data_set_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
     yield from _list_unit_caveats(arms)
     names = join_list(facts)
     yield (
-        f"{names} {'shares' if len(facts) == 1 else 'share'} no scenario with the others, so arms are compared as "
-        "independent samples: a difference is one of topics, instructions, people and time of collection as well "
+        f"{names} {'shares' if len(facts) == 1 else 'share'} no scenario with the others, so arms are "
+        "compared as "
+        "independent samples: a difference is one of topics, instructions, people and time of collection as "
+        "well "
         "as of who wrote, and does not tell which."
     )
     yield (
-        "No proven difference is no proof of likeness: the interval tells how large a difference may still be. What "
-        "is measured here is form and wording; whether something is right, helpful or natural is for judges and readers."
+        "No proven difference is no proof of likeness: the interval tells how large a difference may still "
+        "be. What "
+        "is measured here is form and wording; whether something is right, helpful or natural is for judges "
+        "and readers."
     )
     if any(arm.data is None for arm in arms):
         yield f"A model may have read {names} in training; edgen cannot tell. Likeness may then be memory."
@@ -37,13 +41,16 @@ def _describe_data_set(label: str, facts: DataFacts) -> Iterator[str]:
     if facts.clusters < facts.records:
         why = f" {facts.depends}" if facts.depends else " share a scenario"
         yield (
-            f"{label}: {quantity(facts.records, facts.unit)} in {quantity(facts.clusters, 'cluster')}: those of one "
+            f"{label}: {quantity(facts.records, facts.unit)} in {quantity(facts.clusters, 'cluster')}: "
+            "those of one "
             f"cluster{why}. Intervals and tests are over clusters."
         )
     if facts.groups < facts.clusters:
         yield (
-            f"{label}: its {quantity(facts.clusters, 'cluster')} are put into {quantity(facts.groups, 'group')} at "
-            "random, over which intervals and tests are (Wolter 2007); variety and near-duplicates are those of one "
+            f"{label}: its {quantity(facts.clusters, 'cluster')} are put into "
+            f"{quantity(facts.groups, 'group')} at "
+            "random, over which intervals and tests are (Wolter 2007); variety and near-duplicates are "
+            "those of one "
             "conversation of each group, drawn at random."
         )
     if facts.unread:
@@ -67,7 +74,8 @@ def _list_role_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
             continue
         real, made = (theirs, ours) if first.arm.data is None else (ours, theirs)
         yield (
-            f"{join_list(ours)} of {first.arm.label} and {join_list(theirs)} of {other.arm.label} are not compared; if "
+            f"{join_list(ours)} of {first.arm.label} and {join_list(theirs)} of {other.arm.label} are not "
+            "compared; if "
             f"they are the same, --role {made[-1]}={real[-1]} says so."
         )
 
@@ -82,7 +90,8 @@ def _list_unit_caveats(arms: Sequence[Arm]) -> Iterator[str]:
     if parts and len({*parts.values()}) + (len(parts) < len(arms)) > 1:
         each = join_list([f"{label} ({unit})" for label, unit in parts.items()])
         yield (
-            f"A record of {each} is a part of a conversation, up to the turn that it asks for; the number of turns "
+            f"A record of {each} is a part of a conversation, up to the turn that it asks for; the number "
+            "of turns "
             "is that of the part."
         )
 

@@ -85,7 +85,10 @@ def _outcomes(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
 
 
 def _effort(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
-    definition = "Answers in the ledger for each settled conversation: further asks, and the turns of two agents, included."
+    definition = (
+        "Answers in the ledger for each settled conversation: further asks, and the turns of two agents, "
+        "included."
+    )
     yield MetricSpec("calls", "calls a conversation", "number", "calls", "settled", definition)
     definition = "Accepted conversations in which the reader fixed anything."
     yield MetricSpec("repaired", "repaired", "share", "repaired", "accepted", definition)
@@ -181,8 +184,10 @@ def _probability(words: str) -> Iterator[MetricSpec]:
 
 
 _CUT = (
-    f"Mean over blocks of {BLOCK} scenarios, a conversation each, each cut to as many words as the shortest that an arm "
-    "has in its place: all arms are measured on as many words, and on how conversations begin. The figures depend on "
+    f"Mean over blocks of {BLOCK} scenarios, a conversation each, each cut to as many words as the shortest "
+    "that an arm "
+    "has in its place: all arms are measured on as many words, and on how conversations begin. The figures "
+    "depend on "
     "which arms are compared, and are not those of `edgen stats`."
 )
 _DIVERSITY = (

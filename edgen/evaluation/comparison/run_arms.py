@@ -201,14 +201,16 @@ def _choose(
     if len(chosen) < 2:
         if names:
             raise UsageError(
-                f"--arms: name at least two of {', '.join(known)}; the first is what others are compared with."
+                f"--arms: name at least two of {', '.join(known)}; the first is what others are compared "
+                "with."
             )
         if every and isinstance(every[0], _ChosenData):
             raise UsageError(
                 f"{paths[0]}: this is one data set; name a run, or another data set, to compare it with."
             )
         raise UsageError(
-            f"{paths[0]}: this run has one arm or none, so there is nothing to compare it with. Name a second run of the "
+            f"{paths[0]}: this run has one arm or none, so there is nothing to compare it with. Name a "
+            "second run of the "
             "same scenarios, or a data set, or give the job `arms:`."
         )
     begun = [one.label for one in chosen if isinstance(one, _ChosenData) or one.run.ledger.exists()]
@@ -216,7 +218,8 @@ def _choose(
         if isinstance(one, _Chosen) and one.label not in begun:
             others = f" The others can be compared by themselves: --arms {' '.join(begun)}."
             raise ShortError(
-                f"{one.run.path}: nothing was asked for {one.label} yet; generate it first.{others if len(begun) > 1 else ''}"
+                f"{one.run.path}: nothing was asked for {one.label} yet; generate it "
+                f"first.{others if len(begun) > 1 else ''}"
             )
     return chosen
 
@@ -241,8 +244,10 @@ def _refuse_other_scenarios(chosen: Sequence[_Chosen], paths: Sequence[Path]) ->
         for key, value in _read_draw_settings(one.run).items():
             if value != first[key] and not (key == "space" and own_space):
                 raise RunError(
-                    f"{one.run.path}: arm {one.label} was made with another {key} than its run's job now has: generation "
-                    "with a changed job was begun and not ended. Run `edgen generate` with the job again, to its end."
+                    f"{one.run.path}: arm {one.label} was made with another {key} than its run's job now "
+                    "has: generation "
+                    "with a changed job was begun and not ended. Run `edgen generate` with the job again, "
+                    "to its end."
                 )
 
 

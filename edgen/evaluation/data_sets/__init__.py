@@ -44,7 +44,10 @@ def _open_path(path: Path, number: int = 0) -> list[DataSet]:
         data = files_at(path, number)
         if not (rundir.path / DIGESTS).is_file():
             return [data]
-        lost = f"{rundir.ledger}: the ledger of this run is missing, so the files in {rundir.shards} were read instead."
+        lost = (
+            f"{rundir.ledger}: the ledger of this run is missing, so the files in {rundir.shards} were read "
+            "instead."
+        )
         return [dataclasses.replace(data, notes=(*data.notes, lost))]
     whole = RunFolder(path.resolve().parent.parent)
     if path.resolve().parent == whole.arms_folder and whole.job.exists():

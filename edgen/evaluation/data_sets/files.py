@@ -73,7 +73,10 @@ def _choose_layout(path: Path, inputs: Inputs) -> tuple[list[RecordFile], DataSe
     if others and inputs.manifest is not None:
         raise make_unknown_layout_error(others[0].path)
     names = [printable(file.path.relative_to(path)) for file in others[:3]] + ["…"] * (len(others) > 3)
-    left_out = f"Not read: {join_list(names)}: {'it has' if len(others) == 1 else 'they have'} another layout than {title}."
+    left_out = (
+        f"Not read: {join_list(names)}: {'it has' if len(others) == 1 else 'they have'} another layout than "
+        f"{title}."
+    )
     return chosen, reader, (left_out,) if others else ()
 
 

@@ -106,7 +106,8 @@ def _parse_name(
     raise UsageError(
         f"{rundir.path}: there is no conversation {named} in this run "
         f"(did you mean {record_id(close[0], scenario, replicate)}?). "
-        f"Name an id as the shards have it, or the number of a scenario, from {plan.first} to {plan.scenarios - 1}."
+        f"Name an id as the shards have it, or the number of a scenario, from {plan.first} to "
+        f"{plan.scenarios - 1}."
     )
 
 

@@ -105,16 +105,23 @@ def _identical(run: RunFolder) -> Mapping[str, tuple[tuple[str, ...], ...]]:
 def _notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterator[str]:
     if view.status.pending:
         yield (
-            f"{view.status.pending:,} of {view.status.planned:,} conversations are pending: the measures are of what "
+            f"{view.status.pending:,} of {view.status.planned:,} conversations are pending: the measures "
+            "are of what "
             "is there, and the rest may change them."
         )
     if view.status.pending > MOST_PENDING:
-        yield f"Coverage counts the first {MOST_PENDING:,} pending conversations as planned, and no more of them."
+        yield (
+            f"Coverage counts the first {MOST_PENDING:,} pending conversations as planned, and no more of "
+            "them."
+        )
     if view.simulated:
-        yield "A simulator wrote this, or a part of it: it shows how the measures look, not how a model writes."
+        yield (
+            "A simulator wrote this, or a part of it: it shows how the measures look, not how a model writes."
+        )
     if own is not rundir and rundir.pairs.exists():
         yield (
-            f"The pairs of this run are across its arms: `edgen pairs {rundir.path} --report` has their calibration."
+            f"The pairs of this run are across its arms: `edgen pairs {rundir.path} --report` has their "
+            "calibration."
         )
 
 

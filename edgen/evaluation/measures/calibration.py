@@ -23,7 +23,8 @@ class CalibrationMeasure(Measure[Calibration]):
     order = 12
     section = "understanding"
     nothing = (
-        "No pairs were judged here that the conversations' own probabilities could be held against; `edgen pairs` has "
+        "No pairs were judged here that the conversations' own probabilities could be held against; `edgen "
+        "pairs` has "
         "a run's conversations judged."
     )
 
@@ -40,7 +41,8 @@ class CalibrationMeasure(Measure[Calibration]):
                 continue
             yield from rows(
                 shorten_line(judge["model"], LABEL - 2),
-                f"{quantity(found['n'], 'pair')}, calibration error {found['expected_calibration_error']:.3f}, "
+                f"{quantity(found['n'], 'pair')}, calibration error "
+                f"{found['expected_calibration_error']:.3f}, "
                 f"Brier score {found['brier']['value']:.3f} (a coin: 0.250)",
             )
 
@@ -59,7 +61,10 @@ def _judges(value: Calibration) -> Sequence[dict[str, Any]]:
 
 def _picture(place: int, arm: str, judge: dict[str, Any]) -> Picture:
     found = judge["calibration"]
-    said = f"{number(found['n'])} pairs judged by {judge['model'] or judge['judge']}; expected calibration error {number(found['expected_calibration_error'])}"
+    said = (
+        f"{number(found['n'])} pairs judged by {judge['model'] or judge['judge']}; expected calibration "
+        f"error {number(found['expected_calibration_error'])}"
+    )
     return Picture(
         name=f"calibration-{place}",
         title=label_with_arm("Calibration", arm),

@@ -17,7 +17,10 @@ Told = Mapping[str, Any]  # a judge's "logprobs" of a bias report
 def describe(told: Told) -> str:
     """Return one line: against the first of the other sources that exists, else the number of pairs."""
     if not told["against"]:
-        return f"{told['known']:,} of {quantity(told['pairs'], 'pair')} with soft preferences by log probabilities"
+        return (
+            f"{told['known']:,} of {quantity(told['pairs'], 'pair')} with soft preferences by log "
+            "probabilities"
+        )
     held = told["against"][0]
     errors = ", ".join(
         f"{words} {held[name]['brier']['value']:.3f}" for name, words in FORECASTS.items() if name in held
@@ -54,12 +57,17 @@ def _share(estimate: Mapping[str, Any] | None) -> str:
 
 def _picture(name: str, arm: str, judge: Mapping[str, Any], held: Told) -> Picture:
     shown = [(key, words) for key, words in FORECASTS.items() if key in held]
-    said = f"{quantity(held['n'], 'case')}, judged by {judge['model'] or judge['judge']}, against {TRUTHS[held['truth']]}"
+    said = (
+        f"{quantity(held['n'], 'case')}, judged by {judge['model'] or judge['judge']}, against "
+        f"{TRUTHS[held['truth']]}"
+    )
     return Picture(
         name=name,
         title=label_with_arm("How sure the judge is, and how sure it may be", arm),
         chart=reliability([(held[key], series_colour(place)) for place, (key, _) in enumerate(shown)]),
-        caption=f"On the dashed line, what is said with probability p holds in a share p; a Brier score of 0.25 is a coin's. {said}.",
+        caption="On the dashed line, what is said with probability p holds in a share p; a Brier score of "
+        "0.25 "
+        f"is a coin's. {said}.",
         alternative=f"Reliability curves of {', '.join(words for _, words in shown)}. {said}.",
         tables=(
             _errors(held, shown),

@@ -154,8 +154,10 @@ def _heat_map(name: str, arm: str, table: CrossTable, folded: str) -> Picture:
     lost = planned.count(0)
     title = f"{readable_name(table.row_dimension).capitalize()} by {readable_name(table.column_dimension)}"
     said = (
-        f"{number(len(planned))} of {number(len(table.rows) * len(table.columns))} cells were planned; they have "
-        f"{number(min(planned, default=0))} to {quantity(most, 'conversation')} each{f', {number(lost)} of them none' if lost else ''}"
+        f"{number(len(planned))} of {number(len(table.rows) * len(table.columns))} cells were planned; they "
+        "have "
+        f"{number(min(planned, default=0))} to {quantity(most, 'conversation')} "
+        f"each{f', {number(lost)} of them none' if lost else ''}"
     )
     empty = any(not accepted for _, accepted in pairs)
     fewest = min((accepted for _, accepted in pairs if accepted), default=0)
@@ -168,7 +170,8 @@ def _heat_map(name: str, arm: str, table: CrossTable, folded: str) -> Picture:
         name=name,
         title=label_with_arm(title, arm),
         chart=Cells(table.rows, len(table.columns), table.planned, table.accepted),
-        caption=f"Accepted conversations. Look for cells with few, and for a cross: a cell that lost all that were planned. {said}.",
+        caption="Accepted conversations. Look for cells with few, and for a cross: a cell that lost all that "
+        f"were planned. {said}.",
         alternative=f"Heat map of {title}. {said}.",
         tables=(Table(("accepted / planned", *table.columns), cells),),
         legend=tuple((f"level-{shade_of(count, most)}", quantity(count, "conversation")) for count in counts),
@@ -207,9 +210,13 @@ def _survival(name: str, arm: str, value: Coverage, folded: str) -> Iterator[Pic
         name=name,
         title=label_with_arm(title, arm),
         chart=Intervals(intervals, axis, overall),
-        caption="The values whose share of accepted conversations is furthest from that of all (dashed), with 95% intervals. "
-        "Filled: differs from the other values when all are tested together (Holm, 5%); such a value no longer has the "
-        f"share that was planned. {f'{standing_out} filled here.' if standing_out else 'None is filled here.'}",
+        caption="The values whose share of accepted conversations is furthest from that of all (dashed), "
+        "with "
+        "95% intervals. "
+        "Filled: differs from the other values when all are tested together (Holm, 5%); such a value no "
+        "longer has the "
+        "share that was planned. "
+        f"{f'{standing_out} filled here.' if standing_out else 'None is filled here.'}",
         alternative=describe_rows(
             f"Dots with 95% intervals, overall {percent(overall)}",
             "share accepted of what was settled",
@@ -222,10 +229,12 @@ def _survival(name: str, arm: str, value: Coverage, folded: str) -> Iterator[Pic
 
 def _value_table(found: Sequence[tuple[str, ValueCount]], title: str = "") -> Table:
     """Return the outcomes of the conversations planned with each value."""
-    head = ("value", "dimension", "planned", "accepted", "rejected", "failed", "pending", "share accepted (95%)", "p (Holm)")  # fmt: skip
+    head = ("value", "dimension", "planned", "accepted", "rejected", "failed", "pending", ("share accepted "
+    "(95%)"), "p (Holm)")  # fmt: skip
     cells = (
         (
-            each.value, readable_name(dimension), number(each.planned), number(each.accepted), number(each.rejected),
+            each.value, readable_name(dimension), number(each.planned), number(each.accepted),
+                number(each.rejected),
             number(each.failed), number(each.pending), share_of(each.survived), number(each.p_holm),
         )
         for dimension, each in found
@@ -236,7 +245,8 @@ def _value_table(found: Sequence[tuple[str, ValueCount]], title: str = "") -> Ta
 def _cells_sentence(value: Coverage) -> str:
     space = "" if value.cells is None else f"{quantity(value.cells, 'cell')} in the space, "
     return (
-        f"{space}{number(value.planned_cells)} of them planned, {number(value.accepted_cells)} with a conversation, "
+        f"{space}{number(value.planned_cells)} of them planned, {number(value.accepted_cells)} with a "
+        "conversation, "
         f"{number(value.lost_cells)} lost."
     )
 
@@ -244,11 +254,14 @@ def _cells_sentence(value: Coverage) -> str:
 def _dimension_table(found: Found) -> Table:
     """Return the coverage of each dimension."""
     arms = len(found) > 1
-    head = ("dimension", *["arm"] * arms, "values", "planned", "accepted", "evenness", "planned, never accepted", "never planned")  # fmt: skip
+    head = ("dimension", *["arm"] * arms, "values", "planned", "accepted", "evenness", ("planned, never "
+    "accepted"), "never planned")  # fmt: skip
     cells = (
         (
-            readable_name(each.name), *[one.arm] * arms, number(each.size), number(each.planned), number(each.seen),
-            number(each.evenness, 3), _join_first(each.unseen, each.planned - each.seen), _join_first(each.unplanned, each.size - each.planned),
+            readable_name(each.name), *[one.arm] * arms, number(each.size), number(each.planned),
+            number(each.seen),
+            number(each.evenness, 3), _join_first(each.unseen, each.planned - each.seen),
+                _join_first(each.unplanned, each.size - each.planned),
         )
         for one in found
         for each in one.value.dimensions

@@ -128,12 +128,15 @@ _BARS: tuple[tuple[str, Callable[[Diversity], dict[str, float | None]], str], ..
     (
         "Distinct n-grams",
         lambda d: {f"distinct-{n}": value for n, value in d.distinct_in_blocks.items()},
-        "The share of n-grams that are different, in blocks of equal length, so that the size of the data does not matter. 1: nothing is said twice. A comparison of arms uses blocks of scenarios, so its values differ from these.",
+        ("The share of n-grams that are different, in blocks of equal length, so that the size of the data "
+        "does not matter. 1: nothing is said twice. A comparison of arms uses blocks of scenarios, so its "
+        "values differ from these."),
     ),
     (
         "Self-BLEU",
         lambda d: {"self-BLEU": d.self_bleu},
-        "How much of a conversation also occurs in others, from 0 to 1; lower is more varied. Of at most 200 conversations. A comparison of arms computes it within blocks, so its value differs from this.",
+        ("How much of a conversation also occurs in others, from 0 to 1; lower is more varied. Of at most "
+        "200 conversations. A comparison of arms computes it within blocks, so its value differs from this."),
     ),
 )  # fmt: skip
 
@@ -161,7 +164,8 @@ def _growth_picture(drawn: Sequence[ArmResult[Diversity]], total: int) -> Pictur
         name="growth",
         title="Growth of the vocabulary",
         chart=Curves(curves, "words", "different words"),
-        caption=f"Dashed: Heaps' law fitted{' to each, in its colour' if len(drawn) > 1 else ''}. Look for a curve that bends away below it: new conversations bring no new words. "
+        caption=f"Dashed: Heaps' law fitted{' to each, in its colour' if len(drawn) > 1 else ''}. Look for a "
+        "curve that bends away below it: new conversations bring no new words. "
         f"{'; '.join(said) if len(said) <= _SAID else 'Data has the numbers of each arm'}."
         + (f" The first {len(drawn)} of {total} arms." if total > len(drawn) else ""),
         alternative=f"Curve of different words against words, on logarithmic axes. {'; '.join(said)}.",

@@ -74,7 +74,8 @@ class DuplicatesMeasure(Measure[Duplicates]):
 
     def lines(self, value: Duplicates) -> Iterator[str]:
         yield from wrap(
-            f"Nearly the same: at least {value.threshold} of all word 3-grams of two conversations are in both."
+            f"Nearly the same: at least {value.threshold} of all word 3-grams of two conversations are in "
+            "both."
         )
         yield row("exactly the same", f"{value.exact:,} as an earlier one")
         yield row("nearly the same", f"{value.near:,} = {share_with_interval(value.share)}")
@@ -107,9 +108,15 @@ def _sentence(value: Duplicates) -> str:
     if not value.near:
         return f"No conversation is nearly the same as another one {alike}."
     total = number(value.share.n if value.share else None)
-    words = f"{quantity(value.near, 'conversation')} of {total} {'is' if value.near == 1 else 'are'} nearly the same as another one {alike}"
+    words = (
+        f"{quantity(value.near, 'conversation')} of {total} {'is' if value.near == 1 else 'are'} nearly the "
+        f"same as another one {alike}"
+    )
     if value.exact:
-        words += f"; {number(value.exact)} {'says' if value.exact == 1 else 'say'} exactly what an earlier one says"
+        words += (
+            f"; {number(value.exact)} {'says' if value.exact == 1 else 'say'} exactly what an earlier one "
+            "says"
+        )
     return f"{words}."
 
 

@@ -44,7 +44,8 @@ class EndingsMeasure(Measure[Any]):
         Panel("task-done", "Task done", ("success",), "Of the conversations whose end says whether it was."),
         Panel(
             "end-reasons", "Why conversations ended", ("reasons",),
-            "Look for ends that are nobody's success or failure: nothing left to say, too many turns.", of="conversations",
+            "Look for ends that are nobody's success or failure: nothing left to say, too many turns.",
+            of="conversations",
         ),
         Panel("duration", "Seconds until the end", ("duration",), "Look for a pile at the time limit."),
     )  # fmt: skip
@@ -55,11 +56,13 @@ class EndingsMeasure(Measure[Any]):
         ),
         Compared(
             name="duration", title="seconds until the end", kind="number", top="seconds",
-            over="conversations whose end is told", definition="Seconds of the conversation's clock until it ended.",
+            over="conversations whose end is told", definition="Seconds of the conversation's clock until it "
+            "ended.",
         ),
         Compared(
             name="ended_{key}", title="ended: {key}", kind="share", top="reason",
-            over="conversations whose end is told", definition="Conversations that ended for this reason: {key}.",
+            over="conversations whose end is told", definition="Conversations that ended for this reason: "
+            "{key}.",
         ),
     )  # fmt: skip
 

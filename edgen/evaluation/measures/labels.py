@@ -83,12 +83,14 @@ class LabelsMeasure(Measure[Found]):
             told = f"in the layer {layer}, by most annotators; units of which nothing has most do not count"
             if kind == "label":
                 yield Compared(
-                    name=f"{name}.{label}", title=f"{whose}: {label}", kind="share", top=column, bottom=f"units\t{place}",
+                    name=f"{name}.{label}", title=f"{whose}: {label}", kind="share", top=column,
+                        bottom=f"units\t{place}",
                     over=over, definition=f"Of the {over} those that are {label} {told}.",
                 )  # fmt: skip
             elif kind == "points" and f"no number\t{place}" not in columns:
                 yield Compared(
-                    name=f"{name}.mean", title=f"{whose}: mean", kind="number", top=column, bottom=f"units\t{place}",
+                    name=f"{name}.mean", title=f"{whose}: mean", kind="number", top=column,
+                        bottom=f"units\t{place}",
                     over=over, definition=f"The mean of the labels of {over} {told}.",
                 )  # fmt: skip
 

@@ -45,7 +45,8 @@ class LengthsMeasure(Measure[Any]):
         ),
         Panel(
             "words-a-turn", "Words a turn, by role", ("words_per_turn",),
-            "Look for how far apart the roles are: a teacher that lectures, a student that only nods.", colour_keys=True,
+            "Look for how far apart the roles are: a teacher that lectures, a student that only nods.",
+            colour_keys=True,
         ),
     )  # fmt: skip
     compares = ()  # `compare` has lengths of its own

@@ -19,7 +19,12 @@ from edgen.plugin.texts import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
 
 FOLDED = "What is mentioned, recited and echoed"  # pictures of this measure, of `recited` and of `echoes`
-_STOP = frozenset(["a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "may", "me", "more", "most", "my", "no", "nor", "not", "of", "on", "one", "or", "other", "our", "out", "she", "should", "so", "some", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "up", "us", "was", "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your"])  # fmt: skip
+_STOP = frozenset(["a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
+    "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "into",
+    "is", "it", "its", "just", "may", "me", "more", "most", "my", "no", "nor", "not", "of", "on", "one", "or",
+    "other", "our", "out", "she", "should", "so", "some", "than", "that", "the", "their", "them", "then",
+    "there", "these", "they", "this", "those", "to", "too", "up", "us", "was", "we", "were", "what", "when",
+    "where", "which", "who", "why", "will", "with", "would", "you", "your"])  # fmt: skip
 _STEM = 6
 _ENOUGH = 0.5
 
@@ -54,7 +59,8 @@ class MentionedMeasure(Measure[Any]):
             "mentioned",
             "What is mentioned of a scenario",
             ("share",),
-            "The mean share of its values and key facts. Look for a low one: the talk is about something else.",
+            "The mean share of its values and key facts. Look for a low one: the talk is about something "
+            "else.",
             folded=FOLDED,
             told="Mentioned of a scenario's values and key facts",
         ),
@@ -62,7 +68,8 @@ class MentionedMeasure(Measure[Any]):
             "mentioned-never",
             "Not mentioned",
             ("never",),
-            "Conversations that do not mention a value or key fact, with their share of all values and key facts.",
+            "Conversations that do not mention a value or key fact, with their share of all values and key "
+            "facts.",
             of="parts",
             folded=FOLDED,
         ),

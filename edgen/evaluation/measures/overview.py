@@ -22,9 +22,14 @@ class OverviewMeasure(Measure[Any]):
     reads_space = False
     aggregates = (
         Total("records"),
-        Tally("splits", label="records", says="{records} ({it})", keys=("train", "test", "none"), names={"none": "of no split"}),
+        Tally("splits", label="records", says="{records} ({it})", keys=("train", "test", "none"),
+            names={"none": "of "
+        "no "
+        "split"}),
         Total("simulated", label="simulated", if_any=True),
-        Tally("markers", label="end marker", keys=MARKERS, names={"own_turn": "as a turn of its own", "suffix": "as suffix"}),
+        Tally("markers", label="end marker", keys=MARKERS,
+            names={"own_turn": "as a turn of its own", "suffix": "as "
+        "suffix"}),
         Tally("ended_by", label="spoken by", keys=roles_of, order="name", last=("nobody",)),
         Tally("defects", label="debris, in records"),
         Tally("repairs", label="repairs, in records"),
@@ -33,17 +38,20 @@ class OverviewMeasure(Measure[Any]):
     panels = (
         Panel(
             "endings", "Where the end marker stands", ("markers",),
-            "suffix: after the last turn's text; own turn: as a turn of its own; inside: within a text; absent: nobody wrote it.",
+            "suffix: after the last turn's text; own turn: as a turn of its own; inside: within a text; "
+            "absent: nobody wrote it.",
             of="records",
         ),
         Panel(
             "repairs", "Repaired while the replies were read", ("repairs",),
-            "Conversations with each repair. Look for a repair that most need: the template could ask for the right form.",
+            "Conversations with each repair. Look for a repair that most need: the template could ask for "
+            "the right form.",
             of="records",
         ),
         Panel(
             "defects", "Debris that is still in the turns", ("defects",),
-            "Conversations with each kind that edgen validate finds. Look for any: these conversations were accepted as they are.",
+            "Conversations with each kind that edgen validate finds. Look for any: these conversations were "
+            "accepted as they are.",
             of="records",
         ),
     )  # fmt: skip

@@ -62,7 +62,10 @@ class LeaksMeasure(Measure[Any]):
     figures = figure_kinds("", lists=("dimensions",))
     aggregates = (
         Total("conversations", "leaking"),
-        Share("share", "leaking", label="conversations", says="{conversations} = {it}", title="Says what only others know"),
+        Share("share", "leaking", label="conversations", says="{conversations} = {it}", title="Says what "
+        "only "
+        "others "
+        "know"),
         Tally("by", "dimensions", keys=lambda data: private_dimensions(data.roles)),
         Examples("examples", "dimensions", why="a role says word for word what it may not know"),
     )  # fmt: skip
@@ -83,8 +86,10 @@ class LeaksMeasure(Measure[Any]):
 
     def lines(self, value: Any) -> Iterator[str]:
         yield from wrap(
-            "A role says word for word what it may not know. Under `protocol: oneshot` one writer plays all roles and "
-            "knows everything: such a leak is a slip of the writer. Elsewhere each role is told its own part only."
+            "A role says word for word what it may not know. Under `protocol: oneshot` one writer plays all "
+            "roles and "
+            "knows everything: such a leak is a slip of the writer. Elsewhere each role is told its own "
+            "part only."
         )
         yield from super().lines(value)
         if value.conversations:

@@ -102,7 +102,8 @@ class LeakageMeasure(Measure[Leakage]):
         yield from super().lines(value)
         if value.persona is not None:
             yield from wrap(
-                "A persona is both sides' preferences and reactions. Split by topic or persona and that row is 0."
+                "A persona is both sides' preferences and reactions. Split by topic or persona and that row "
+                "is 0."
             )
 
     def blocks(self, found: Sequence[ArmResult[Leakage]]) -> Iterator[Block]:
@@ -118,7 +119,8 @@ class LeakageMeasure(Measure[Leakage]):
         ]
         yield from bars_picture(
             "leakage", "Overlap of test with train", rows,
-            "Which of these matters depends on what is to be generalised to; split.by in the job keeps topics or personas "
+            "Which of these matters depends on what is to be generalised to; split.by in the job keeps "
+            "topics or personas "
             "apart. Nearly the same conversation on both sides is bad for any use.",
         )  # fmt: skip
 

@@ -121,7 +121,8 @@ class BatchLifecycle:
                 file_id = await self._calls.request(lambda: service.upload(path, batch.token), TRANSFER)
             except FileNotFoundError:
                 raise RunError(
-                    f"{path}: the request file of batch {batch.number} is missing. Restore it, or give the batch up "
+                    f"{path}: the request file of batch {batch.number} is missing. Restore it, or give the "
+                    "batch up "
                     "with `edgen batch cancel RUN`: its requests are then sent again."
                 ) from None
         batch = await self._note(batch, state="sending", file_id=file_id, sent_at=wall_time())
@@ -257,7 +258,8 @@ class BatchLifecycle:
             )
             raise ProviderError(
                 f"batch {batch.number} ({batch.remote_id}) is completed, and its results answer none of its "
-                f"{_requests(batch)}. They may have been paid for and are charged; see the provider's page of the "
+                f"{_requests(batch)}. They may have been paid for and are charged; see the provider's page "
+                "of the "
                 f"batch, and the files in {find_batch_file(self._ledger.path, batch.file).parent}. {GO_ON}"
             )
         batch = await self._close(batch, charged=charged, state="read", message=remote.outcome)
@@ -282,8 +284,10 @@ class BatchLifecycle:
                 )
             except OversizedError as failure:
                 raise LostBatch(
-                    f"batch {batch.number} ({batch.remote_id}): its results cannot be used: {failure.message} for "
-                    f"{_requests(batch)}. See the provider's page of the batch. `edgen batch cancel RUN` gives it up: "
+                    f"batch {batch.number} ({batch.remote_id}): its results cannot be used: "
+                    f"{failure.message} for "
+                    f"{_requests(batch)}. See the provider's page of the batch. `edgen batch cancel RUN` "
+                    "gives it up: "
                     "it is charged at the most it can have cost, and its requests are sent again."
                 ) from None
             except CallError as failure:
@@ -326,8 +330,10 @@ class BatchLifecycle:
 
     def _make_lost_error(self, batch: NotedBatch, failure: CallError) -> LostBatch:
         return LostBatch(
-            f"batch {batch.number} ({batch.remote_id}) is not at the provider: {describe_failure(failure)}. Is this the key of "
-            "another account or project? If the batch was deleted there, `edgen batch cancel RUN` gives it up, and its "
+            f"batch {batch.number} ({batch.remote_id}) is not at the provider: {describe_failure(failure)}. "
+            "Is this the key of "
+            "another account or project? If the batch was deleted there, `edgen batch cancel RUN` gives it "
+            "up, and its "
             "requests are sent again; nothing else is lost."
         )
 
@@ -360,7 +366,8 @@ def _describe_search(found: Suspects | None, left: float) -> str:
     if found is None:
         return f"{begun}; edgen looks for it, and sends it again in {left:.0f} s if it is still missing"
     return (
-        f"{begun}; it may be {' or '.join(found.ids[:3])}, which is known once it has ended. It ends sooner if it is cancelled "
+        f"{begun}; it may be {' or '.join(found.ids[:3])}, which is known once it has ended. It ends sooner "
+        "if it is cancelled "
         "at the provider"
     )
 

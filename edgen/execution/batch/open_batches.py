@@ -25,13 +25,15 @@ def open_batches_error(batches: Sequence[NotedBatch]) -> UsageError:
     if all(batch.state == "written" for batch in batches):
         return UsageError(
             f"request files of this run are with the user who sends them ({count}: {numbers}), "
-            "and sending their requests again would pay twice. Read the results with `edgen batch read RUN FILES`, "
+            "and sending their requests again would pay twice. Read the results with `edgen batch read RUN "
+            "FILES`, "
             "or give them up with `edgen batch cancel RUN`."
         )
     where = "ready to be sent" if all(batch.state == "ready" for batch in batches) else "at the provider"
     return UsageError(
         f"{count} of this run {verb} {where} ({numbers}), and sending their requests again would pay twice. "
-        "Go on with --via batch, or end them with `edgen batch cancel RUN`, which keeps what they have answered."
+        "Go on with --via batch, or end them with `edgen batch cancel RUN`, which keeps what they have "
+        "answered."
     )
 
 

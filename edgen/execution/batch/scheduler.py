@@ -73,7 +73,8 @@ class BatchScheduler(OnlineScheduler):
             numbers = ", ".join(str(batch.number) for batch in foreign[:5])
             raise UsageError(
                 f"batches of this run ({numbers}) were made by another form of its job, or another edgen. "
-                "Undo the change to wait for them; or `edgen batch cancel RUN` ends them and keeps what they have "
+                "Undo the change to wait for them; or `edgen batch cancel RUN` ends them and keeps what "
+                "they have "
                 "answered."
             )
         if (written and self._write_only is None) or (sent and self._write_only is not None):
@@ -166,7 +167,8 @@ class BatchScheduler(OnlineScheduler):
             await end_unsent(self._work.ledger, batch, "too few for a round")
             self._release(batch)
         raise BudgetExhausted(
-            f"{short} What is left covers {requests} requests at most, too few for another round of batches; without "
+            f"{short} What is left covers {requests} requests at most, too few for another round of "
+            "batches; without "
             "--via batch they can be asked call by call."
         )
 
@@ -258,7 +260,8 @@ class BatchScheduler(OnlineScheduler):
                 f"{out:,} requests of files written before are still out: {_files(earlier)} in {places}."
             )
         told.append(
-            "Nothing was sent. When they are answered: `edgen batch read RUN FILES`, then this command again for the "
+            "Nothing was sent. When they are answered: `edgen batch read RUN FILES`, then this command "
+            "again for the "
             "next round."
         )
         if self._short is not None:

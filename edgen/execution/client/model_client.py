@@ -160,7 +160,8 @@ class ModelClient:
         answer = self.answer(call, reply)
         if store is not None:
             await store(answer)
-            self.admission.release_stored()  # an unstored answer keeps its place: no more requests are sent then
+            # An unstored answer keeps its place: no more requests are sent then.
+        self.admission.release_stored()
         return answer
 
     def answer(self, call: Call, reply: Reply) -> Answer:

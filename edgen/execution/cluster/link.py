@@ -119,7 +119,8 @@ class RemoteRollout:
     message came, or the worker was lost."""
 
     __slots__ = (
-        "busy", "checksums", "client", "fresh", "got", "group", "hear", "key", "last", "link", "lost", "message", "refused", "request",
+        "busy", "checksums", "client", "fresh", "got", "group", "hear", "key", "last", "link", "lost",
+        "message", "refused", "request",
         "settled", "spent", "unit",
     )  # fmt: skip
 

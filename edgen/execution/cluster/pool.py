@@ -150,13 +150,15 @@ class Pool:
             self.alone = begun["alone"]
         elif begun["fingerprint"] != self._under:
             raise UsageError(
-                f"A worker on {link.node} reads the job in another way than the head. Install the same plugins "
+                f"A worker on {link.node} reads the job in another way than the head. Install the same "
+                "plugins "
                 "on all nodes."
             )
         for name in begun["without"]:
             self.tell(
                 f"No server answers on the node {link.node} (backends.{name}.base_url is node-local: "
-                f"{begun['local'][name]}). Its workers' calls go to the servers of other nodes until one is started there."
+                f"{begun['local'][name]}). Its workers' calls go to the servers of other nodes until one is "
+                "started there."
             )
         link.local = begun["local"]
         self.meet(link)
@@ -258,7 +260,8 @@ def _require_same(said: dict[str, Any]) -> None:
     for what, ours in (("edgen", __version__), ("Python", platform.python_version())):
         if said[what] != ours:
             raise UsageError(
-                f"A worker on {said['node']} has {what} {said[what]}, the head {ours}. Install the same on all nodes."
+                f"A worker on {said['node']} has {what} {said[what]}, the head {ours}. Install the same on "
+                "all nodes."
             )
 
 
@@ -267,5 +270,8 @@ def _explain(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     module = next((line for line in lines if "ModuleNotFoundError" in line), None)
     if module is not None:
-        return f"A worker could not start: {module.rstrip('.')}. Install edgen with the extra `ray` on all nodes."
+        return (
+            f"A worker could not start: {module.rstrip('.')}. Install edgen with the extra `ray` on all "
+            "nodes."
+        )
     return f"A worker could not start: {(lines or ['it died'])[0].rstrip('.')}. Look at the cluster's logs."

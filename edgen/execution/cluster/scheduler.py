@@ -114,7 +114,8 @@ class ClusterScheduler(OnlineScheduler):
         if self._pool.alone:
             self._work.events.tell(
                 "note",
-                f"The workers only make calls, and this process does the rest: {self._pool.alone.rstrip('.')}.",
+                "The workers only make calls, and this process does the rest: "
+                f"{self._pool.alone.rstrip('.')}.",
             )
         try:
             await super().run(_prepend(first, units))

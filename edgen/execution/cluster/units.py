@@ -43,7 +43,8 @@ class Owner(Protocol):
         errors that stop the run."""
 
 
-# Seconds that replies wait for others before a commit, which costs as much as the rows of ten: at most a fifth of
+# Seconds that replies wait for others before a commit, which costs as much as the rows of ten: at most a
+# fifth of
 # the time of an answer, since they keep their places at the service meanwhile.
 _PAUSE = (0.025, 0.1)
 _OF_ANSWER = 0.2

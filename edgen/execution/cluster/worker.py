@@ -106,7 +106,9 @@ class Worker:
         self._equipment = equipment
         if missing := [name for name in equipment.variables if not os.environ.get(name)]:
             return {
-                "problem": f"its environment lacks {' and '.join(missing)}, which the head has. Set it where Ray was "
+                "problem": f"its environment lacks {' and '.join(missing)}, which the head has. Set it where "
+                "Ray "
+                "was "
                 "started on that node, and restart Ray there."
             }
         try:

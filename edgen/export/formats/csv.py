@@ -71,7 +71,10 @@ class CsvFiles(SplitFiles):
 
     def finish(self) -> Patterns:
         if self.disarmed:
-            said = f"{self.disarmed:,} cells that a spreadsheet would take for formulas begin with an apostrophe now"
+            said = (
+                f"{self.disarmed:,} cells that a spreadsheet would take for formulas begin with an "
+                "apostrophe now"
+            )
             self.remarks = (f"{said}; --no-csv-safe keeps them exactly.",)
         return super().finish()
 
@@ -109,7 +112,11 @@ import pandas
 turns = pandas.read_csv("THIS_FOLDER/train.csv", keep_default_na=False, na_values={"probability": [""]})
 turns.groupby("id", sort=False)["text"].apply(list)""",
     notes=(
-        "A text may be a single word such as NA or null, which pandas takes for a missing value unless told not to.",
+        (
+            "A text may be a single word such as NA or null, which pandas takes for a missing value unless "
+            "told "
+            "not to."
+        ),
         "Line breaks inside a text are inside quotes: count rows with a CSV reader, not by lines.",
     ),
     files=CsvFiles,

@@ -40,7 +40,9 @@ FORMAT = Format(
         "role": "who speaks",
         "text": "what is said, without the end marker",
         "acts": "the turn's labels as they stand in the record; none where nobody labelled it",
-        "state": "the state that the turn was said in, where its protocol has states; empty for fixed replies, for what is typed, and where nobody chose one",
+        "state": "the state that the turn was said in, where its protocol has states; empty for fixed "
+        "replies, "
+        "for what is typed, and where nobody chose one",
     },
     use="""\
 from datasets import load_dataset
@@ -49,7 +51,11 @@ turns = load_dataset("THIS_FOLDER")["train"].filter(lambda turn: turn["acts"])""
     chat=False,
     notes=(
         "Of a turn with alternatives, the one that went on is here.",
-        "A conversation without any label is left out; of the others all turns are here, as the context of those with acts.",
+        (
+            "A conversation without any label is left out; of the others all turns are here, as the context "
+            "of "
+            "those with acts."
+        ),
     ),
     tags=("dialogue-acts",),
     tried=(

@@ -85,7 +85,10 @@ class HubFiles(RowFiles):
         self._encode = msgspec.json.Encoder().encode
         if files is None and self._schema is None:
             self.remarks = (
-                f"pyarrow is not installed, so the data is JSON Lines; for Parquet: `{install_command('parquet')}`",
+                (
+                    "pyarrow is not installed, so the data is JSON Lines; for Parquet: "
+                    f"`{install_command('parquet')}`"
+                ),
             )
 
     def add(self, row: Row) -> None:
@@ -147,7 +150,10 @@ data["train"][0]["conversation"]""",
     notes=(
         "No scenario (topic or persona, where the job splits by those) is on both sides of the split.",
         "Rows that share `scenario` are not independent: an interval needs clusters.",
-        "`croissant.json` describes the same files for machines (MLCommons Croissant 1.0), with their sha256.",
+        (
+            "`croissant.json` describes the same files for machines (MLCommons Croissant 1.0), with their "
+            "sha256."
+        ),
     ),
     files=HubFiles,
     chat=False,

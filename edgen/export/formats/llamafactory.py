@@ -89,7 +89,9 @@ FORMAT = Format(
     tables=(
         DataTable(
             {
-                "conversations": "from (human, gpt or system) and value, up to the turn at which the two conversations part",
+                "conversations": "from (human, gpt or system) and value, up to the turn at which the two "
+                "conversations "
+                "part",
                 "chosen": "the trained side's next message in the chosen conversation",
                 "rejected": "the trained side's next message in the rejected one",
                 "margin": "how strong the preference is, in (0, 1]; LLaMA-Factory does not read it",
@@ -114,17 +116,30 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
     level="turn",
     files=DescribedLines,
     notes=(
-        "`dataset_info.json` names preference_train, preference_test, kto_train and kto_test, as far as they have rows.",
-        "The stages dpo and rm take the preference rows, kto the others. For whole conversations take `--to sharegpt`.",
         (
-            "Where the trained side begins, its first words stand at the head of human's first message, with the names of "
+            "`dataset_info.json` names preference_train, preference_test, kto_train and kto_test, as far as "
+            "they have rows."
+        ),
+        (
+            "The stages dpo and rm take the preference rows, kto the others. For whole conversations take "
+            "`--to "
+            "sharegpt`."
+        ),
+        (
+            "Where the trained side begins, its first words stand at the head of human's first message, "
+            "with the names of "
             "both, and are not trained; --opening user writes an opening line by human instead."
         ),
         (
-            "LLaMA-Factory cuts what is longer than its cutoff_len. For KTO it pairs each row with the answer of the row "
+            "LLaMA-Factory cuts what is longer than its cutoff_len. For KTO it pairs each row with the "
+            "answer of the row "
             "before it; turns of a pair stand together here, so shuffle the lines first."
         ),
-        f"{RULE} Where pairs carry none, a chosen turn is good and a rejected one bad, and one that is both is left out.",
+        (
+            f"{RULE} Where pairs carry none, a chosen turn is good and a rejected one bad, and one that is "
+            "both "
+            "is left out."
+        ),
     ),
     Options=ActionOptions,
     scenario=True,

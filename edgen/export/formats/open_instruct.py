@@ -41,9 +41,14 @@ FORMAT = Format(
 python open_instruct/grpo_fast.py --dataset_mixer_list THIS_FOLDER/train.jsonl 1.0 \\
   --dataset_mixer_eval_list THIS_FOLDER/test.jsonl 1.0 --model_name_or_path MODEL --llm_judge_model JUDGE ...""",
     notes=(
-        "The judge is open-instruct's own, with its prompt and without edgen's budget; it grades from 1 to 10.",
         (
-            "For its finetune.py take `--to trl-sft --no-masks`; for its dpo.py the table `pairs` of `--to openrlhf`, "
+            "The judge is open-instruct's own, with its prompt and without edgen's budget; it grades from 1 "
+            "to "
+            "10."
+        ),
+        (
+            "For its finetune.py take `--to trl-sft --no-masks`; for its dpo.py the table `pairs` of `--to "
+            "openrlhf`, "
             "whose chosen and rejected differ in the last message alone, as it wants."
         ),
         "A local file has only a split named train to it, so both files are named as they are.",

@@ -79,7 +79,8 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
             "--label_key score in the releases that have train_kto)."
         ),
         (
-            f"{RULE} Where pairs carry none, a chosen reply is good and a rejected one bad, and a reply that is chosen "
+            f"{RULE} Where pairs carry none, a chosen reply is good and a rejected one bad, and a reply "
+            "that is chosen "
             "in one pair and rejected in another is not among the scored ones."
         ),
     ),

@@ -57,9 +57,13 @@ from datasets import load_dataset
 from trl import SFTTrainer
 SFTTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")).train()""",
     notes=(
-        "SFTTrainer puts the loss on the completion alone, as it does where rows have a prompt and a completion.",
         (
-            "With --alternatives, each response to a turn has a row, those that did not go on included; a response that "
+            "SFTTrainer puts the loss on the completion alone, as it does where rows have a prompt and a "
+            "completion."
+        ),
+        (
+            "With --alternatives, each response to a turn has a row, those that did not go on included; a "
+            "response that "
             "the other side called nonsense has none."
         ),
         "What is left out is counted in responses, not in conversations.",

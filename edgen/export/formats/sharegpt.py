@@ -61,7 +61,10 @@ FORMAT = Format(
     rows=rows,
     by_range=True,
     tables={
-        "conversations": "from (human, gpt or system), value, and train: whether the trained side wrote it (not there with --no-masks)",
+        "conversations": "from (human, gpt or system), value, and train: whether the trained side wrote it "
+        "(not "
+        "there "
+        "with --no-masks)",
         "id": "the conversation",
     },
     use="""\
@@ -73,7 +76,8 @@ datasets: [{path: THIS_FOLDER, type: chat_template, field_messages: conversation
     notes=(
         "A last message by human is cut: LLaMA-Factory wants whole rounds.",
         (
-            "Where the trained side begins, its first words stand at the head of human's first message, with the names of "
+            "Where the trained side begins, its first words stand at the head of human's first message, "
+            "with the names of "
             "both, and are not trained; --opening user writes an opening line by human instead."
         ),
         "Loaders that take no boolean in a message (unsloth) refuse `train`; --no-masks leaves it out.",

@@ -25,7 +25,8 @@ def _value(reply: TrainedReply) -> dict[str, Any]:
 
 FORMAT = Format(
     name="skyrl",
-    summary="Prompts with the run's own replies, as SkyRL's PromptDataset takes them; edgen's judge is the reward.",
+    summary="Prompts with the run's own replies, as SkyRL's PromptDataset takes them; edgen's judge is the "
+    "reward.",
     rows=rows_of_replies(_value),
     by_range=True,
     tables={
@@ -42,12 +43,15 @@ skyrl_gym.register(id="edgen-replies", entry_point="edgen.env.skyrl_replies:Repl
 # and generator.max_turns=1; the registration belongs into the task that makes the trainer""",
     notes=(
         (
-            "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; its judge and its "
-            "`limits` count. The reward is how probably the judge prefers the policy's reply to the reference: 1 or 0 "
+            "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; "
+            "its judge and its "
+            "`limits` count. The reward is how probably the judge prefers the policy's reply to the "
+            "reference: 1 or 0 "
             "where both orders agree, 0.5 where they do not. What is no reply of that role is worth 0."
         ),
         (
-            'kwargs={"job": ..., "overrides": ["pairs.compare=response"]} has the judge compare the two replies instead '
+            'kwargs={"job": ..., "overrides": ["pairs.compare=response"]} has the judge compare the two '
+            "replies instead "
             "of all that was said up to them."
         ),
         "Each row is one reply. For whole conversations with simulated partners there is `edgen.env`.",

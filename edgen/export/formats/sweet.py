@@ -73,7 +73,8 @@ def _trajectory(found: Preferred, chat: Chat, messages: list[Message], reward: f
         "ground_truth": _describe(chat, found.scenario, hidden=True),
     }
     value = {
-        "task": task, "dialogue_history": history, "answer": messages[-1]["content"], "reward": reward, "id": found.pair.id,
+        "task": task, "dialogue_history": history, "answer": messages[-1]["content"], "reward": reward,
+        "id": found.pair.id,
     }  # fmt: skip
     return Row(found.pair.split, value, TRAJECTORIES)
 
@@ -114,8 +115,12 @@ FORMAT = Format(
     tables=(
         DataTable(
             {
-                "task": "problem_description: what the trained role knows of the scenario; ground_truth: what it does not see",
-                "dialogue_history": "messages, the user first; the assistant's have input (the text before) and output",
+                "task": "problem_description: what the trained role knows of the scenario; ground_truth: "
+                "what "
+                "it does not see",
+                "dialogue_history": "messages, the user first; the assistant's have input (the text before) "
+                "and "
+                "output",
                 "answer": "the assistant's last message",
                 "reward": "1.0: chosen; 0.0: rejected",
                 "id": "the pair",
@@ -149,12 +154,20 @@ python -m openrlhf.cli.train_dpo --dataset THIS_FOLDER/turns --nll_loss_coef 0.0
     level="turn",
     notes=(
         (
-            "SWEET-RL trains on texts that depend on the model: `--tokenizer DIR` writes them by its chat template, with its end "
+            "SWEET-RL trains on texts that depend on the model: `--tokenizer DIR` writes them by its chat "
+            "template, with its end "
             "marks, which --response_template needs. Without it, texts are `User: …` and `Assistant: …`."
         ),
-        "trajectories/ holds the chosen conversations, then the rejected ones in the same order, as --k 2 reads them.",
+        (
+            "trajectories/ holds the chosen conversations, then the rejected ones in the same order, as --k "
+            "2 "
+            "reads them."
+        ),
         "A pair that is left out for its turn alone is in trajectories/ and critic/.",
-        "Where the trained role sees the whole scenario, ground_truth is empty, and the critic knows no more than the policy.",
+        (
+            "Where the trained role sees the whole scenario, ground_truth is empty, and the critic knows no "
+            "more than the policy."
+        ),
     ),
     Options=TokenOptions,
     tried=(
@@ -162,7 +175,8 @@ python -m openrlhf.cli.train_dpo --dataset THIS_FOLDER/turns --nll_loss_coef 0.0
             "SWEET",
             "38daf2a",
             "2026-11-28",
-            "its evaluate_code.py took the trajectories and made the texts of critic; RewardDataset of its fork of OpenRLHF took those and turns, with every turn of the assistant in the loss.",
+            "its evaluate_code.py took the trajectories and made the texts of critic; RewardDataset of its "
+            "fork of OpenRLHF took those and turns, with every turn of the assistant in the loss.",
         ),
     ),
     tags=("sweet-rl", "preference"),

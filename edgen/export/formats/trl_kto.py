@@ -47,7 +47,10 @@ def _weights(true: int, false: int) -> str:
     name, weight = (
         ("desirable_weight", false / true) if true < false else ("undesirable_weight", true / false)
     )
-    return f"KTOConfig({name}={weight:.2f}), the other weight left at 1.0, makes both kinds of train count alike."
+    return (
+        f"KTOConfig({name}={weight:.2f}), the other weight left at 1.0, makes both kinds of train count "
+        "alike."
+    )
 
 
 FORMAT = Format(
@@ -70,14 +73,19 @@ KTOTrainer(model=MODEL, train_dataset=data).train()""",
     files=LabelledLines,
     notes=(
         (
-            "Both turns of a pair stand one after the other. Shuffle first: KTOTrainer pairs neighbours with each "
+            "Both turns of a pair stand one after the other. Shuffle first: KTOTrainer pairs neighbours "
+            "with each "
             "other's prompts to estimate its reference point."
         ),
         (
-            f"{RULE} Where pairs carry none, a chosen completion is good and a rejected one bad, and one that is chosen "
+            f"{RULE} Where pairs carry none, a chosen completion is good and a rejected one bad, and one "
+            "that is chosen "
             "in one pair and rejected in another after the same prompt is left out."
         ),
-        "No completion stands here twice. What is left out as contradictory, middling or repeated counts completions.",
+        (
+            "No completion stands here twice. What is left out as contradictory, middling or repeated counts "
+            "completions."
+        ),
     ),
     Options=ActionOptions,
     scenario=True,

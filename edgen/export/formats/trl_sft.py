@@ -34,7 +34,8 @@ FORMAT = Format(
     rows=rows,
     by_range=True,
     tables={
-        "messages": "role, content, and train: whether the trained side wrote the message (not there with --no-masks)",
+        "messages": "role, content, and train: whether the trained side wrote the message (not there with "
+        "--no-masks)",
         "id": "the conversation",
     },
     use="""\
@@ -59,7 +60,8 @@ datasets: [{path: THIS_FOLDER, type: chat_template, roles_to_train: [], message_
             "trl",
             "1.16.0",
             "2026-11-22",
-            "SFTTrainer took two steps with assistant_only_loss; the loss fell on the trained side's turns alone.",
+            "SFTTrainer took two steps with assistant_only_loss; the loss fell on the trained side's turns "
+            "alone.",
         ),
         Tried(
             "axolotl",
@@ -71,7 +73,8 @@ datasets: [{path: THIS_FOLDER, type: chat_template, roles_to_train: [], message_
             "unsloth",
             "2026.10.9",
             "2026-11-22",
-            "with --no-masks, its train_on_responses_only put the loss on the trained side's turns, on the CPU.",
+            "with --no-masks, its train_on_responses_only put the loss on the trained side's turns, on the "
+            "CPU.",
         ),
         Tried(
             "open-instruct",

@@ -25,7 +25,8 @@ def _value(reply: TrainedReply) -> dict[str, Any]:
 
 FORMAT = Format(
     name="verl-rl",
-    summary="Prompts with the run's own replies, as verl's RLHFDataset takes them; edgen's judge is the reward.",
+    summary="Prompts with the run's own replies, as verl's RLHFDataset takes them; edgen's judge is the "
+    "reward.",
     rows=rows_of_replies(_value),
     by_range=True,
     tables={
@@ -44,21 +45,27 @@ python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=TH
   +reward.custom_reward_function.reward_kwargs.job=JOB ...""",
     notes=(
         (
-            "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; its judge and its "
-            "`limits` count. The reward is how probably the judge prefers the policy's reply to the reference: 1 or 0 "
+            "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; "
+            "its judge and its "
+            "`limits` count. The reward is how probably the judge prefers the policy's reply to the "
+            "reference: 1 or 0 "
             "where both orders agree, 0.5 where they do not. What is no reply of that role is worth 0."
         ),
         (
-            "With `pairs.compare: conversation` the judge sees all that was said up to the reply, with `response` the two "
+            "With `pairs.compare: conversation` the judge sees all that was said up to the reply, with "
+            "`response` the two "
             "replies beside what stands before them. "
             "'+reward.custom_reward_function.reward_kwargs.overrides=[pairs.compare=response]' changes it."
         ),
         (
-            "Each of verl's reward.num_workers processes has a budget and limits of its own; one is enough, as "
-            "compute_score_async waits for many judges at once. compute_score is the same for callers that do not await."
+            "Each of verl's reward.num_workers processes has a budget and limits of its own; one is enough, "
+            "as "
+            "compute_score_async waits for many judges at once. compute_score is the same for callers that "
+            "do not await."
         ),
         (
-            "The command is that of verl since 0.7.1. Up to 0.7.0 the keys begin with custom_reward_function, and up to 0.6.1 "
+            "The command is that of verl since 0.7.1. Up to 0.7.0 the keys begin with "
+            "custom_reward_function, and up to 0.6.1 "
             "the path is that of a file: edgen/env/verl.py, wherever edgen is installed."
         ),
         "What is left out as repeated or only_ends is counted in prompts, not in conversations.",
@@ -72,7 +79,9 @@ python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=TH
             "verl",
             "0.9.1",
             "2026-11-22",
-            "its main_ppo composed the command's configuration, and validate_config took it once the micro batch sizes that the command leaves to you were set to 1; RLHFDataset took every row; the naive reward manager scored replies by both functions. No GPU, so no step.",
+            "its main_ppo composed the command's configuration, and validate_config took it once the micro "
+            "batch sizes that the command leaves to you were set to 1; RLHFDataset took every row; the "
+            "naive reward manager scored replies by both functions. No GPU, so no step.",
         ),
     ),
     tags=("verl", "grpo", "prompts"),

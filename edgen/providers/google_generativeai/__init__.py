@@ -37,7 +37,8 @@ class GoogleGenerativeAIProvider(Provider):
         except ImportError:
             raise InputError(
                 "type: google-generativeai needs the SDK of that name: "
-                f"`{install_command('google-generativeai')}`. It is past its end of life; type: gemini reaches the "
+                f"`{install_command('google-generativeai')}`. It is past its end of life; type: gemini "
+                "reaches the "
                 "same models without it."
             ) from None
         warn_of_end()

@@ -66,7 +66,8 @@ def _find_service(config: LitellmConfig, missing: str) -> LitellmService:
 
 
 _UNKNOWN = {
-    "base_url": "edgen does not know where {} is; write its address into base_url, as litellm's api_base has it",
+    "base_url": "edgen does not know where {} is; write its address into base_url, as litellm's api_base has "
+    "it",
     "api_key_env": "edgen does not know the variable of {}'s key; name it with api_key_env",
 }
 

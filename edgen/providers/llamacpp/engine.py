@@ -55,7 +55,8 @@ class Engine:
             raise InputError(_unloadable(path, str(problem))) from None
         except ImportError as problem:  # of another Python, or without a library of the system's
             raise InputError(
-                f"xllamacpp {library_version()} is installed, but Python cannot import it: {problem}. Install it again."
+                f"xllamacpp {library_version()} is installed, but Python cannot import it: {problem}. "
+                "Install it again."
             ) from None
         self.address: str = self._server.listening_address
 
@@ -156,7 +157,8 @@ def _unloadable(path: Path, reason: str) -> str:
     advice = (
         "Give the backend another `chat_template:`."
         if reason.startswith("the chat template")
-        else "Check the file, and that `context` and `slots` fit this machine's memory, or name another model."
+        else "Check the file, and that `context` and `slots` fit this machine's memory, or name another "
+        "model."
     )
     said = " ".join(reason.split())[:300].rstrip(".")
     return f"llama.cpp (xllamacpp {library_version()}) cannot load {path}: {said}. {advice}"

@@ -54,7 +54,8 @@ def _read(path: Path, size: int, _modified: int) -> Header:
                 return _header(reader, path, size)
             except (struct.error, IndexError):
                 raise InputError(
-                    f"{path} is cut off: it ends within its header, after {_megabytes(size)}. Copy or download it again."
+                    f"{path} is cut off: it ends within its header, after {_megabytes(size)}. Copy or "
+                    "download it again."
                 ) from None
             except (ValueError, OverflowError) as problem:
                 raise InputError(
@@ -66,7 +67,8 @@ def _header(reader: _Reader, path: Path, size: int) -> Header:
     version, tensors, entries = reader.unpack("<IQQ", at=4)
     if version not in _VERSIONS:
         raise InputError(
-            f"{path} has version {version} of the format GGUF; edgen reads versions 2 and 3. Convert the model again."
+            f"{path} has version {version} of the format GGUF; edgen reads versions 2 and 3. Convert the "
+            "model again."
         )
     if max(tensors, entries) > _MOST_ENTRIES:
         raise ValueError(f"{max(tensors, entries):,} entries")
@@ -77,7 +79,8 @@ def _header(reader: _Reader, path: Path, size: int) -> Header:
     _require_data(reader, tensors, facts, path, size)
     if (parts := _read_positive_int(facts.get("split.count"))) > 1:
         raise InputError(
-            f"{path} is one of {parts} parts of a model. Join them (`llama-gguf-split --merge`), and name the whole."
+            f"{path} is one of {parts} parts of a model. Join them (`llama-gguf-split --merge`), and name "
+            "the whole."
         )
     architecture = str(facts.get("general.architecture", ""))
     return Header(
@@ -102,7 +105,8 @@ def _require_data(reader: _Reader, tensors: int, facts: dict[str, Any], path: Pa
     begins = -(-reader.place // alignment) * alignment + last
     if tensors and begins >= size:
         raise InputError(
-            f"{path} is cut off: it has {_megabytes(size)}, and its last tensor begins after {_megabytes(begins)}. "
+            f"{path} is cut off: it has {_megabytes(size)}, and its last tensor begins after "
+            f"{_megabytes(begins)}. "
             "Copy or download it again."
         )
 

@@ -49,7 +49,8 @@ def find_installed(name: str) -> InstalledModel:
     near = difflib.get_close_matches(wanted, names, n=1)
     known = f"did you mean {near[0]}?" if near else f"installed: {', '.join(names) or 'none'}."
     raise InputError(
-        f"no installed package has a model called {name!r}; {known} `edgen local` prints how to install one, and "
+        f"no installed package has a model called {name!r}; {known} `edgen local` prints how to install "
+        "one, and "
         "`path:` names any GGUF file."
     )
 

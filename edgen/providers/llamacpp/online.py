@@ -46,7 +46,8 @@ class LlamaCppBackend:
         template = _read_template(config.chat_template)
         if not (template or header.chat_template):
             raise InputError(
-                f"{self._path} has no chat template, as base models have none. Name a model for conversations, or give "
+                f"{self._path} has no chat template, as base models have none. Name a model for "
+                "conversations, or give "
                 "the backend a `chat_template:` (a Jinja text, or a .jinja file)."
             )
         context = config.context or min(_CONTEXT, header.trained_context or _CONTEXT)
@@ -189,8 +190,10 @@ def _require_memory(path: Path, header: Header, tokens: int) -> None:
     if memory is None or header.size + cache <= memory:
         return
     raise InputError(
-        f"the model {path} needs {_gigabytes(header.size)} for its weights and {_gigabytes(cache)} for a context of "
-        f"{tokens:,} tokens, and this machine has {_gigabytes(memory)} of memory. Name a smaller model, or lower "
+        f"the model {path} needs {_gigabytes(header.size)} for its weights and {_gigabytes(cache)} for a "
+        "context of "
+        f"{tokens:,} tokens, and this machine has {_gigabytes(memory)} of memory. Name a smaller model, or "
+        "lower "
         "`context` or `slots`."
     )
 

@@ -270,7 +270,8 @@ _WHOLE = {
 _NO_ROOM = re.compile(r"enqueued (token|request)s? limit|limit[^.]{0,100} enqueued", re.IGNORECASE)
 # A new file is reported as unknown for a while; the wording differs between services.
 _NO_FILE = re.compile(
-    r"(cannot|can't|could not) find (the )?(input )?file|no such file|file\b.{0,200}\b(not (be )?found|not exist)",
+    r"(cannot|can't|could not) find (the )?(input )?file|no such file|file\b.{0,200}\b(not (be )?found|not "
+    r"exist)",
     re.IGNORECASE,
 )
 _WORDED = 3  # errors of a batch that are shown

@@ -281,7 +281,8 @@ def _read_choice(choice: _Choice, answer: _Completion) -> Reply:
 # every prompt.
 _MODERATED = re.compile(
     r"moderation|content[_ ]?(filter|management policy|policy)|flagged_input"
-    r"|\b(input|prompt|content|text|message|request|response|output)s? (was|were|is|are|(has|have) been) flagged",
+    r"|\b(input|prompt|content|text|message|request|response|output)s? (was|were|is|are|(has|have) been) "
+    r"flagged",
     re.IGNORECASE,
 )
 

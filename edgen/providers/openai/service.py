@@ -91,7 +91,8 @@ class ServiceBackend(HttpBackend):
             self._remarked.add("usage")
             if (counted := decode(_COUNTED, body)) is not None and counted.usage is not None:
                 log.warning(
-                    "what %s says of its usage counts no tokens; under a budget its answers are charged at the "
+                    "what %s says of its usage counts no tokens; under a budget its answers are charged at "
+                    "the "
                     "most that they can have been.",
                     self.model,
                 )

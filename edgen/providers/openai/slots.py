@@ -75,7 +75,8 @@ class _Info(_Limit):
 _PROPS = msgspec.json.Decoder(_Props)
 _SLOTS = msgspec.json.Decoder(list[dict[str, Any]])
 _INFO = msgspec.json.Decoder(_Info)
-# A sample of a metric: its labels and its value. Standard builds of vLLM have no such metric; others have one of
+# A sample of a metric: its labels and its value. Standard builds of vLLM have no such metric; others have one
+# of
 # its own, or a label of another one. SGLang's has a sample for each rank.
 _SAMPLE = re.compile(
     rb"^(?:(?:vllm|sglang)[:_](max_num_seqs|max_running_requests)|[a-zA-Z_][\w:]*)"

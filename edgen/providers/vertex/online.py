@@ -68,7 +68,8 @@ class AccessTokens(KeySource):
             raise CallError(
                 FailureKind.AUTHENTICATION,
                 clean_message(
-                    f"google-auth gets no access token ({problem}); run `gcloud auth application-default login`, or "
+                    f"google-auth gets no access token ({problem}); run `gcloud auth application-default "
+                    "login`, or "
                     "set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account"
                 ),
                 unsent=True,

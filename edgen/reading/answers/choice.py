@@ -33,7 +33,8 @@ _ALONE = compile_later(rf"(?i)(?![-−]\d)[^\w\n]{{0,6}}{_WORDS}[^\w\n]{{0,4}}(\
 _IN_FRONT = compile_later(r"[^\w\n]{0,4}(\d{1,6})[*_]{0,2}\s?(?:[.):\]]\s{0,5}(?=\S)|\((?=\w))")
 # `Option 2: Wait a moment.`, `Number 2 is best.`, `2, because it fits.`, `2 - Wait a moment.`
 _NAMED = compile_later(
-    rf"(?i)[^\w\n]{{0,6}}{_CHOOSE}(?:the\s)?(?:option|choice|number|utterance|answer)\s?#?(\d{{1,6}})[*_]{{0,2}}"
+    rf"(?i)[^\w\n]{{0,6}}{_CHOOSE}(?:the\s)?(?:option|choice|number|utterance"
+    r"|answer)\s?#?(\d{1,6})[*_]{0,2}"
     r"(?:\s?[.):,–—-]|\s(?:is|fits|seems|works|would\sbe|makes)\b)\s{0,5}(?=\S)"
 )
 _REASONED = compile_later(
@@ -51,7 +52,8 @@ _WRAPPED = compile_later(r"(?is)\A<(answer|choice|option|reply|response|number)>
 _LABEL = compile_later(r"\A[*_]{0,3}([^\W\d][^\n:：]{0,40}?)[*_]{0,3}[:：][*_]{0,3}\s{1,3}(?=\S)")
 _ITEM = r"(?:number|option|choice|no\.)\s"
 _SEVERAL = compile_later(
-    rf"(?i)[^\w]{{0,9}}(?:{_ITEM})?\d{{1,3}}(?:(?:[^\w]{{1,9}}|\s(?:or|and)\s)(?:or\s|and\s)?(?:{_ITEM})?\d{{1,3}}){{1,99}}[^\w]{{0,9}}"
+    rf"(?i)[^\w]{{0,9}}(?:{_ITEM})?\d{{1,3}}(?:(?:[^\w]{{1,9}}|\s(?:or|and)\s)(?:or\s"
+    rf"|and\s)?(?:{_ITEM})?\d{{1,3}}){{1,99}}[^\w]{{0,9}}"
 )
 _INLINE = compile_later(r"(?:\A|(?<=[\s|]))(\d{1,3})\s?[.):|]\s{0,3}(?=\w)")
 _CUT_OBJECT = compile_later(r"""\A\s*\{\s*"(?:choice|number|option|answer)"\s*:\s*"?(\d{1,6})"?\s*[,}]""")

@@ -18,7 +18,8 @@ _MAX = 400  # a value longer than this is prose
 _NUMBER = compile_later(
     r"(?P<sign>[-−])?(?P<a>\d{1,12}(?:[.,]\d{1,17})?|[.,]\d{1,17})(?P<e>[eE][-+]?\d{1,3})?"
     r"(?:\s{0,3}\(?(?:/|÷|in|out\s+of)\s{0,3}(?P<b>\d{1,9}(?:\.\d{1,9})?))?"
-    r"(?P<percent>\s{0,3}\\?(?:%|％|٪|per\s?cent\b|Prozent\b|(?:pour|per|por)\s?cento?\b|por\s?ciento\b|процент\w{0,3}|パーセント|퍼센트|प्रतिशत"
+    r"(?P<percent>\s{0,3}\\?(?:%|％|٪|per\s?cent\b|Prozent\b|(?:pour|per|por)\s?cento?\b|por\s?ciento\b"
+    r"|процент\w{0,3}|パーセント|퍼센트|प्रतिशत"
     r"|(?:بال|في\sال)م(?:ئة|ائة)))?"
 )
 # Nothing but a number, as most replies give it.
@@ -28,7 +29,8 @@ _APPROXIMATELY = compile_later(
     r"""|almost|estimated|maybe|perhaps|probably|at|is|p|etwa|ungefähr|rund|environ|aproximadamente|около)\b|大?约|約|およそ|약)*"""
 )
 _BOUND = compile_later(
-    r"(?i)[<>≤≥±]|\b(?:less|more|greater|fewer|lower|higher|under|over|above|below|at\s+(?:most|least)|up\s+to"
+    r"(?i)[<>≤≥±]|\b(?:less|more|greater|fewer|lower|higher|under|over|above|below|at\s+(?:most|least)"
+    r"|up\s+to"
     r"|between|not|no)\b"
 )
 _RANGE = compile_later(
@@ -39,7 +41,8 @@ _RANGE = compile_later(
 _PART = compile_later(r"\s?:\s?\d|,\s?\d+\s?\]|\s{1,3}(?:out\s+)?of\s")
 # Words after the number that only explain it; their numbers are about something else.
 _EXPLAINS = compile_later(
-    r"(?i)[\s\"'”*_`.,;:()\[–—-]{1,12}(?:because|as|since|given|where|on\s+a\s+scale|the|due|this|there|although|while"
+    r"(?i)[\s\"'”*_`.,;:()\[–—-]{1,12}(?:because|as|since|given|where|on\s+a\s+scale|the|due|this|there"
+    r"|although|while"
     r"|he|she|they|students?|based|with|considering)\b"
 )
 _ANOTHER = compile_later(r"(?i)probabilit|likelihood|chance|confiden|certain")

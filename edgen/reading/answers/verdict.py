@@ -68,7 +68,10 @@ class _Form(NamedTuple):
     choice: Choice
 
 
-_ANSWER = r"(?:(?:(?:the|my|so the|final|overall|your) ){0,2}(?:final )?answer|antwort|respuesta|réponse|reponse|ответ|答案|回答|risposta|resposta|答え|정답)"
+_ANSWER = (
+    r"(?:(?:(?:the|my|so the|final|overall|your) ){0,2}(?:final )?answer|antwort|respuesta|réponse|reponse"
+    r"|ответ|答案|回答|risposta|resposta|答え|정답)"
+)
 _OVERALL = r"(?:(?:the )?(?:overall|result|final result|in total|outcome|conclusion))"
 _ASKED = r"(?: ?\((?:1 or 2|2 or 1|[\ue001\ue002] (?:or|/) [\ue001\ue002]|[12]/[12])\))?"
 _QUOTE = r"[\"'«»]?"
@@ -76,7 +79,8 @@ _SEPARATOR = (
     rf"{_QUOTE}{_ASKED}(?: (?:is|was|would be|ist|es|est)\b ?:?| ?[:=]{{1,2}}>?| ?(?:->|→|=>|–|—|-) ?|是) ?"
 )
 _FILLER = (
-    rf"(?:{CONCLUSION}|(?:definitely|clearly|ok|okay|sure|certainly|hmm|well|i (?:think|believe|say|would say)|i'd say|it's|it is"
+    rf"(?:{CONCLUSION}|(?:definitely|clearly|ok|okay|sure|certainly|hmm|well|i (?:think|believe|say|would "
+    r"say)|i'd say|it's|it is"
     r"|that would be|my|final|based on the criteria)(?:[,:!]|\.{1,3})? ){0,4}"
 )
 _ORDINALS: dict[str, Choice] = {"one": 1, "two": 2, "first": 1, "second": 2}
@@ -84,7 +88,8 @@ _OPEN, _CLOSE = r"[\"'(\[{<« ]{0,6}", r"[\"')\]}>» ,]{0,6}"
 _NAMES = words(rf"{SIDE}|\b(?:one|two|first|second)\b")
 _LINE = words(
     rf"(?P<filler>{_FILLER})"
-    rf"(?:(?P<label>{LABEL}{_SEPARATOR})|(?P<answer>{_ANSWER}{_SEPARATOR})|(?P<overall>{_OVERALL}{_SEPARATOR})|(?P<output>output ))?"
+    rf"(?:(?P<label>{LABEL}{_SEPARATOR})|(?P<answer>{_ANSWER}{_SEPARATOR})"
+    rf"|(?P<overall>{_OVERALL}{_SEPARATOR})|(?P<output>output ))?"
     rf"(?P<arrow>(?:->|→|=>) ?)?{_OPEN}(?:(?!teacher){NOUN}{_QUOTE} ?[:=] ?{_OPEN})?"
     rf"(?:(?P<side>{SIDE})|(?P<ordinal>one|two|first|second)\b){_CLOSE}"
     rf"(?: ?\((?P<again>{SIDE})\)?|,? (?:and )?not (?P<other>{SIDE}))?"
@@ -101,7 +106,8 @@ _SCORE = words(
 _EXPLAINED = words(r"(?:the )?(?:reason|reasoning|explanation|justification|rationale|because|why)\b")
 # A bare number after these words may be what somebody in the lesson said.
 _QUOTES = words(
-    r"\b(?:says?|said|asks?|asked|answer(?:s|ed)|repl(?:ies|ied)|wr(?:ites|ote)|comput\w{1,3}|gets?|got|finds?|found|counts?|calculat\w{1,3}"
+    r"\b(?:says?|said|asks?|asked|answer(?:s|ed)|repl(?:ies|ied)|wr(?:ites|ote)|comput\w{1,3}|gets?|got"
+    r"|finds?|found|counts?|calculat\w{1,3}"
     r"|adds?|step|number|equals?|result|sum|solution)\b|[\"«»0-9:\ue001\ue002]"
 )
 _ROLE = words(r"(?:teacher|student)(?: ?\([^()\n]{1,40}\))? ?:")

@@ -90,49 +90,70 @@ def sentences(lines: Sequence[str]) -> list[str]:
 
 
 _ADVERBS = (
-    r"(?:(?:clearly|overall|much|far|by far|slightly|a (?:little|bit)|definitely|certainly|significantly|considerably"
-    r"|substantially|noticeably|markedly|ultimately|therefore|thus|still|simply|indeed|in my (?:view|opinion)),? ){0,3}"
+    r"(?:(?:clearly|overall|much|far|by far|slightly|a (?:little|bit)|definitely|certainly|significantly"
+    r"|considerably"
+    r"|substantially|noticeably|markedly|ultimately|therefore|thus|still|simply|indeed|in my (?:view"
+    r"|opinion)),? ){0,3}"
 )
 _ONE = rf"(?:one|choice|option|(?:{_SHOWN})\b)"
 _GOOD = r"(?:better|best|preferable|superior|stronger|strongest|preferred)"
 _ALL_IN_ALL = r"(?:,? (?:overall|in every way|by far|all in all|of the two|here)\b){0,2}"
 _VERB = r"(?:choose|pick|prefer|select|go with|vote for|opt for|output)"
 LABEL = (
-    rf"(?:(?:the|my) )?(?:(?:final|overall) )?(?:verdict|choice|decision|output|preference|winner|selection|pick"
-    rf"|judge?ment|conclusion|vote|(?:better|best|preferred|superior|stronger|winning|chosen|selected)(?: {_ONE}| {NOUN})?)"
+    r"(?:(?:the|my) )?(?:(?:final|overall) )?(?:verdict|choice|decision|output|preference|winner|selection"
+    r"|pick"
+    r"|judge?ment|conclusion|vote|(?:better|best|preferred|superior|stronger|winning|chosen|selected)(?: "
+    rf"{_ONE}| {NOUN})?)"
     rf"(?: (?:of the two|overall))?(?: {NOUN})?"
 )
 # What a sentence may say; each has its side in a group of its own.
 STATEMENT = (
-    rf"(?:(?P<is>{SIDE}),? (?:however, |though, |overall, )?(?:is {_ADVERBS}(?:the )?{_ADVERBS}{_GOOD}\b(?: {_ONE})?"
+    rf"(?:(?P<is>{SIDE}),? (?:however, |though, |overall, )?(?:is {_ADVERBS}(?:the )?{_ADVERBS}{_GOOD}\b(?: "
+    rf"{_ONE})?"
     rf"|(?:would be|stands out as) (?:the|my) {_GOOD} (?:one|choice|option)){_ALL_IN_ALL}"
     rf"|(?P<wins>{SIDE}) (?:{_ADVERBS}wins|has the edge)\b{_ALL_IN_ALL}(?:,? by a \w{{1,12}} margin)?"
-    rf"|(?P<leads>{SIDE}) (?:will|would|is)(?: (?:most |more |very )?(?:likely|probably))?(?: to)? lead to (?:a|the) (?:much )?better"
+    rf"|(?P<leads>{SIDE}) (?:will|would|is)(?: (?:most |more |very )?(?:likely|probably))?(?: to)? lead to "
+    r"(?:a|the) (?:much )?better"
     rf" (?:interaction|conversation|dialogue|lesson)\b{_ALL_IN_ALL}"
-    rf"|i(?:'d| would| will|'ll)?(?: (?:therefore|thus|clearly|definitely|still|have to|must))? {_VERB} (?P<chosen>{SIDE})"
+    rf"|i(?:'d| would| will|'ll)?(?: (?:therefore|thus|clearly|definitely|still|have to|must))? {_VERB} "
+    rf"(?P<chosen>{SIDE})"
     rf"(?: as the (?:better|best|stronger|preferred) {_ONE})?{_ALL_IN_ALL}"
-    rf"|(?:{LABEL} is:? {_ADVERBS}|{LABEL}: |(?:final )?answer: )(?P<named>{SIDE})|(?:the|my) (?:final )?answer is (?P<answer>{NAME}))"
+    rf"|(?:{LABEL} is:? {_ADVERBS}|{LABEL}: |(?:final )?answer: )(?P<named>{SIDE})|(?:the|my) (?:final "
+    rf")?answer is (?P<answer>{NAME}))"
 )
-_CRITERIA = r"(?:criteria|criterion|elements|analysis|factors|characteristics|considerations|comparison|evaluation|points)"
+_CRITERIA = (
+    r"(?:criteria|criterion|elements|analysis|factors|characteristics|considerations|comparison|evaluation"
+    r"|points)"
+)
 _CONCLUSIONS = (
-    r"(?:and )?(?:therefore|thus|hence|so|overall|ultimately|finally|consequently|accordingly|in conclusion|in summary"
-    r"|to conclude|to sum up|all in all|on balance|all things considered|for (?:these reasons|this reason)|as a result)"
+    r"(?:and )?(?:therefore|thus|hence|so|overall|ultimately|finally|consequently|accordingly|in conclusion"
+    r"|in summary"
+    r"|to conclude|to sum up|all in all|on balance|all things considered|for (?:these reasons|this reason)"
+    r"|as a result)"
 )
 CONCLUSION = rf"(?:{_CONCLUSIONS},? )"
 CONCLUDED = words(rf"(?:{_CONCLUSIONS}[,:]? |i (?:therefore|thus) )")
 _OPENING = (
-    rf"(?:{_CONCLUSIONS}[,:]? |(?:{LABEL}|(?:final )?answer) ?: |(?:sure|okay|ok|yes|clearly|definitely|in my (?:view|opinion))[,.!]? "
+    rf"(?:{_CONCLUSIONS}[,:]? |(?:{LABEL}|(?:final )?answer) ?: |(?:sure|okay|ok|yes|clearly|definitely|in "
+    r"my (?:view|opinion))[,.!]? "
     r"|(?:i (?:think|believe|feel|would say)|i'd say)(?: that)?,? |of the two(?: \w{1,20})?, "
-    rf"|(?:based on|considering|given|by) (?:the|these|those|all|all the|all these|this|your) (?:[\w']{{1,20}} ){{0,3}}?{_CRITERIA}"
+    r"|(?:based on|considering|given|by) (?:the|these|those|all|all the|all these|this|your) "
+    rf"(?:[\w']{{1,20}} ){{0,3}}?{_CRITERIA}"
     r"(?: (?:above|given|listed|provided))?, "
     rf"|compared (?:to|with) {SIDE}, |(?:between|comparing) {SIDE} (?:and|with|to) {SIDE}, "
-    r"|after (?:(?:careful|some|much|due|further) )?(?:consideration|thought|reflection|analysis|(?:weighing|comparing|reading|considering) [^,;.?!:]{1,80}), "
-    r"|if i (?:had|have) to (?:choose|pick|decide)(?: one)?, |assuming [^,;.?!:]{1,120} continue[^,;.?!:]{0,80}, ){0,3}"
+    r"|after (?:(?:careful|some|much|due|further) )?(?:consideration|thought|reflection|analysis|(?:weighing"
+    r"|comparing|reading|considering) [^,;.?!:]{1,80}), "
+    r"|if i (?:had|have) to (?:choose|pick|decide)(?: one)?, |assuming [^,;.?!:]{1,120} "
+    r"continue[^,;.?!:]{0,80}, ){0,3}"
 )
-_CLAUSE = r"(?:[^;.?!]{3,300}(?:[,;] but|[,;] so|, and so|[,;] (?:therefore|thus|hence),?|;) |(?:although|though|even though|while|whereas) [^;.?!]{3,300}, )?"
+_CLAUSE = (
+    r"(?:[^;.?!]{3,300}(?:[,;] but|[,;] so|, and so|[,;] (?:therefore|thus|hence),?|;) |(?:although|though"
+    r"|even though|while|whereas) [^;.?!]{3,300}, )?"
+)
 OPENED = rf"(?P<opening>{_OPENING}){STATEMENT}"
 _REASON = (
-    rf"(?:,? \(?because\b|,? (?:since|as) (?:{SIDE}|it|its|he|she|they|the (?:teacher|student)|there (?:is|are)|in {SIDE})(?!\w)"
+    rf"(?:,? \(?because\b|,? (?:since|as) (?:{SIDE}|it|its|he|she|they|the (?:teacher|student)|there (?:is"
+    rf"|are)|in {SIDE})(?!\w)"
     r"|,? for (?:the following|these|several|many|two|three|a few) reasons\b|,? due to\b)"
 )
 _OTHER = rf"(?:(?P<other>{SIDE})|the other(?: one| {NOUN})?)"
@@ -144,36 +165,50 @@ _SENTENCE = words(
 _BECAUSE = words(rf"(?P<is>{BARE})(?P<reason>{_REASON}[^\n]{{6,1500}})")
 # `2 - the student asks more.`, where that is the whole reply.
 _REMARK = words(
-    rf"(?P<is>{BARE}) ?(?:(?:[-–—:;]|, as) (?=\w{{1,20}} \w{{1,20}} \w)|\((?=[^\W\d]))(?P<reason>[^\n]{{0,1500}})"
+    rf"(?P<is>{BARE}) ?(?:(?:[-–—:;]|, as) (?=\w{{1,20}} \w{{1,20}} \w)"
+    r"|\((?=[^\W\d]))(?P<reason>[^\n]{0,1500})"
 )
 
 # Said of a preference, these take something of it back, or say whose or of what it is.
 _HEDGED = words(
-    r"\b(?:ties?|tied|draw|toss-?up|equal|equally|on (?:a )?par|identical|neither|wait|actually|correction|scratch that"
-    r"|kidding|perhaps|maybe|possibly|arguably|might|seems?|seemed|appears?|unless|depend\w{0,4}|whether|almost|nearly"
-    r"|tempt\w{0,4}|surface|glance|impression|initial\w{0,2}|in terms of|when it comes to|for clarity|at least|only|alone|except|aside from"
-    r"|apart from|otherwise|until|graders|readers?|raters|students would|many people|on paper|hypothetical\w{0,2}|not sure|supposedly)\b"
+    r"\b(?:ties?|tied|draw|toss-?up|equal|equally|on (?:a )?par|identical|neither|wait|actually|correction"
+    r"|scratch that"
+    r"|kidding|perhaps|maybe|possibly|arguably|might|seems?|seemed|appears?|unless|depend\w{0,4}|whether"
+    r"|almost|nearly"
+    r"|tempt\w{0,4}|surface|glance|impression|initial\w{0,2}|in terms of|when it comes to|for clarity|at "
+    r"least|only|alone|except|aside from"
+    r"|apart from|otherwise|until|graders|readers?|raters|students would|many people|on paper"
+    r"|hypothetical\w{0,2}|not sure|supposedly)\b"
     r"|\b(?:if|suppose|supposing|provided (?:that|the|it|he|she|you))\b"
 )
 _REPORTED = words(
-    r"\b(?:would|could|may|should|says?|said|saying|thinks?|thought|argues?|claims?|concludes?|believes?|feels?|wonders?|prefers?"
-    r"|suggests?|asks?|asked|replied|replies|answer(?:s|ed)|told|tells?|explains?|explained|some|others|many|most people"
+    r"\b(?:would|could|may|should|says?|said|saying|thinks?|thought|argues?|claims?|concludes?|believes?"
+    r"|feels?|wonders?|prefers?"
+    r"|suggests?|asks?|asked|replied|replies|answer(?:s|ed)|told|tells?|explains?|explained|some|others|many"
+    r"|most people"
     r"|nobody|no one|whoever|anyone|false|wrong|untrue|mistake|doubt|judged by)\b|[\"“”]"
 )
 _MINE = words(r", but my \w{1,12} is")
 _CONTRAST = words(r"\b(?:but|however|although|though|yet|nevertheless|nonetheless|despite|still)\b")
 _WINS = words(
-    r"\b(?:better|best|superior|preferable|prefer\w{0,5}|stronger|strongest|wins?|winner|ahead|edge|advantage|decisive|tips?|nod"
-    r"|pick|choose|chosen|choice|favou?r\w{0,4}|instead|outperform\w{0,2}|excellent|excels?|richer|warmer|clearer|leads|criteri\w{1,3}|more \w{1,20}|is\W{0,3}\Z)(?!\w)"
+    r"\b(?:better|best|superior|preferable|prefer\w{0,5}|stronger|strongest|wins?|winner|ahead|edge"
+    r"|advantage|decisive|tips?|nod"
+    r"|pick|choose|chosen|choice|favou?r\w{0,4}|instead|outperform\w{0,2}|excellent|excels?|richer|warmer"
+    r"|clearer|leads|criteri\w{1,3}|more \w{1,20}|is\W{0,3}\Z)(?!\w)"
 )
 _TAKEN_BACK = words(
-    r"(?:\A(?:but|however|yet|no|still|nevertheless|nonetheless|hmm|though|although|except|or|if|unless|provided|only|that is|at least)\b"
-    r"|\b(?:wait|actually|on (?:first|second) thoughts?|on reflection|correction|scratch that|kidding|changed? my mind|disagree|opposite"
-    r"|reconsider\w{0,3}|i mean|mistaken|not so|(?:is|was) (?:not|wrong|false|untrue)|isn't|tied?|draw|toss-?up|equally|equal|on (?:a )?par|neither"
-    r"|not really|not quite|looking closer|the reverse|vice versa|misleading|superficial\w{0,3}|alone|irrelevant|beside the point|the other|i take (?:that|it) back)\b)"
+    r"(?:\A(?:but|however|yet|no|still|nevertheless|nonetheless|hmm|though|although|except|or|if|unless"
+    r"|provided|only|that is|at least)\b"
+    r"|\b(?:wait|actually|on (?:first|second) thoughts?|on reflection|correction|scratch that|kidding"
+    r"|changed? my mind|disagree|opposite"
+    r"|reconsider\w{0,3}|i mean|mistaken|not so|(?:is|was) (?:not|wrong|false|untrue)|isn't|tied?|draw"
+    r"|toss-?up|equally|equal|on (?:a )?par|neither"
+    r"|not really|not quite|looking closer|the reverse|vice versa|misleading|superficial\w{0,3}|alone"
+    r"|irrelevant|beside the point|the other|i take (?:that|it) back)\b)"
 )
 _RETRACTED = words(
-    r"\b(?:wait|actually,|on (?:first|second) thoughts?|on reflection|correction|scratch that|kidding|changed? my mind|reconsider\w{0,3}"
+    r"\b(?:wait|actually,|on (?:first|second) thoughts?|on reflection|correction|scratch that|kidding"
+    r"|changed? my mind|reconsider\w{0,3}"
     r"|i mean,|i take (?:that|it) back|i (?:now )?disagree|sorry|no, it)\b"
 )
 _IS_BETTER = words(
@@ -260,7 +295,8 @@ def _is_disputed(said: Sequence[str], at: int, choice: Choice) -> bool:
 
 
 _VERDICT = words(
-    rf"(?:\b(?:answer|verdict|better|best|choice|decision|output|winner|conclusion|overall|final|result|preferred|summary|sure|ok|okay|yes|certainly)\b|{SIDE}|\|)"
+    r"(?:\b(?:answer|verdict|better|best|choice|decision|output|winner|conclusion|overall|final|result"
+    rf"|preferred|summary|sure|ok|okay|yes|certainly)\b|{SIDE}|\|)"
 )
 
 

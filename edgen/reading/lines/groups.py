@@ -22,10 +22,12 @@ from edgen.reading.text.quotes import CLOSERS, find_closing
 # What may follow a heading with a conversation under it, a role line apart.
 _BEGINS = compile_later(r"(?m)\s*+(?:[\[{][^\S\n]*+$|```|~~~|[-=*_]{3,}[^\S\n]*+$)")
 _GIVES = compile_later(
-    r"(?i)\n(?>(?:[^\w\n]|_){0,16})(?:(?:the|final|estimated|overall|student['’]s)[ ]){0,3}(?:probability|likelihood)\b[^\n]{0,300}(?=\n|\Z)"
+    r"(?i)\n(?>(?:[^\w\n]|_){0,16})(?:(?:the|final|estimated|overall|student['’]s)[ ]){0,3}(?:probability"
+    r"|likelihood)\b[^\n]{0,300}(?=\n|\Z)"
 )
 _EXPLANATION = compile_later(
-    r"(?i)\s{1,20}(?:[^\w\n]|_){0,8}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary|rationale|evaluation"
+    r"(?i)\s{1,20}(?:[^\w\n]|_){0,8}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary"
+    r"|rationale|evaluation"
     r"|assessment|breakdown|justification)\b"
 )
 _DOUBLE = frozenset('"“')

@@ -8,7 +8,8 @@ from edgen.core.lazy_patterns import compile_later
 from edgen.reading.roles import RolePattern
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
-# Decoration, a ticked box, a token of a chat template, numbers such as `Turn 2 -` and `[10:05]`, and the key that a name may be under.
+# Decoration, a ticked box, a token of a chat template, numbers such as `Turn 2 -` and `[10:05]`, and the key
+# that a name may be under.
 _KEYS = "role|speaker|name|who|from|author|character"
 _BEFORE = r"""
     (?>(?:_{1,9}+[^\w\n]{0,9}+)?)(?>(?:(?<=\[)x\][^\w\n]{1,9}+)?)(?>(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?)
@@ -21,11 +22,15 @@ _PREFIX = rf"\n([^\w\n]{{0,40}}+{_BEFORE})"
 _AHEAD = rf"(?=(?:ROLE)\b)(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
 _ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?:{_AHEAD}|{_BEFORE}))"
 _SPEAKS = (
-    r"(?:sa(?:ys|id)|tells|told|(?:speak|ask|repl|respond|answer|explain|add|continue|observe|wonder|exclaim|whisper|admit|suggest"
+    r"(?:sa(?:ys|id)|tells|told|(?:speak|ask|repl|respond|answer|explain|add|continue|observe|wonder|exclaim"
+    r"|whisper|admit|suggest"
     r"|agree|repeat|insist|confirm)(?:s|ies|ied|e?d))(?:[ ][a-z]{2,12}ly)?"
 )
 _CLOCK = r"(?:,?[ ]{1,3}(?:at[ ])?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ ]?[ap]\.?m\b\.?)?)"
-_NOTE = rf"(?:{_CLOCK}|[ ](?:to|→|->)[ ](?:the[ ])?(?:ROLE)|[([][^()\[\]\n]{{1,60}}[)\]]|(?:,[ ]?|/)\w[\w .'’]{{0,29}}|[ ]{_SPEAKS})"
+_NOTE = (
+    rf"(?:{_CLOCK}|[ ](?:to|→|->)[ ](?:the[ ])?(?:ROLE)|[([][^()\[\]\n]{{1,60}}[)\]]|(?:,[ ]?|/)\w[\w "
+    rf".'’]{{0,29}}|[ ]{_SPEAKS})"
+)
 _COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
 _SEPARATOR = rf"""
     (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
@@ -44,7 +49,8 @@ _NAME = rf"""
 _WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963-]{0,24}+"
 _BY_NAME = rf"""({_WORD}(?>(?:[ ]{_WORD}){{0,3}}))[ ]?
     [(\[][ ]?(ROLE)[ ]?[)\]](?:[*_"'”`]){{0,4}}[^\S\n]{{0,3}}[:：]"""
-# The groups of a label: the whole, what stands before the name, an article, the name, the role in it, a note, the separators
+# The groups of a label: the whole, what stands before the name, an article, the name, the role in it, a note,
+# the separators
 # colon, tag and dash; a person's name and the role in brackets after it.
 ROLE = RolePattern(
     rf"({_ROLE_PREFIX}(?:{_NAME % 'ROLE'}{_SEPARATOR}|{_BY_NAME}))", re.VERBOSE | re.MULTILINE | re.IGNORECASE
@@ -61,7 +67,8 @@ NAMED = compile_later(
 )
 # The key of a text under a name, perhaps with the mark of a block; a rule under a name.
 KEY = compile_later(
-    r"(?i)\n[^\w\n]{0,12}(?:text|content|message|utterance|line|says|said|value|dialogue|speech)[\"']?[^\S\n]{0,2}[:=]"
+    r"(?i)\n[^\w\n]{0,12}(?:text|content|message|utterance|line|says|said|value|dialogue"
+    r"|speech)[\"']?[^\S\n]{0,2}[:=]"
     r"(?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
 )
 # Other keys above that of a text: `mood: calm`.

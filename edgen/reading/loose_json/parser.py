@@ -50,7 +50,8 @@ class Parsed:
 
 
 _START = RolePattern(
-    r"(?i)\n[^\S\n]{0,200}(?:-[^\S\n](?={))?(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//|(?!ROLE)\w{1,30}\s{0,9}:)))"
+    r"(?i)\n[^\S\n]{0,200}(?:-[^\S\n](?={))?(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//"
+    r"|(?!ROLE)\w{1,30}\s{0,9}:)))"
 )
 _STRICT = json.JSONDecoder(object_pairs_hook=JsonMembers)
 _BETWEEN = compile_later(r"[\s,]*(?:-[^\S\n](?={))?")
@@ -139,7 +140,8 @@ def _double(text: str) -> tuple[str, int]:
 
 
 _TOKEN = compile_later(
-    r"(?>(?:[\s,;]|//[^\n]*)*)(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\"|[\"“”'‘])|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
+    r"(?>(?:[\s,;]|//[^\n]*)*)(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>[:=]>?)|(?P<quote>\"\"\""
+    r"|[\"“”'‘])|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
 )
 _CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", '"""': '"""'}
 _TRIES = 8  # containers that the strict parser may refuse before it is no longer asked

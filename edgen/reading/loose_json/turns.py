@@ -14,7 +14,8 @@ from edgen.reading.text.characters import are_spoken
 from edgen.reading.text.quotes import unwrap
 from edgen.reading.text.surroundings import is_negated
 
-_WHO = ("role", "speaker", "name", "who", "from", "author", "character", "participant", "actor", "person", "party", "by")  # fmt: skip
+_WHO = ("role", "speaker", "name", "who", "from", "author", "character", "participant", "actor", "person",
+    "party", "by")  # fmt: skip
 _WHAT = (
     "text", "content", "message", "utterance", "line", "dialogue", "dialog", "says", "said", "speech",
     "value", "statement", "response", "words", "turn", "body",
@@ -23,7 +24,8 @@ WHOLES = frozenset({"conversation", "dialogue", "dialog", "transcript", "chat"})
 PROBABILITY = compile_later(r"(?i)probab|likelihood|chance|^p(?:_(?:underst|learn|succ|solv|help)\w{0,20})?$")
 # A key that is a person's name, not a fact about him (`student_emotion`).
 _SPEAKER = RolePattern(
-    r"(?i)(?:[\W_]|\d){0,16}(?:ROLE)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:_(?:says|said|text|message|line|turn|response|reply|utterance|speech))?(?:[\W_]{0,16}|\s?[(\[].{1,80}[)\]][\W_]{0,8})\Z"
+    r"(?i)(?:[\W_]|\d){0,16}(?:ROLE)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:_(?:says|said|text|message|line|turn"
+    r"|response|reply|utterance|speech))?(?:[\W_]{0,16}|\s?[(\[].{1,80}[)\]][\W_]{0,8})\Z"
     r"|[^\n]{1,80}[(\[]\s?(?:ROLE)\s?[)\]]\W{0,8}\Z"
 )
 _NUMBERED = compile_later(r"[^\W\d]{0,20}[ _-]?\d{1,4}")

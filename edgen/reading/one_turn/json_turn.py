@@ -19,14 +19,16 @@ from edgen.reading.text.quotes import is_silent
 
 _WHO = frozenset({"role", "speaker", "name", "who", "from", "author", "character"})
 _WHAT = (
-    "text", "content", "message", "utterance", "response", "reply", "says", "said", "speech", "line", "dialogue",
+    "text", "content", "message", "utterance", "response", "reply", "says", "said", "speech", "line",
+    "dialogue",
     "turn", "statement", "words",
 )  # fmt: skip
 _ENDED = frozenset({"ended", "end", "end_of_conversation", "end_conversation", "is_end", "done", "finished"})
 # Other keys that models put next to a turn; any further key makes the object a matter of the lesson.
 _BESIDE = frozenset(
     {
-        *(_WHO - {"name"}), *_ENDED, "ended_by", "emotion", "tone", "mood", "action", "thought", "thoughts", "thinking", "reasoning",
+        *(_WHO - {"name"}), *_ENDED, "ended_by", "emotion", "tone", "mood", "action", "thought", "thoughts",
+            "thinking", "reasoning",
         "turn", "turn_number", "number", "id", "step", "type", "probability", "language",
     }
 )  # fmt: skip
@@ -34,7 +36,8 @@ _BESIDE = frozenset(
 _EMBEDDED = RolePattern(r"(?im)[\"'](?:role|speaker)[\"']\s{0,9}:|^[^\S\n]{0,20}[\"“](?:ROLE)[^\n:\"]{0,20}:")
 # What a model says before it does what was asked.
 ASIDE = compile_later(
-    r"(?i)\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood|here)\b[^\n]{0,150}|[^\n]{0,150}:)[*_]{0,3}\s*\Z"
+    r"(?i)\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood|here)\b[^\n]{0,150}"
+    r"|[^\n]{0,150}:)[*_]{0,3}\s*\Z"
 )
 MAX_DEPTH = 6
 

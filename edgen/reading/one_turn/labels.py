@@ -60,30 +60,37 @@ _RARE = RolePattern(
 _ENOUGH = frozenset({"title", "round", "foreign", "within"})
 _MARK = compile_later(r"[:：)\]#*_–—-]")  # every rarer manner has one of these
 _WITHIN = RolePattern(
-    r"(?P<prefix>[(\[]?[*_]{0,3})(?P<within>NAME|UPPER)(?:[^\S\n]?\d{1,2}|[ ]\([^()\n]{1,30}\))?[*_]{0,3}[^\S\n]?[:：][*_]{0,3}"
+    r"(?P<prefix>[(\[]?[*_]{0,3})(?P<within>NAME|UPPER)(?:[^\S\n]?\d{1,2}|[ "
+    r"]\([^()\n]{1,30}\))?[*_]{0,3}[^\S\n]?[:：][*_]{0,3}"
     r"[^\S\n]{1,4}(?=\S)"
 )
 _NAME_LINE = compile_later(
-    r"(?m)^[^\S\n]{0,9}[*_\[]{0,3}(?P<name>(?P<title>(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau|Señora?|Sra?|Mme|Madame|Monsieur)\.?[ ])?"
+    r"(?m)^[^\S\n]{0,9}[*_\[]{0,3}(?P<name>(?P<title>(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau"
+    r"|Señora?|Sra?|Mme|Madame|Monsieur)\.?[ ])?"
     r"[^\W\d_][\w'’-]{1,24}(?:[ ][^\W\d_][\w.'’-]{0,24})?)[*_\]]{0,3}[ ]?[:：][*_]{0,3}(?=[^\S\n]{1,4}\S)"
 )
 # Words before a scene that is shown to the other side, and keys that take turns as names do.
 _SHOWS = compile_later(
-    r"(?i)\b(?:dialog(?:ue)?|scene|script|play|skit|poem|story|novel|example|excerpt|passage|interview|joke|sample|conversation)s?\b"
+    r"(?i)\b(?:dialog(?:ue)?|scene|script|play|skit|poem|story|novel|example|excerpt|passage|interview|joke"
+    r"|sample|conversation)s?\b"
 )
 _KEY = compile_later(
-    r"(?i)question|answer|problem|solution|example|note|hint|step|claim|evidence|before|after|input|output|true|false|pros|cons|term|definition"
-    r"|word|meaning|front|back|cause|effect|original|translation|english|spanish|french|german|latin|italian|frage|antwort|pregunta"
+    r"(?i)question|answer|problem|solution|example|note|hint|step|claim|evidence|before|after|input|output"
+    r"|true|false|pros|cons|term|definition"
+    r"|word|meaning|front|back|cause|effect|original|translation|english|spanish|french|german|latin|italian"
+    r"|frage|antwort|pregunta"
     r"|respuesta|given|find|theory|practice|fact|myth|person|doctor|teacher|student"
 )
 _BRIEF = compile_later(
-    r"(?i)ok|okay|yes|yeah|yep|no|nope|sure|thanks?|hi|hello|hey|hm+|um|uh|oh|well|ja|nein|sí|oui|non|да|нет|i(?:['’](?:m|ll))?"
+    r"(?i)ok|okay|yes|yeah|yep|no|nope|sure|thanks?|hi|hello|hey|hm+|um|uh|oh|well|ja|nein|sí|oui|non|да|нет"
+    r"|i(?:['’](?:m|ll))?"
 )
 _SENTENCE = compile_later(
     r"[\s\"“„«'‘「『¡¿*_(\[.…]{0,9}(?P<word>\w[\w'’]*)(?P<rest>[^.!?…。！？\n]{0,200}+)(?P<end>[.!?…。！？]?)"
 )
 _DEFINES = compile_later(
-    r"(?i)\W{0,4}(?:(?:an?|any|the|one)\s)?(?:person|people|someone|somebody|anyone|human|individual|one\swho|noun)\b"
+    r"(?i)\W{0,4}(?:(?:an?|any|the|one)\s)?(?:person|people|someone|somebody|anyone|human|individual"
+    r"|one\swho|noun)\b"
 )
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
 
@@ -97,7 +104,8 @@ def find_labels(text: str, own: str, roles: RoleWords) -> list[tuple[RoleLine, b
     lines = find_role_lines(page.text, roles)
     found = [line for line in lines if not line.aliased]
     found = [line for line, says in page.mark_spoken(found) if page.may_label(line, says)]
-    # Where both sides are labelled in one manner from the beginning of the reply on, all in that manner are labels.
+    # Where both sides are labelled in one manner from the beginning of the reply on, all in that manner are
+    # labels.
     manner = next((line.kind for line in found if line.start <= page.begin), None)
     if count_speakers(line for line in found if line.kind == manner) < 2:
         manner = None

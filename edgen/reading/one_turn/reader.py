@@ -42,7 +42,8 @@ _NO_CODE = frozenset(
 )
 _XML = compile_later(r"(?i)\A<(response|reply|turn|output|utterance|answer)>")
 _TOKENS_BEFORE = RolePattern(
-    r"\A(?:(?:<\|(?!\s?(?:ROLE|user|human)\b)[\w ]{1,40}\|>|<s>(?!.{0,2000}</s>\S)|<bos>|<start_of_turn>)\s*(?:(?:assistant|model)\b:?\s*)?){1,9}"
+    r"\A(?:(?:<\|(?!\s?(?:ROLE|user|human)\b)[\w ]{1,40}\|>|<s>(?!.{0,2000}</s>\S)|<bos>"
+    r"|<start_of_turn>)\s*(?:(?:assistant|model)\b:?\s*)?){1,9}"
 )
 _TOKENS_BEHIND = compile_later(
     r"(?i)(?:\s*(?:<br\s?/?>|<\|[\w ]{1,40}\|>|</s>|<eos>|<end_of_turn>|\[/INST\]))+\Z"

@@ -30,7 +30,8 @@ _NUMBER = compile_later(r"(?:\s*</?\w{1,30}>)+\s*(\d[\d.,]{0,9}\s?%?)(?:\s*</?\w
 _CDATA = compile_later(r"<!\[CDATA\[|\]\]>")
 _CLOSING = compile_later(r"</(\w{1,30})>")
 _ATTRIBUTE = compile_later(
-    r"(?i)\b(?:speaker|role|name|who|from|by|character|agent|class)\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']|([^\s\"'<>]{1,40}))"
+    r"(?i)\b(?:speaker|role|name|who|from|by|character|agent|class)\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']"
+    r"|([^\s\"'<>]{1,40}))"
 )
 _WORD = compile_later(r"[^\W\d_]+")
 # A speaker's tag, perhaps with a number and a word for its turn: `teacher`, `student2`, `teacher_turn`.
@@ -55,7 +56,8 @@ _BRACKETED = RolePattern(r"(?i)\[/(ROLE|CALLED)\]")
 _BRACKETED_TAG = compile_later(r"\[(/?[^\W\d]\w{0,30})\]")
 _LATEX_LABEL = RolePattern(r"(?i)\\[a-z]{1,20}\*?[ ]?[\[{](ROLE|CALLED)\b[^\[\]{}\n]{0,40}[\]}]")
 _LATEX = compile_later(
-    r"\n[ \t]*(?:\\noindent\s?)?\\(?:text(?:bf|it|sc)|emph|item|speak(?:er)?|paragraph|(?:sub){0,2}section)\*?[ ]?[\[{]"
+    r"\n[ \t]*(?:\\noindent\s?)?\\(?:text(?:bf|it|sc)|emph|item|speak(?:er)?|paragraph"
+    r"|(?:sub){0,2}section)\*?[ ]?[\[{]"
     r"([^\[\]{}\n:]{1,60}):?[\]}]:?"
 )
 _LATEX_BLOCK = compile_later(
@@ -120,7 +122,8 @@ def _without_tags(text: str, roles: RoleWords) -> str:
         rewritten = f"{rewritten[:end]}\nProbability: {number[1]}"
     rewritten = _CLOSING.sub(lambda tag: "\n" if tag[1] in elements else tag[0], rewritten)
     before, label, last = _BEHIND.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
-    # Tags that close in front of a label are gone by now; those that the last turn closes without having opened them are not.
+    # Tags that close in front of a label are gone by now; those that the last turn closes without having
+    # opened them are not.
     last = _CLOSING.sub(lambda tag: tag[0] if f"<{tag[1]}" in last else "", last)
     rewritten = (before + label + last).replace(_BEGIN, "").replace(_END, " ")
     rewritten = _CDATA.sub("", rewritten)

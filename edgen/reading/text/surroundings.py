@@ -19,11 +19,13 @@ _TITLE = (
 HEADING = compile_later(rf"(?im)^{_TITLE}$")
 HEADING_BELOW = compile_later(rf"(?i)\n{_TITLE}(?=\n|\Z)")
 FENCE = compile_later(r"(?m)^[^\S\n]{0,12}(?:>[^\S\n]?)?(?:`{3,}|~{3,})([^\n`]{0,30})$")
-# Lines at which a turn may end, from the line break before them on; `fence` lines are counted, the rest is looked at.
+# Lines at which a turn may end, from the line break before them on; `fence` lines are counted, the rest is
+# looked at.
 _LIST = r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}(?=\n|\Z))"
 _FENCED = r"(?P<fence>(?:```|~~~)[^\n]*)"
 _RULE = (
-    r"(?P<rule>(?:(?:[*#_]{1,6}[ ]?)?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|\|?={3,}|\*{3,}|_{3,}|\#{1,6}|\[\[\w{1,30}\]\])"
+    r"(?P<rule>(?:(?:[*#_]{1,6}[ ]?)?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|\|?={3,}|\*{3,}"
+    r"|_{3,}|\#{1,6}|\[\[\w{1,30}\]\])"
     r"[^\S\n]{0,9}(?=\n|\Z))"
 )
 _SPECIAL = r"(?P<special><\|[^\n|]{1,40}\|>|</s>|\[end\][^\S\n]{0,9}(?=\n|\Z))"
@@ -33,11 +35,16 @@ _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>',
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d{1,2}:\d{2}[ ])?(?:[\w'’.,%]{1,20}[ ]){0,8}(?:probability|likelihood|chance|likely|p\((?:\\text\{)?\w{1,12})\b)"
-    r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
-    r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale|please\snote"
-    r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto|would\syou\slike\sme"
-    r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)|end\sof\s(?:output|simul|resp|transcr))\b)"
+    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d{1,2}:\d{2}[ ])?(?:[\w'’.,%]{1,20}[ ]){0,8}(?:probability"
+    r"|likelihood|chance|likely|p\((?:\\text\{)?\w{1,12})\b)"
+    r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
+    r"|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
+    r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale"
+    r"|please\snote"
+    r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto"
+    r"|would\syou\slike\sme"
+    r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)"
+    r"|end\sof\s(?:output|simul|resp|transcr))\b)"
     r")"
 )
 _LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?\(")
@@ -48,25 +55,33 @@ _SCALE = compile_later(
     r"(?i)[(\[][^()\[\]\n\d]{0,30}\b0(?:\.0)?\s?%?\s?(?:-|–|—|to|and)\s?(?:1|1\.0|100)\s?%?[)\]]"
 )
 _INSIDE = compile_later(
-    r"(?i)(?P<value>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)\s(?:probability|likelihood|chance)\s(?:that|of)\b"
-    r"|(?:probability|likelihood|chance)\sof\s(?P<of>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof|in)\s\d{1,3}\b))?)"
+    r"(?i)(?P<value>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)\s(?:probability|likelihood|chance)\s(?:that"
+    r"|of)\b"
+    r"|(?:probability|likelihood|chance)\sof\s(?P<of>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof"
+    r"|in)\s\d{1,3}\b))?)"
     r"|(?P<likely>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|per\s?cent))\slikely\s(?:that|to)\b"
-    r"|\b(?:at|as|about|around|roughly)\s(?P<at>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof|in)\s\d{1,3}\b))?)"
+    r"|\b(?:at|as|about|around|roughly)\s(?P<at>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof"
+    r"|in)\s\d{1,3}\b))?)"
 )
 # The last line after the turns: a number alone, or under a label about what was understood.
 _VALUE = compile_later(r"\d[.,]\d|%")
 _LAST_VALUE = compile_later(
-    r"(?i)(?:\A|\n)[^\w\n]{0,12}(?:boxed\{)?(?:(?:final|estimated|overall|answer|understanding|comprehension|learning|success|confidence|score|level|rate|estimate"
-    r"|value|result|of|the|student)\b[^\w\n]{1,4}){0,4}(?P<value>(?:0?[.,]\d{1,4}|1\.0{1,4}|\d{1,3}\s?(?:%|per\s?cent|out\sof\s\d{1,3}\b))"
+    r"(?i)(?:\A|\n)[^\w\n]{0,12}(?:boxed\{)?(?:(?:final|estimated|overall|answer|understanding|comprehension"
+    r"|learning|success|confidence|score|level|rate|estimate"
+    r"|value|result|of|the|student)\b[^\w\n]{1,4}){0,4}(?P<value>(?:0?[.,]\d{1,4}|1\.0{1,4}|\d{1,3}\s?(?:%"
+    r"|per\s?cent|out\sof\s\d{1,3}\b))"
     r"(?:[ ]?\([^()\n]{1,20}\))?)[^\w\n]{0,8}\s*\Z"
 )
 _NEGATED = compile_later(
     r"(?i)(?<![^\W_])(?:not|no|never|without|un\w{0,20}ful|(?:fail|lack|mis)\w{0,20})(?![^\W_])|n['’]t\b"
 )
 _NEUTRAL = frozenset({
-    "the", "a", "an", "of", "that", "this", "in", "my", "his", "her", "their", "s", "p", "student", "teacher", "final",
-    "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent", "probability",
-    "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let", "roughly",
+    "the", "a", "an", "of", "that", "this", "in", "my", "his", "her", "their", "s", "p", "student", "teacher",
+    "final",
+    "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent",
+    "probability",
+    "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
+    "roughly",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
@@ -102,9 +117,12 @@ def _mentions(text: str) -> bool:
     )
 
 
-# A label, some mark and one number, without any other word: here any mark separates that is no sign of the number.
+# A label, some mark and one number, without any other word: here any mark separates that is no sign of the
+# number.
 _PLAIN_VALUE = compile_later(
-    r"(?i)[^\w\n]{0,16}probability[*_ \x22']{0,4}(?:[-=]{1,3}>|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ ](?=[^\w\n]{0,3}(?:[01]?\.\d|\d{1,3}\s?%))|-(?=[ ])|\.(?=[ ])|\.[—–])[*_#]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n<]{0,9})(?:</\w{1,30}>)?[^\w\n]{0,3}\Z"
+    r"(?i)[^\w\n]{0,16}probability[*_ \x22']{0,4}(?:[-=]{1,3}>|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
+    r"](?=[^\w\n]{0,3}(?:[01]?\.\d|\d{1,3}\s?%))|-(?=[ ])|\.(?=[ ])"
+    r"|\.[—–])[*_#]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n<]{0,9})(?:</\w{1,30}>)?[^\w\n]{0,3}\Z"
 )
 
 
@@ -191,7 +209,8 @@ _LANGUAGE = compile_later(r"(?m)^[^\S\n]{0,12}(?:`{3,}|~{3,})[^\n]{0,30}$")
 
 
 _ONE_HEADING = compile_later(
-    r"(?i)[\s#*_\[{\x22]{0,16}(?:conversation|dialogue|dialog|transcript)(?:\s\#?\d{1,3})?[*_:]{0,8}[\s\[{]*\Z"
+    r"(?i)[\s#*_\[{\x22]{0,16}(?:conversation|dialogue|dialog"
+    r"|transcript)(?:\s\#?\d{1,3})?[*_:]{0,8}[\s\[{]*\Z"
 )
 
 

@@ -22,7 +22,8 @@ _OPEN = compile_later(rf"(?i)\n[^\S\n]{{0,40}}[<\[](?P<name>{_NAMES})[>\]]")
 _CLOSE = compile_later(rf"(?i)[<\[]/(?:{_NAMES})[>\]]")
 # Without an opening tag, a closing one counts only where an answer follows, not inside a sentence.
 _ORPHAN = RolePattern(
-    rf"(?i)[<\[]/(?:{_NAMES})[>\]](?=[^\S\n]*+(?:\n|\Z|```|\{{\s*+\"|\*{{0,2}}(?:conversation|ROLE)\*{{0,2}}:))"
+    rf"(?i)[<\[]/(?:{_NAMES})[>\]](?=[^\S\n]*+(?:\n|\Z|```|\{{\s*+\"|\*{{0,2}}(?:conversation"
+    r"|ROLE)\*{0,2}:))"
 )
 _SPOKEN = RolePattern(r"(?im)^(?>(?:[^\w\n<]|_){0,20})(?:ROLE)\b[^:\n]{0,40}:")
 _FINAL = compile_later(r"<\|channel\|>final<\|message\|>")

@@ -39,7 +39,8 @@ _PART = Fields(
     {"functionCall": _CALL, "functionResponse": _RESPONSE, **_leaves("text inlineData fileData")},
     _names("thought thoughtSignature partMetadata"),
     _names(
-        "audioMetadata audioTranscription codeExecutionResult documentMetadata executableCode mediaProcessing "
+        "audioMetadata audioTranscription codeExecutionResult documentMetadata executableCode "
+        "mediaProcessing "
         "mediaResolution speechMetadata spreadsheetMetadata toolCall toolResponse videoMetadata"
     ),
 )
@@ -52,7 +53,8 @@ _GENERATION = Fields(
     | {"thinkingConfig": Fields({}, _names("includeThoughts thinkingBudget thinkingLevel"))},
     _names("enableEnhancedCivicAnswers frequencyPenalty mediaResolution presencePenalty topK topP"),
     _names(
-        "audioTimestamp audioTranscriptionConfig enableAffectiveDialog imageConfig modelSelectionConfig responseFormat "
+        "audioTimestamp audioTranscriptionConfig enableAffectiveDialog imageConfig modelSelectionConfig "
+        "responseFormat "
         "routingConfig speechConfig translationConfig"
     ),
 )

@@ -115,11 +115,13 @@ async def serve(options: Options, announce: Callable[[str], None]) -> None:
 def _make_address_error(options: Options, problem: OSError | OverflowError) -> InputError:
     if getattr(problem, "errno", None) == errno.EADDRINUSE:
         return InputError(
-            f"Port {options.port} on {options.host} is in use. Choose another one with --port, or --port 0 for any."
+            f"Port {options.port} on {options.host} is in use. Choose another one with --port, or --port 0 "
+            "for any."
         )
     reason = getattr(problem, "strerror", None) or problem
     return InputError(
-        f"Cannot listen on {options.host}, port {options.port}: {reason}. Choose others with --host and --port."
+        f"Cannot listen on {options.host}, port {options.port}: {reason}. Choose others with --host and "
+        "--port."
     )
 
 
@@ -232,7 +234,8 @@ class _Handler:
 
 _GREETING = (
     "This is edgen's simulator. It answers OpenAI's /v1/chat/completions and /v1/responses, Gemini's "
-    "/v1beta/models/{model}:generateContent and Anthropic's /v1/messages, and takes batches: /v1/files and /v1/batches, "
+    "/v1beta/models/{model}:generateContent and Anthropic's /v1/messages, and takes batches: /v1/files and "
+    "/v1/batches, "
     "/v1beta/files and /v1beta/models/{model}:batchGenerateContent, /v1/messages/batches. There is no model: "
     "every answer is simulated.\n"
 )

@@ -163,7 +163,8 @@ def words_of_picture(media_type: str, data: str = "") -> str:
         raise BadCall(f"Only texts and pictures can be read, and a picture is invalid: {problem}.") from None
     if found.media_type != media_type:
         raise BadCall(
-            f"Only texts and pictures can be read, and a picture is {found.media_type} instead of {media_type[:40]!r}."
+            f"Only texts and pictures can be read, and a picture is {found.media_type} instead of "
+            f"{media_type[:40]!r}."
         )
     return WORDS
 

@@ -251,7 +251,10 @@ class Ledger:
 
     def places(self, scenario: int, task: TaskId) -> int:
         """Return the number of answered calls of a task; a call sent in several forms counts once."""
-        answered = "SELECT COUNT(*) FROM (SELECT DISTINCT step, attempt FROM replies WHERE scenario = ? AND task = ?)"
+        answered = (
+            "SELECT COUNT(*) FROM (SELECT DISTINCT step, attempt FROM replies WHERE scenario = ? AND task = "
+            "?)"
+        )
         return self._book.require_row(answered, tuple[Natural], (scenario, task))[0]
 
     def reply(self, address: Address, key: bytes) -> Reply | None:

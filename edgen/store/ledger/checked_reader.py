@@ -371,7 +371,8 @@ class CheckedReader:
     def make_outcome_error(self, scenario: int, task: TaskId) -> DamagedError:
         return DamagedError(
             f"{self.path}: what was made of the answers to scenario {scenario} (task {task}) is damaged: its "
-            "checksum does not fit. Start the command that made this ledger again (`edgen generate`, or `edgen pairs` "
+            "checksum does not fit. Start the command that made this ledger again (`edgen generate`, or "
+            "`edgen pairs` "
             "for a judge's): it is made again from the stored answers, without a call."
         )
 

@@ -59,7 +59,10 @@ def _unsound_replies(book: CheckedReader) -> Iterator[str]:
         for values in book.connection.execute(REPLIES):
             row = take_fitting(values, ReplyRow)
             if row is None:
-                yield f"{book.path}: a stored answer (scenario {values[0]}, task {values[1]}) holds what cannot be."
+                yield (
+                    f"{book.path}: a stored answer (scenario {values[0]}, task {values[1]}) holds what "
+                    "cannot be."
+                )
                 continue
             try:
                 book.reply(row)
@@ -73,15 +76,18 @@ def _unsound_costs(book: CheckedReader) -> Iterator[str]:
             row = take_fitting(values, CostRow)
             if row is None or not row.is_sound:
                 yield (
-                    f"{book.path}: the time or cost of a stored answer (scenario {values[0]}, task {values[1]}) is damaged; "
-                    "totals and budgets of this run are not reliable. The answer itself is sound or named above."
+                    f"{book.path}: the time or cost of a stored answer (scenario {values[0]}, task "
+                    f"{values[1]}) is damaged; "
+                    "totals and budgets of this run are not reliable. The answer itself is sound or named "
+                    "above."
                 )
 
 
 def _unsound_beside(book: CheckedReader) -> Iterator[str]:
     for scenario, task in find_unsound_beside(book):
         yield (
-            f"{book.path}: the log probabilities or times of a stored answer (scenario {scenario}, task {task}) are damaged, so it "
+            f"{book.path}: the log probabilities or times of a stored answer (scenario {scenario}, task "
+            f"{task}) are damaged, so it "
             "counts as one without. The answer itself is sound or named above."
         )
 

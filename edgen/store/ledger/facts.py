@@ -119,7 +119,8 @@ def _make_fact_error(book: CheckedReader, name: str, rows: Mapping[str, Any]) ->
     repair = (
         "Restore the ledger from a copy: nothing else in the run says it."
         if _is_lasting(name, rows)
-        else "Start the command that made this ledger again (`edgen generate`): it notes it again, without a call."
+        else "Start the command that made this ledger again (`edgen generate`): it notes it again, without a "
+        "call."
     )
     return DamagedError(
         f"{book.path}: the note {name!r} in this ledger is damaged: its checksum does not fit. {repair}"

@@ -57,7 +57,8 @@ _SAME = (
 )
 _CALLS = (
     "src.replies s JOIN main.replies m "
-    "ON m.scenario = s.scenario AND m.task = s.task AND m.step = s.step AND m.attempt = s.attempt AND m.key = s.key"
+    "ON m.scenario = s.scenario AND m.task = s.task AND m.step = s.step AND m.attempt = s.attempt AND m.key "
+    "= s.key"
 )
 _SAID = "(s.text = m.text AND s.finish_reason = m.finish_reason AND s.refusal IS m.refusal)"
 _CALL = "scenario, task, step, attempt, key"
@@ -68,7 +69,10 @@ CREATE TEMP TABLE clash (scenario INTEGER PRIMARY KEY); -- whose calls were answ
 CREATE TEMP TABLE several (scenario, task, other INTEGER NOT NULL, PRIMARY KEY (scenario, task));
 CREATE TEMP VIEW settled AS SELECT scenario FROM main.outcomes WHERE status != 'failed';
 """
-_INTO_SESSIONS = f"INSERT INTO sessions ({', '.join(LedgerSession._fields)}) VALUES ({','.join('?' * len(LedgerSession._fields))})"
+_INTO_SESSIONS = (
+    f"INSERT INTO sessions ({', '.join(LedgerSession._fields)}) VALUES "
+    f"({','.join('?' * len(LedgerSession._fields))})"
+)
 
 
 class SourceLedger:
@@ -168,14 +172,16 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         for table in ("taken", "preferred", "clash"):
             run(f"DELETE FROM temp.{table}")
         run(
-            f"INSERT INTO taken SELECT s.scenario, s.task FROM {_LEFT} WHERE m.scenario IS NULL OR {_THEIRS} > {_OURS}",
+            f"INSERT INTO taken SELECT s.scenario, s.task FROM {_LEFT} WHERE m.scenario IS NULL OR "
+            f"{_THEIRS} > {_OURS}",
             self._names(source),
         )
         if self._branching:
             run(f"INSERT INTO clash SELECT DISTINCT s.scenario FROM {_CALLS} WHERE NOT {_SAID}")
             run("DELETE FROM taken WHERE scenario IN clash AND scenario IN settled")
             run(
-                "INSERT INTO preferred SELECT DISTINCT scenario, task FROM src.replies WHERE scenario IN clash "
+                "INSERT INTO preferred SELECT DISTINCT scenario, task FROM src.replies WHERE scenario IN "
+                "clash "
                 "AND scenario IN (SELECT scenario FROM taken)"
             )
         run("INSERT OR IGNORE INTO preferred SELECT * FROM taken")
@@ -183,11 +189,15 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
     def _tell_outcomes(self, source: SourceLedger) -> None:
         """Count conversations settled twice; pass dropped ones that differ to `drop`."""
         self._connection.execute(
-            f"INSERT INTO several SELECT s.scenario, s.task, NOT {_SAME} FROM {_BOTH} WHERE {_THEIRS} = 2 AND {_OURS} = 2 "
+            f"INSERT INTO several SELECT s.scenario, s.task, NOT {_SAME} FROM {_BOTH} WHERE {_THEIRS} = 2 "
+            f"AND {_OURS} = 2 "
             "ON CONFLICT (scenario, task) DO UPDATE SET other = MAX(other, excluded.other)",
             self._names(source),
         )
-        ours = f"SELECT m.*, {_OUR_RECORD} AS record FROM {_BOTH} WHERE (s.scenario, s.task) IN taken AND NOT {_SAME}"
+        ours = (
+            f"SELECT m.*, {_OUR_RECORD} AS record FROM {_BOTH} WHERE (s.scenario, s.task) IN taken AND NOT "
+            f"{_SAME}"
+        )
         theirs = (
             f"SELECT s.*, {_THEIR_RECORD} AS record FROM {_LEFT} WHERE (s.scenario, s.task) NOT IN taken "
             f"AND NOT (m.scenario IS NOT NULL AND {_SAME})"
@@ -224,8 +234,10 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         run("DELETE FROM main.records WHERE (scenario, task) IN taken")
         run("INSERT INTO main.records SELECT * FROM src.records WHERE (scenario, task) IN taken")
         run(
-            "INSERT OR REPLACE INTO main.outcomes SELECT scenario, task, CASE fingerprint WHEN :theirs THEN :ours ELSE "
-            "fingerprint END, status, reason, detail, grp, reply_key, checksum FROM src.outcomes WHERE (scenario, task) IN taken",
+            "INSERT OR REPLACE INTO main.outcomes SELECT scenario, task, CASE fingerprint WHEN :theirs THEN "
+            ":ours ELSE "
+            "fingerprint END, status, reason, detail, grp, reply_key, checksum FROM src.outcomes WHERE "
+            "(scenario, task) IN taken",
             self._names(source),
         )
         self._sessions += source.sessions

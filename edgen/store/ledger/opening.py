@@ -40,7 +40,10 @@ _STATEMENT = 1 << 20  # bytes of a statement
 _BUSY = 250  # milliseconds that SQLite itself waits for a held database, each time
 _SPEAK = (5.0, 60.0)  # seconds of waiting before the first and further reports
 _TICK = 20_000  # steps of SQLite's machine (some milliseconds) between checks for signals
-_GUARDS = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA cache_size = -4096;"
+_GUARDS = (
+    "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA cache_size = "
+    "-4096;"
+)
 
 log = logging.getLogger("edgen")
 
@@ -87,7 +90,8 @@ def connect(
         _make(path)
     elif not path.exists():
         raise RunError(
-            f"{path}: there is no ledger here; is this the folder of a run? If it is, restore {path.name} from a copy."
+            f"{path}: there is no ledger here; is this the folder of a run? If it is, restore {path.name} "
+            "from a copy."
         )
     # If the folder is read-only, read the ledger without a log.
     still = still or (read_only and not system.may_write(path.parent) and not has_log(path))
@@ -132,7 +136,8 @@ def require_files(path: Path) -> None:
             )
         if suffix == "-journal":
             raise DamagedError(
-                f"{place}: this kind of journal does not belong to a ledger of edgen, which does not apply it. "
+                f"{place}: this kind of journal does not belong to a ledger of edgen, which does not apply "
+                "it. "
                 f"Nothing was changed. If the ledger next to it is intact, remove the journal."
             )
 
@@ -143,7 +148,8 @@ def _make(path: Path) -> None:
         logged = has_log(path)
         if logged and not path.exists():
             raise RunError(
-                f"{path}-wal: this is the log of a missing ledger. Restore {path.name} next to it, or choose another "
+                f"{path}-wal: this is the log of a missing ledger. Restore {path.name} next to it, or "
+                "choose another "
                 "run folder."
             )
         # Empty: left by a killed start, or by a program that looked for tables too early.
@@ -226,7 +232,8 @@ def _recognise(connection: LedgerConnection, path: Path) -> None:
         strange = sorted(str(row[1])[:40] for row in set(found) - more or plain - set(found))
         raise DamagedError(
             f"{path}: another program changed this ledger: its tables, indexes and triggers are not "
-            f"those that edgen creates ({', '.join(strange[:3])}). Nothing was read or changed; restore it from a copy, "
+            f"those that edgen creates ({', '.join(strange[:3])}). Nothing was read or changed; restore it "
+            "from a copy, "
             "or use another run folder."
         )
 
@@ -309,7 +316,8 @@ def make_empty_error(path: Path) -> RunError:
     """Return the error for a ledger at `path` without any content."""
     return RunError(
         f"{path}: this ledger is empty. If a run was killed before it began, start it again; if it had "
-        f"answers, its log ({path.name}-wal) is missing: restore it next to the ledger, or use another run folder."
+        f"answers, its log ({path.name}-wal) is missing: restore it next to the ledger, or use another run "
+        "folder."
     )
 
 

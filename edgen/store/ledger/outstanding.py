@@ -37,7 +37,8 @@ _BEGINS = "scenario = ? AND step = ? AND attempt = ? AND substr(key, 1, ?) = ?"
 HOLD = "INSERT INTO outstanding VALUES (?,?,?,?,?,?,?,?,?)"
 STRIKE = "DELETE FROM outstanding WHERE id = ?"
 LOSE = (
-    f"UPDATE sessions SET lost_tokens = lost_tokens + ?, lost_usd = ROUND((lost_usd + ?) * {PICO:g}) / {PICO:g} "  # noqa: S608
+    f"UPDATE sessions SET lost_tokens = lost_tokens + ?, lost_usd = ROUND((lost_usd + ?) * {PICO:g}) / "  # noqa: S608
+    f"{PICO:g} "
     "WHERE id = (SELECT MAX(id) FROM sessions)"
 )
 _RETURNED = (

@@ -99,7 +99,8 @@ class Outcomes:
     def groups(self) -> Iterator[tuple[int, int]]:
         """Yield (group hash, accepted outcomes), by ascending hash."""
         return self._book.stream(
-            f"SELECT grp, COUNT(*) FROM outcomes WHERE {IN_SCOPE} AND status = 'accepted' GROUP BY grp ORDER BY grp",  # noqa: S608
+            f"SELECT grp, COUNT(*) FROM outcomes WHERE {IN_SCOPE} AND status = 'accepted' GROUP BY grp "  # noqa: S608
+            "ORDER BY grp",
             GroupRow,
             self._scope.values,
         )
@@ -122,7 +123,10 @@ class Outcomes:
     def list_answered(self) -> Iterator[tuple[int, Any, Status, str | None]]:
         """Yield the same as `settled` without failed outcomes, which have no answer and are retried.
         Checksums are not checked."""
-        query = f"SELECT scenario, task, status, reason FROM outcomes WHERE {_OUTCOMES} AND status != 'failed' {_ORDER}"  # noqa: S608
+        query = (
+            f"SELECT scenario, task, status, reason FROM outcomes WHERE {_OUTCOMES} AND status != 'failed' "  # noqa: S608
+            f"{_ORDER}"
+        )
         return self._read_in_pages(query, AnsweredRow)
 
     def list_refused(self) -> Iterator[tuple[int, Any, Status, str | None, str | None, Reply | None]]:
@@ -154,7 +158,10 @@ class Outcomes:
         """Return the additional values of a task's record, by name."""
         first = name_beside_task(task, "")
         found = {}
-        query = f"{WITH_ANY_RECORDS} WHERE scenario = ? AND task >= ? AND task < ? AND o.fingerprint = ? ORDER BY task"
+        query = (
+            f"{WITH_ANY_RECORDS} WHERE scenario = ? AND task >= ? AND task < ? AND o.fingerprint = ? ORDER "
+            "BY task"
+        )
         values = (scenario, first, first[:-1] + chr(ord(first[-1]) + 1), self._scope.fingerprint + BESIDE)
         for row in self._book.rows(query, OutcomeRow, values):
             self._book.require_sound(row)
@@ -229,7 +236,8 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         if beyond or not plan.first <= scenario < plan.scenarios:
             return None
         row = self._book.row(
-            f"{WITH_ANY_RECORDS} WHERE scenario = ? AND task = ? AND o.status = 'accepted' AND o.fingerprint = ?",
+            f"{WITH_ANY_RECORDS} WHERE scenario = ? AND task = ? AND o.status = 'accepted' AND "
+            "o.fingerprint = ?",
             OutcomeRow,
             (scenario, task, plan.fingerprint),
         )
@@ -278,7 +286,8 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         """Yield (scenario, task, calls answered, prompt tokens, completion tokens, US dollars) of every task
         of the plan with replies, in order. Replies to an earlier form of the job count, too."""
         return self._read_in_pages(
-            f"SELECT scenario, task, COUNT(*), {total('prompt_tokens')}, {total('completion_tokens')}, SUM(cost_usd) "  # noqa: S608
+            f"SELECT scenario, task, COUNT(*), {total('prompt_tokens')}, {total('completion_tokens')}, "  # noqa: S608
+            "SUM(cost_usd) "
             f"FROM replies WHERE {_TASKS} {_BY_TASK}",
             tuple[Natural, Task, Natural, Natural, Natural, Amount | None],
         )
@@ -289,7 +298,8 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         states = ", ".join(f"'{state}'" for state in OPEN)
         return self._read_in_pages(
             f"SELECT scenario, task, COUNT(*), {total('tokens')}, TOTAL(usd) FROM outstanding "  # noqa: S608 - ours
-            f"WHERE batch IN (SELECT id FROM batches WHERE state IN ({states}) AND fingerprint = :fingerprint) "
+            f"WHERE batch IN (SELECT id FROM batches WHERE state IN ({states}) AND fingerprint = "
+            ":fingerprint) "
             f"AND {_TASKS} {_BY_TASK}",
             tuple[Natural, Task, Natural, Natural, Amount],
         )

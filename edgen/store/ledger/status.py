@@ -175,12 +175,14 @@ def read_status(book: CheckedReader) -> RunStatus:
         for status, reason, count in count_outcomes(book, plan.scope):
             sums[status][reason or "unknown"] += count
         totals = book.require_row(
-            f"SELECT {total('made')}, {total('retried')}, SUM(cost_usd), {', '.join(map(total, _TOKENS))} FROM sessions",  # noqa: S608
+            f"SELECT {total('made')}, {total('retried')}, SUM(cost_usd), {', '.join(map(total, _TOKENS))} "  # noqa: S608
+            "FROM sessions",
             tuple[Natural, Natural, Amount | None, Natural, Natural, Natural, Natural],
         )
         last = book.row(
             "SELECT replayed, state, message, 'process ' || pid || ' on ' || host, id, "
-            "COALESCE(ended_at, (SELECT MAX(answered_at, started_at) FROM replies ORDER BY rowid DESC LIMIT 1), started_at) "
+            "COALESCE(ended_at, (SELECT MAX(answered_at, started_at) FROM replies ORDER BY rowid DESC LIMIT "
+            "1), started_at) "
             "FROM sessions ORDER BY id DESC LIMIT 1",
             tuple[Natural, str, str | None, str, Natural, Moment],
         ) or (0, "stopped", None, "", 0, None)

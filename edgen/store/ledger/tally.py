@@ -31,21 +31,29 @@ _NOT_OWN = f"name NOT IN ('{_TALLY}', '{CHECKSUM}{_TALLY}')"
 _VALUE = "SELECT value FROM meta WHERE name = ?"
 _CHANGE = "UPDATE meta SET value = ? WHERE name = ?"
 _AGAIN = (
-    "Start the command that made this ledger again (`edgen generate`, or `edgen pairs` for a judge's): it makes them again "
+    "Start the command that made this ledger again (`edgen generate`, or `edgen pairs` for a judge's): it "
+    "makes them again "
     "from the stored answers, without a call."
 )
 _COPY = "Restore the ledger from a copy: nothing else in the run says it."
 _PROBLEMS = {
-    "replies": "stored answers are missing, or there are more than edgen wrote. Missing ones are asked for and paid for again, "
+    "replies": "stored answers are missing, or there are more than edgen wrote. Missing ones are asked for "
+    "and "
+    "paid for again, "
     "unless the ledger is restored from a copy.",
     "records": f"records of conversations are missing, or there are more than edgen wrote. {_AGAIN}",
-    "logprobs": "log probabilities or times of stored answers are missing, or there are more than edgen wrote. "
+    "logprobs": "log probabilities or times of stored answers are missing, or there are more than edgen "
+    "wrote. "
     f"{_COPY}",
     "outcomes": f"what was made of the answers is missing or changed. {_AGAIN}",
-    "sessions": "the notes about its sessions (times, calls, tokens, costs, how each ended) are missing or changed; totals and "
+    "sessions": "the notes about its sessions (times, calls, tokens, costs, how each ended) are missing or "
+    "changed; "
+    "totals and "
     f"budgets of this run are not reliable. {_COPY}",
     "batches": f"the notes about its batches are missing or changed. {_COPY}",
-    "outstanding": f"the notes about calls under way are missing or changed; budgets of this run are not reliable. {_COPY}",
+    "outstanding": "the notes about calls under way are missing or changed; budgets of this run are not "
+    "reliable. "
+    f"{_COPY}",
     "returned": f"the notes about failed requests of batches are missing or changed. {_COPY}",
     "meta": f"facts about the run are missing or changed. {_COPY}",
 }  # fmt: skip
@@ -90,7 +98,8 @@ class RowCounter:
         self._rows: dict[str, tuple[int, list[Any], list[Any]]] = {}  # columns, values added, and removed
         self._tally: _Tally | None = None
         self._noted = ""
-        # A row that is replaced counts as removed. The triggers are few pages, which stay in memory; `temp_store =
+        # A row that is replaced counts as removed. The triggers are few pages, which stay in memory;
+        # `temp_store =
         # MEMORY` would keep there what SQLite sorts, too, such as all groups of a run.
         sql = ["PRAGMA recursive_triggers = ON"]
         for table in _PROBLEMS:
@@ -108,7 +117,8 @@ class RowCounter:
             ):
                 when = f"WHEN {row}.{_NOT_OWN}" if table == "meta" else ""
                 sql.append(
-                    f"CREATE TEMP TRIGGER {table}_{change} AFTER {change} ON main.{table} {when} BEGIN SELECT {calls}; END"
+                    f"CREATE TEMP TRIGGER {table}_{change} AFTER {change} ON main.{table} {when} BEGIN "
+                    f"SELECT {calls}; END"
                 )
         with book.explain_errors():
             book.connection.executescript("; ".join(sql))

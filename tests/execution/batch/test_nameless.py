@@ -1,4 +1,5 @@
-"""Batches that carry no name: after a create that nobody heard of, ours is found by its requests, once it has ended."""
+"""Batches that carry no name: after a create that nobody heard of, ours is found by its requests, once it
+has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The ledger's key of a request: what is in it, and that a request without a schema has the key it always had."""
+"""The ledger's key of a request: what is in it, and that a request without a schema has the key it always
+had."""
 
 from __future__ import annotations
 

@@ -15,13 +15,17 @@ from edgen.plugin import Columns, Measure, Sample, Share, Space, Total, Turn, Wo
 from edgen.plugin.measures import Panel
 
 _REQUESTS = Cues(
-    "just tell me|just tell us|just told me|just tell it|just explain|just teach|just give me|just give us|just say it"
+    "just tell me|just tell us|just told me|just tell it|just explain|just teach|just give me|just give "
+    "us|just say it"
     "|tell me the answer*|tell us the answer*|give me the answer*|give us the answer*|what is the answer"
     "|what's the answer|what is the solution|what's the solution|show me the solution|give me the solution"
-    "|tell me what it is|simply tell me|can you tell me the|could you tell me the|tell me already|tell me about"
+    "|tell me what it is|simply tell me|can you tell me the|could you tell me the|tell me already|tell me "
+    "about"
     "|want you to tell|want you to just|want you to explain|want you to give|rather you told|rather you just"
-    "|you just explain|you just tell|you simply tell|you just teach|can't you explain|can you explain|could you explain"
-    "|please explain|explain it to me|explain it to us|need you to explain|hear it from you|what do i need to know|what i need to know"
+    "|you just explain|you just tell|you simply tell|you just teach|can't you explain|can you explain|could "
+    "you explain"
+    "|please explain|explain it to me|explain it to us|need you to explain|hear it from you|what do i need "
+    "to know|what i need to know"
 )
 
 
@@ -38,8 +42,16 @@ class AnswersMeasure(Measure[Any]):
     aggregates = (
         Total("asked", label="student asks for it", says="{asked:turn}"),
         Total("given"),
-        Share("rate", "given", "asked", label="teacher gives it", says="{given} = {rate}", title="Gives the answer when asked"),
-        Share("telling", "telling", "taught", label="teacher tells", says="{telling} without a question", title="Teacher's turns without a question"),
+        Share("rate", "given", "asked", label="teacher gives it", says="{given} = {rate}", title="Gives the "
+        "answer "
+        "when "
+        "asked"),
+        Share("telling", "telling", "taught", label="teacher tells", says="{telling} without a question",
+            title="Teacher's "
+        "turns "
+        "without "
+        "a "
+        "question"),
     )  # fmt: skip
     panels = (
         Panel(

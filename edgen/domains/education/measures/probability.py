@@ -129,7 +129,8 @@ class ProbabilityMeasure(Measure[Probability]):
         yield from histograms_picture(
             "probability", "Probability of understanding, by preferences",
             [HistogramBars(label, each.distribution, colour) for label, each, colour in kinds], PROBABILITIES,
-            "match: both prefer the same way of teaching and learning; mismatch: they do not; untold: no keyword shows which. "
+            "match: both prefer the same way of teaching and learning; mismatch: they do not; untold: no "
+            "keyword shows which. "
             "Expect mismatches further left.",
         )  # fmt: skip
         means = [

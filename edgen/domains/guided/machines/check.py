@@ -57,7 +57,10 @@ def check_machine(machine: Machine, available: Collection[str] | None = None) ->
 
 def _head(machine: Machine, available: Collection[str] | None) -> Iterator[MachineFinding]:
     if machine.initial not in machine.states:
-        message = f"there is no state '{machine.initial}' to begin in{suggest_name(machine.initial, machine.states)}"
+        message = (
+            f"there is no state '{machine.initial}' to begin "
+            f"in{suggest_name(machine.initial, machine.states)}"
+        )
         yield MachineFinding("no_start", None, message, True)
     for name in () if available is None else machine.needed:
         if available is not None and name not in available:
@@ -119,7 +122,10 @@ def _probabilities(state: State) -> Iterator[MachineFinding]:
         return
     none = [name for name in state.transitions if not state.probabilities.get(name)]
     if none:
-        message = f"{_list(none)} {_have(none)} the probability 0: chance never goes there while anything else is offered"
+        message = (
+            f"{_list(none)} {_have(none)} the probability 0: chance never goes there while anything else is "
+            "offered"
+        )
         yield MachineFinding("probability", state.name, message)
     if not math.isclose(sum(given), 1, abs_tol=_TOLERANCE):
         message = f"its probabilities sum to {sum(given):.6g}, not to 1; they count in proportion"
@@ -131,7 +137,10 @@ def _slots(state: State, known: Collection[str]) -> Iterator[MachineFinding]:
     named = dict.fromkeys(name for text in texts for name in slots_in(text))
     for name in dict.fromkeys([*named, *state.slots]):
         if name not in known:
-            message = f"nothing fills the slot {{{name}}}{_suggest_close_name(name, known)}: make it a variable of the world, or name it in `needs`"
+            message = (
+                f"nothing fills the slot {{{name}}}{_suggest_close_name(name, known)}: make it a variable "
+                "of the world, or name it in `needs`"
+            )
             yield MachineFinding("slot", state.name, message, True)
 
 
@@ -141,7 +150,10 @@ def _conditions(
     for name, condition in when.items():
         variable = machine.world.get(name)
         if variable is None:
-            message = f"a condition is on '{name}', which is no variable of the world{_suggest_close_name(name, machine.world)}"
+            message = (
+                f"a condition is on '{name}', which is no variable of the "
+                f"world{_suggest_close_name(name, machine.world)}"
+            )
             yield MachineFinding("variable", state, message, True)
             continue
         for value in condition.one_of:
@@ -170,7 +182,10 @@ def _effect(machine: Machine, state: str, effect: Effect) -> Iterator[MachineFin
     for name in changed:
         variable = machine.world.get(name)
         if variable is None:
-            message = f"an effect changes '{name}', which is no variable of the world{_suggest_close_name(name, machine.world)}"
+            message = (
+                f"an effect changes '{name}', which is no variable of the "
+                f"world{_suggest_close_name(name, machine.world)}"
+            )
             yield MachineFinding("variable", state, message, True)
         elif name in effect.add and variable.kind != "number":
             yield MachineFinding("type", state, f"an effect adds to {name}, which is a {variable.kind}", True)
@@ -266,7 +281,10 @@ def _explain_unreached(machine: Machine, state: State, reach: MachineReach) -> s
     if not before:
         return "no state leads to it"
     if not any(name in reach.states for name in before):
-        return f"{_list(before)}, which {'leads' if len(before) == 1 else 'lead'} to it, {'is' if len(before) == 1 else 'are'} not reached"
+        return (
+            f"{_list(before)}, which {'leads' if len(before) == 1 else 'lead'} to it, "
+            f"{'is' if len(before) == 1 else 'are'} not reached"
+        )
     if state.subtask is not None and state.subtask not in reach.subtasks:
         return f"its sub-task {state.subtask} never begins"
     if not reach.can(state.when):

@@ -41,7 +41,8 @@ _TITLE = 26.0  # height of a band's title
 _MARGIN = 24.0
 # Of Okabe and Ito's colours, which colour-blind people can distinguish, too: (line, band).
 _BANDS = (
-    ("#0a6aa6", "#eaf3f9"), ("#a8690b", "#fbf3e4"), ("#0b7d5c", "#e8f5f0"), ("#a34a7c", "#f8edf4"), ("#5a55a3", "#eeedf8"),
+    ("#0a6aa6", "#eaf3f9"), ("#a8690b", "#fbf3e4"), ("#0b7d5c", "#e8f5f0"), ("#a34a7c", "#f8edf4"),
+    ("#5a55a3", "#eeedf8"),
     ("#6b6a1e", "#f5f4e2"), ("#b04a1c", "#fbeee8"), ("#2b7a8c", "#e8f4f6"),
 )  # fmt: skip
 
@@ -171,7 +172,8 @@ class _Picture:
         spoken = [card for card in cards if card.state.formulations]  # as `edgen stats` counts them
         seen = sum(bool(card.visits) for card in spoken)
         return (
-            f"{seen} of {len(spoken)} states that say something were visited, {taken} of {transitions} transitions were taken; "
+            f"{seen} of {len(spoken)} states that say something were visited, {taken} of {transitions} "
+            "transitions were taken; "
             f"{sum(self.counts.values()):,} choices in all"
         )
 
@@ -179,10 +181,34 @@ class _Picture:
         wide = "how often it was taken" if self.counts is not None else "its probability"
         line = _BANDS[0][0]
         items: list[tuple[str, str]] = [
-            (f'<path d="M0 -4h26" stroke="{line}" stroke-width="1"/><path d="M0 2h26" stroke="{line}" stroke-width="4"/>', f"leads to; the wider, the higher {wide}" if self.counts is None else "leads to; the wider, the more often it was taken"),
-            (f'<path d="M0 -1h26" stroke="{LOCK}" stroke-width="1.6" stroke-dasharray="4 3"/>', "after an answer that does not open the lock"),
+            ((f'<path d="M0 -4h26" stroke="{line}" stroke-width="1"/><path d="M0 2h26" stroke="{line}" '
+            'stroke-width="4"/>'),
+            f"leads to; the wider, the higher {wide}" if self.counts is None else "leads "
+            "to; "
+            "the "
+            "wider, "
+            "the "
+            "more "
+            "often "
+            "it "
+            "was "
+            "taken"),
+            (f'<path d="M0 -1h26" stroke="{LOCK}" stroke-width="1.6" stroke-dasharray="4 3"/>', ("after an "
+            "answer "
+            "that "
+            "does "
+            "not "
+            "open "
+            "the "
+            "lock")),
             (arrow(6, -1, SOFT), "goes back, or far: no line"),
-            (f'<circle cx="8" cy="-1" r="4.5" fill="{_BANDS[1 % len(_BANDS)][0]}"/>', "leads to, or comes from, the band of this colour"),
+            (f'<circle cx="8" cy="-1" r="4.5" fill="{_BANDS[1 % len(_BANDS)][0]}"/>', ("leads to, or comes "
+            "from, "
+            "the "
+            "band "
+            "of "
+            "this "
+            "colour")),
             (mark(8, -1, LOCK), "lock"),
             (mark(8, -1, EFFECT), "effect"),
             (mark(8, -1, WHEN), "condition"),
@@ -216,7 +242,10 @@ class _Picture:
     ) -> Iterator[str]:
         title, names = self.bands[number]
         colour, ground = _BANDS[number % len(_BANDS)]
-        yield f'<rect x="{_MARGIN:g}" y="{top:g}" width="{width:g}" height="{height:g}" rx="10" fill="{ground}"/>'
+        yield (
+            f'<rect x="{_MARGIN:g}" y="{top:g}" width="{width:g}" height="{height:g}" rx="10" '
+            f'fill="{ground}"/>'
+        )
         if title:
             yield text(_MARGIN + _PAD, top + 22, title, 14, colour, weight=700)
         left, base = _MARGIN + _PAD, top + _PAD + (_TITLE if title else 0)
@@ -259,7 +288,8 @@ class _Picture:
         head = f'<path d="M{end_x + 5:g} {end_y:g}l-7 -4v8z" fill="{shown}"/>'
         said = f"{name} → {row.target}{_percent(row)}"
         return (
-            f'<g opacity="0.85"><title>{escape_xml(said)}</title><path d="{path}" fill="none" stroke="{shown}" '
+            f'<g opacity="0.85"><title>{escape_xml(said)}</title><path d="{path}" fill="none" '
+            f'stroke="{shown}" '
             f'stroke-width="{wide:.3g}"{dash}/>{head}</g>'
         )
 
@@ -274,7 +304,10 @@ class _Picture:
         yield f"<title>{escape_xml(join_full_text(state))}</title>"
         border = f'stroke="{FAINT if unseen else colour}" stroke-width="{2.4 if first else 1.1}"'
         dash = ' stroke-dasharray="4 3"' if unseen else ""
-        yield f'<rect width="{_WIDE:g}" height="{card.height:g}" rx="7" fill="{"#f4f5f6" if unseen else "#fff"}" {border}{dash}/>'
+        yield (
+            f'<rect width="{_WIDE:g}" height="{card.height:g}" rx="7" '
+            f'fill="{"#f4f5f6" if unseen else "#fff"}" {border}{dash}/>'
+        )
         counted = "" if card.visits is None or first else f"{card.visits:,}"
         room = _WIDE - 20 - len(counted) * 7
         yield text(
@@ -307,7 +340,10 @@ class _Picture:
             }
         )
         for number, other in enumerate(others[:4]):
-            yield f'<circle cx="0" cy="{_HEAD / 2 + number * 11:g}" r="4.5" fill="{_BANDS[other % len(_BANDS)][0]}" stroke="#fff"/>'
+            yield (
+                f'<circle cx="0" cy="{_HEAD / 2 + number * 11:g}" r="4.5" '
+                f'fill="{_BANDS[other % len(_BANDS)][0]}" stroke="#fff"/>'
+            )
 
     def _draw_row(
         self, band: int, name: str, y: float, row: _Row, layout: DiagramLayout, colour: str
@@ -315,7 +351,10 @@ class _Picture:
         shade = FAINT if row.never else LOCK if row.refused else INK
         if row.share and not row.never:
             long = (_WIDE - 2) * row.share
-            yield f'<rect x="1" y="{y - _ROW / 2 + 1:g}" width="{long:.4g}" height="{_ROW - 2:g}" fill="{colour}" opacity="0.13"/>'
+            yield (
+                f'<rect x="1" y="{y - _ROW / 2 + 1:g}" width="{long:.4g}" height="{_ROW - 2:g}" '
+                f'fill="{colour}" opacity="0.13"/>'
+            )
         share = "else" if row.refused and row.taken is None else f"{row.share:.0%}"
         yield text(36, y + 3.5, share, 10, shade, anchor="end")
         end = _WIDE - 9 if row.taken is None else _WIDE - 13 - len(f"{row.taken:,}") * 6
@@ -332,7 +371,10 @@ class _Picture:
         elif target == band:
             yield arrow(end - 10, y, shade)
         else:
-            yield f'<circle cx="{_WIDE:g}" cy="{y:g}" r="4.5" fill="{_BANDS[target % len(_BANDS)][0]}" stroke="#fff"/>'
+            yield (
+                f'<circle cx="{_WIDE:g}" cy="{y:g}" r="4.5" fill="{_BANDS[target % len(_BANDS)][0]}" '
+                'stroke="#fff"/>'
+            )
 
 
 # ---- what is drawn where

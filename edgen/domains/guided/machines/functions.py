@@ -116,7 +116,8 @@ def learn_from(
     learned = learn(machine, count_choices(run), smoothing)
     if not learned.choices:
         raise RunError(
-            f"{run}: its conversations contain no choice of a state of '{machine.name}', so there is nothing to learn."
+            f"{run}: its conversations contain no choice of a state of '{machine.name}', so there is "
+            "nothing to learn."
         )
     if output is not None:
         write_files(dump_machine(learned.machine), output)

@@ -139,10 +139,16 @@ def _read_states(files: dict[str, Any], is_crwiz: bool, problems: list[Problem])
             continue
         path = f"{file} $.name"
         if not _NAME.fullmatch(state.name) or state.name == "machine" or _is_fixed(state.name):
-            message = f"{shorten_word(state.name)!r} is no name of a state: letters, digits, _, - and dots, and neither machine nor {FIXED}"
+            message = (
+                f"{shorten_word(state.name)!r} is no name of a state: letters, digits, _, - and dots, and "
+                f"neither machine nor {FIXED}"
+            )
             problems.append(Problem(path, message))
         elif state.name in where:
-            message = f"{where[state.name]} has a state '{shorten_word(state.name)}' already; give one of them another name"
+            message = (
+                f"{where[state.name]} has a state '{shorten_word(state.name)}' already; give one of them "
+                "another name"
+            )
             problems.append(Problem(path, message))
         else:
             where[state.name] = file

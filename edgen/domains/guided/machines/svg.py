@@ -23,7 +23,10 @@ def mark(x: float, y: float, colour: str) -> str:
 def arrow(x: float, y: float, colour: str) -> str:
     """Return an arrow that turns back."""
     path = f"M{x - 3:g} {y + 4:g}h7a4 4 0 0 0 0 -8h-8"
-    return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.3"/><path d="M{x - 6:g} {y - 4:g}l5 -3v6z" fill="{colour}"/>'
+    return (
+        f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.3"/><path d="M{x - 6:g} '
+        f'{y - 4:g}l5 -3v6z" fill="{colour}"/>'
+    )
 
 
 def text(
@@ -33,7 +36,10 @@ def text(
     more = "" if weight == 400 else f' font-weight="{weight}"'
     more += "" if anchor == "start" else f' text-anchor="{anchor}"'
     more += "" if style == "normal" else f' font-style="{style}"'
-    return f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" fill="{colour}"{more} {font}>{escape_xml(words)}</text>'
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" fill="{colour}"{more} '
+        f"{font}>{escape_xml(words)}</text>"
+    )
 
 
 def escape_xml(words: str) -> str:

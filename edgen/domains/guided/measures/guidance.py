@@ -36,21 +36,29 @@ class GuidanceMeasure(Measure[Any]):
     panels = (
         Panel(
             "guidance", "What is made of the machine's offers", _FIGURES,
-            "Look for much free text: the machine lacks what is needed. Hints that are always followed leave no choice.",
+            "Look for much free text: the machine lacks what is needed. Hints that are always followed "
+            "leave no choice.",
         ),
     )  # fmt: skip
     compares = (
         Compared(
             name="typed", title="typed freely", kind="share", top="free", bottom="choices",
-            over="utterances of the guided role", definition="Utterances of the guided role that it typed freely.",
+            over="utterances of the guided role", definition="Utterances of the guided role that it typed "
+            "freely.",
         ),
         Compared(
             name="fixed_replies", title="fixed replies", kind="share", top="fixed", bottom="choices",
-            over="utterances of the guided role", definition="Utterances of the guided role that were a fixed reply.",
+            over="utterances of the guided role", definition="Utterances of the guided role that were a "
+            "fixed "
+            "reply.",
         ),
         Compared(
             name="hints_followed", title="hints followed", kind="share", top="followed", bottom="hinted",
-            over="choices with a hint", definition="Choices that took what the hint named, of those for which there was one.",
+            over="choices with a hint", definition="Choices that took what the hint named, of those for "
+            "which "
+            "there "
+            "was "
+            "one.",
         ),
     )  # fmt: skip
 

@@ -246,7 +246,8 @@ def _interval(label: str, arm: str, found: Tested, colour: str) -> Interval:
 
 def _table(value: Ratings, arm: str) -> Table:
     rows = [
-        (f"{one.role}: {one.item}", name, _format_test(found), "exact" if found.test.exact else "approximate", number(found.test.n))
+        (f"{one.role}: {one.item}", name, _format_test(found), "exact" if found.test.exact else "approximate",
+        number(found.test.n))
         for one in value.ratings
         for name, found in (*([("success", one.success)] if one.success else []), *one.acts.items())
     ]  # fmt: skip

@@ -87,7 +87,8 @@ class Features:
             values: list[float] = [
                 _cosine(weights[0], weights[place]), _cosine(whole, weights[place]),
                 "?" in text, "same" in text or "similar" in text, *(word in text for word in ASKING),
-                place + 1, (place + 1) / len(texts), len(content), len(different), len({*map(self._stem, different)}),
+                place + 1, (place + 1) / len(texts), len(content), len(different),
+                    len({*map(self._stem, different)}),
                 actors[place] == "User",
                 "thank" in text, "!" in text, "did not" in text or "does not" in text, *felt,
             ]  # fmt: skip

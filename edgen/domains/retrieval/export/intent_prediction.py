@@ -45,7 +45,9 @@ class IntentOptions(AgentOptions, frozen=True, kw_only=True):
     features: Annotated[
         Literal["none", "all", "content", "structural", "sentiment"],
         Meta(
-            description="Write features of the utterances next to them: all 24 of the intent paper (Qu et al., CHIIR 2019), or "
+            description="Write features of the utterances next to them: all 24 of the intent paper (Qu et "
+            "al., "
+            "CHIIR 2019), or "
             "those of one group."
         ),
     ] = "none"
@@ -146,19 +148,23 @@ class IntentFiles(SplitFiles):
         if self.columns:
             names = [*FEATURES]
             yield (
-                "The files `*_features.tsv` have a line for each line of the others: its labels, a tab, and with blanks between: "
+                "The files `*_features.tsv` have a line for each line of the others: its labels, a tab, and "
+                "with blanks between: "
                 f"{', '.join(names[place] for place in self.columns)}."
             )
             yield FROM_OWN
 
 
 FROM_OWN = (
-    "Features follow the program of the intent paper (Qu et al., CHIIR 2019). Sentiment, function words and opinion words go "
-    "by edgen's own lists of English words, where the paper has VADER, NLTK's stop words and Hu and Liu's lexicon."
+    "Features follow the program of the intent paper (Qu et al., CHIIR 2019). Sentiment, function words and "
+    "opinion words go "
+    "by edgen's own lists of English words, where the paper has VADER, NLTK's stop words and Hu and Liu's "
+    "lexicon."
 )
 FORMAT = Format(
     name="intent-prediction",
-    summary="A line for each turn with its intents as one label, dialog by dialog, as UserIntentPrediction reads them.",
+    summary="A line for each turn with its intents as one label, dialog by dialog, as UserIntentPrediction "
+    "reads them.",
     rows=rows,
     tables={
         "labels": "the turn's labels, sorted and joined by `_`",
@@ -177,7 +183,8 @@ dialogs = [[line.split("\\t") for line in one.splitlines()] for one in text.spli
         WHO,
         LABELS,
         (
-            "GG, O and JK are dropped, in this order, while another label remains; the 32 most frequent combinations of the run "
+            "GG, O and JK are dropped, in this order, while another label remains; the 32 most frequent "
+            "combinations of the run "
             "stay as they are, and a turn with another one keeps one of its labels, drawn by the run's seed."
         ),
         "Turns without labels are left out.",
@@ -190,7 +197,8 @@ dialogs = [[line.split("\\t") for line in one.splitlines()] for one in text.spli
             library="UserIntentPrediction",
             version="19cff54",
             day="2026-11-27",
-            what="its programs for features, with edgen's word lists in the place of theirs, found the same content, structural and lexicon features in every line; VADER's three scores were not compared.",
+            what="its programs for features, with edgen's word lists in the place of theirs, found the same "
+            "content, structural and lexicon features in every line; VADER's three scores were not compared.",
         ),
     ),
 )

@@ -29,22 +29,28 @@ Actor = Literal["User", "Agent"]
 # The released files' abbreviations of the shipped label set.
 CODES = {
     "Original Question": "OQ", "Repeat Question": "RQ", "Clarifying Question": "CQ", "Further Details": "FD",
-    "Follow Up Question": "FQ", "Information Request": "IR", "Potential Answer": "PA", "Positive Feedback": "PF",
+    "Follow Up Question": "FQ", "Information Request": "IR", "Potential Answer": "PA",
+    "Positive Feedback": "PF",
     "Negative Feedback": "NF", "Greetings/Gratitude": "GG", "Junk": "JK", "Others": "O",
 }  # fmt: skip
 _BEGIN = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 WHO = (
-    "Who is User and who Agent the turns say (`actor_type`, as those of a forum do); where they do not, the role of "
+    "Who is User and who Agent the turns say (`actor_type`, as those of a forum do); where they do not, the "
+    "role of "
     "--agent is the Agent, without it the space's first role, and all others are Users."
 )
 
 LABELS = (
-    "Labels are the turns' own, unless a layer was named. The names of the label set msdialog_intents are abbreviated as in the release (OQ, RQ, CQ, FD, FQ, "
+    "Labels are the turns' own, unless a layer was named. The names of the label set msdialog_intents are "
+    "abbreviated as in the release (OQ, RQ, CQ, FD, FQ, "
     "IR, PA, PF, NF, GG, JK, O); others stay, with hyphens for spaces."
 )
 
 TIES = {"ties": "its annotators disagree, so it has no label by most of them"}
-TIE = "A turn without labels because its annotators disagree has the key `tie`, which is true; its `tags` is empty."
+TIE = (
+    "A turn without labels because its annotators disagree has the key `tie`, which is true; its `tags` is "
+    "empty."
+)
 
 
 class AgentOptions(FormatOptions, frozen=True, kw_only=True):
@@ -123,8 +129,10 @@ def _dialog(
 
 
 DEFAULTS = (
-    'What a run does not tell: `category` and `title` are the value of the space\'s first dimension, `frequency` is "0", '
-    '`vote` is "0", `is_answer` is 0, `affiliation` is the role, and times are a minute a turn from 2020-01-01 at midnight (UTC).'
+    "What a run does not tell: `category` and `title` are the value of the space's first dimension, "
+    '`frequency` is "0", '
+    '`vote` is "0", `is_answer` is 0, `affiliation` is the role, and times are a minute a turn from '
+    "2020-01-01 at midnight (UTC)."
 )
 
 

@@ -8,7 +8,8 @@ from edgen.plugin import Format
 COLUMNS = {
     "id": "the dialog's id, by which it stands in the file: the conversation's",
     "dialog": (
-        "category, dialog_time, title, frequency and the utterances, each with affiliation, utterance_time, utterance_pos (from 1), "
+        "category, dialog_time, title, frequency and the utterances, each with affiliation, utterance_time, "
+        "utterance_pos (from 1), "
         "id, user_id, actor_type (User or Agent), utterance, is_answer and vote"
     ),
 }

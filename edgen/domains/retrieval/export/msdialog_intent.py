@@ -20,7 +20,9 @@ FORMAT = Format(
     rows=rows_of_dialogs(tags=True),
     tables={
         "id": "the dialog's id, by which it stands in the file: the conversation's",
-        "dialog": "as in msdialog-complete; each utterance has `tags` besides, its labels with spaces between, and `tie` if annotators disagree",
+        "dialog": "as in msdialog-complete; each utterance has `tags` besides, its labels with spaces "
+        "between, "
+        "and `tie` if annotators disagree",
     },
     use="""\
 import pandas

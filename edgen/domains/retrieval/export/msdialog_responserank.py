@@ -158,7 +158,9 @@ FORMAT = Format(
     },
     tables={
         "label": "1 for the true reply, 0 for the nine others",
-        "context": "2 to 11 utterances, a column each: the conversation's first one, up to nine before the user's turn, and that turn",
+        "context": "2 to 11 utterances, a column each: the conversation's first one, up to nine before the "
+        "user's "
+        "turn, and that turn",
         "reply": "the candidate, behind a space and `<<<AGENT>>>: `",
     },
     use="""\
@@ -170,14 +172,27 @@ for line in open("THIS_FOLDER/train.txt", encoding="utf-8"):
     Options=RankOptions,
     notes=(
         WHO,
-        "The ten lines of a context stand together, the true reply first: shuffle them before you rank with a model that breaks ties by place.",
         (
-            "The nine are drawn without replacement from the 1,000 replies of agents on the train side that BM25 (k1 1.2, b 0.75) finds "
-            "for the true one, of 3 to 400 words; equal replies are indexed once. None says nearly the same as what follows the "
-            "context anywhere in the run. A reply of stop words alone, and one for which nine cannot be found, has no lines."
+            "The ten lines of a context stand together, the true reply first: shuffle them before you rank "
+            "with "
+            "a model that breaks ties by place."
         ),
-        "Conversations of 3 to 99 turns have contexts, and a context that is there already has no second one.",
-        "valid.txt is a share of the train side (--dev), in whole groups of the run's split; its replies may be drawn, those of test are not.",
+        (
+            "The nine are drawn without replacement from the 1,000 replies of agents on the train side that "
+            "BM25 (k1 1.2, b 0.75) finds "
+            "for the true one, of 3 to 400 words; equal replies are indexed once. None says nearly the same "
+            "as what follows the "
+            "context anywhere in the run. A reply of stop words alone, and one for which nine cannot be "
+            "found, has no lines."
+        ),
+        (
+            "Conversations of 3 to 99 turns have contexts, and a context that is there already has no second "
+            "one."
+        ),
+        (
+            "valid.txt is a share of the train side (--dev), in whole groups of the run's split; its replies "
+            "may be drawn, those of test are not."
+        ),
     ),
     tags=("response-ranking", "retrieval"),
     tasks=("text-ranking",),
@@ -186,7 +201,8 @@ for line in open("THIS_FOLDER/train.txt", encoding="utf-8"):
             library="NeuralResponseRanking",
             version="d1a4b33",
             day="2026-11-27",
-            what="the preparation of its preprocess_dmn.py, under Python 2.7.18, took every line of train, valid and test, found every context of 2 to 11 turns with ten candidates and filtered none.",
+            what="the preparation of its preprocess_dmn.py, under Python 2.7.18, took every line of train, "
+            "valid and test, found every context of 2 to 11 turns with ten candidates and filtered none.",
         ),
     ),
 )

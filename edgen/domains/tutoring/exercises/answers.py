@@ -15,7 +15,8 @@ from edgen.domains.tutoring.exercises.model import Exercise, Exercises
 
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(
-    r"(?<![\w.,/])(-?\d+)\s+(\d+)/(\d+)(?![\d/])|(?<![\w.,/])(-?\d+)/(\d+)(?![\d/])|(?<![\w.,/])-?\d+(?:[.,]\d+)?(?![\d/])"
+    r"(?<![\w.,/])(-?\d+)\s+(\d+)/(\d+)(?![\d/])|(?<![\w.,/])(-?\d+)/(\d+)(?![\d/])"
+    r"|(?<![\w.,/])-?\d+(?:[.,]\d+)?(?![\d/])"
 )
 MAX_SAID = 20_000  # characters that are looked at
 

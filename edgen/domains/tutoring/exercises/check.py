@@ -77,7 +77,8 @@ def _check_tier(grammar: Grammar, name: str, chosen: dict[str, set[int]], proble
             found.setdefault(
                 Problem(
                     path,
-                    f"{_describe_values(values)}: {error.problems[0].message if error.problems else error.summary}",
+                    f"{_describe_values(values)}: "
+                    f"{error.problems[0].message if error.problems else error.summary}",
                 )
             )
         else:
@@ -106,10 +107,14 @@ def _check_exercise(
     elif not is_right(exercise.answer, exercise, grammar.exercises):
         yield Problem(
             f"{path}.answers",
-            f"{exercise.answer!r} for {_describe_values(values)} cannot be told from other text; it needs a word or a number",
+            f"{exercise.answer!r} for {_describe_values(values)} cannot be told from other text; it needs a "
+            "word or a number",
         )
     elif exercise.mistake and is_right(exercise.mistake, exercise, grammar.exercises):
-        message = f"{exercise.mistake!r} is right for {_describe_values(values)}; exclude that combination, or mend the rule"
+        message = (
+            f"{exercise.mistake!r} is right for {_describe_values(values)}; exclude that combination, or "
+            "mend the rule"
+        )
         yield Problem(f"{path}.mistake", message)
     rest = tuple(entry.value for name, entry in values.items() if name not in exercise.concepts)
     key = (rest, exercise.question, exercise.picture)
@@ -117,7 +122,8 @@ def _check_exercise(
     if other.concepts != exercise.concepts:
         same = "have the same answer" if other.answers == exercise.answers else "have different answers"
         message = (
-            f"{_join_concepts(other)} and {_join_concepts(exercise)} ask the same ({exercise.question!r}) and {same}; "
+            f"{_join_concepts(other)} and {_join_concepts(exercise)} ask the same ({exercise.question!r}) "
+            f"and {same}; "
             "let the question or the picture tell them apart"
         )
         yield Problem(f"{path}.question", message)

@@ -175,11 +175,15 @@ class Grammar:
                     known = [*self.space.names, *self.rules]
                     yield Problem(
                         where,
-                        f"there is no dimension or rule {shorten_word(dimension)}{suggest_name(dimension, known)}",
+                        "there is no dimension or rule "
+                        f"{shorten_word(dimension)}{suggest_name(dimension, known)}",
                     )
                     continue
                 if field and field not in self._fields[dimension]:
-                    message = f"no value of {dimension} has a '{shorten_word(field)}'{suggest_name(field, self._fields[dimension])}"
+                    message = (
+                        f"no value of {dimension} has a "
+                        f"'{shorten_word(field)}'{suggest_name(field, self._fields[dimension])}"
+                    )
                     yield Problem(where, message)
                     continue
                 yield from self._find_unknown_values(where, name, dimension, field, wanted)
@@ -222,10 +226,16 @@ class _CompiledRule:
         otherwise = next((i for i, case in enumerate(self.cases) if not case.when), None)
         fits = [i for i, case in enumerate(self.cases) if case.when and holds(case.when, variables)]
         if len(fits) > 1:
-            message = f"this case and the one at [{fits[0]}] both apply with {self._describe(variables)}; make one of them narrower"
+            message = (
+                f"this case and the one at [{fits[0]}] both apply with {self._describe(variables)}; make "
+                "one of them narrower"
+            )
             raise RuleError(f"{self.path}[{fits[1]}]", message)
         if not fits and otherwise is None:
-            message = f"no case applies with {self._describe(variables)}; add one, or one without a condition for all the rest"
+            message = (
+                f"no case applies with {self._describe(variables)}; add one, or one without a condition for "
+                "all the rest"
+            )
             raise RuleError(self.path, message)
         return fits[0] if fits else otherwise or 0
 

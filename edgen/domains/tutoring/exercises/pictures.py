@@ -33,7 +33,8 @@ def write_pictures(space: Space, folder: Path, count: int) -> int:
     exercises = exercises_of(space)
     if exercises is None or not any(tier.draw for tier in exercises.tiers.values()):
         raise UsageError(
-            f"{space.name}: its exercises have no pictures; describe them under `draw:` of a tier of exercises "
+            f"{space.name}: its exercises have no pictures; describe them under `draw:` of a tier of "
+            "exercises "
             "(docs/spaces.md)."
         )
     grammar = Grammar(space)
@@ -58,7 +59,8 @@ def write_pictures(space: Space, folder: Path, count: int) -> int:
 def _page(title: str, exercises: list[Exercise]) -> Iterator[str]:
     yield (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src 'self' file:; style-src 'unsafe-inline'\">"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src 'self' file:; "
+        "style-src 'unsafe-inline'\">"
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><h1>{escape(title)}</h1><main>\n"
     )
     for one in exercises:

@@ -23,7 +23,8 @@ from edgen.plugin.statistics import Estimate, krippendorff, masi, share
 _MOST = 50_000  # responses that alpha is computed of
 _FEWEST_COPIES, _COPIES = 2, 0.95  # contexts, and their share with one text, from which tutors are one
 _ONE_TUTOR = (
-    "the responses to a turn are one text: the tutors sent identical requests (one model, temperature 0 or one seed for "
+    "the responses to a turn are one text: the tutors sent identical requests (one model, temperature 0 or "
+    "one seed for "
     "all). Give the tutor's backend a temperature, or `seed: auto`"
 )
 _FEWEST = 10  # minimum contexts for a student's set of actions to be reported
@@ -51,7 +52,8 @@ class ActionAgreement(msgspec.Struct, frozen=True, kw_only=True):
 class AgreementCount:
     def __init__(self) -> None:
         self._sizes: Counter[int] = Counter()
-        # Of each context: its scenario, how many responses, whether they agree, the student's set, the first's.
+        # Of each context: its scenario, how many responses, whether they agree, the student's set, the
+        # first's.
         self._scenarios, self._many, self._agree = array("q"), array("I"), array("b")
         self._student, self._first = array("I"), array("I")
         self._labelled: list[list[Set]] = []

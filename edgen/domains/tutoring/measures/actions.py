@@ -127,9 +127,13 @@ class ActionsMeasure(Measure[Actions]):
             role, colon, action = column.partition(": ")
             if colon:
                 yield Compared(
-                    name=f"action_{role}_{action}".lower().replace(" ", "_"), title=f"{role}: {action}", kind="share",
+                    name=f"action_{role}_{action}".lower().replace(" ", "_"), title=f"{role}: {action}",
+                        kind="share",
                     top=column, bottom=role, over=f"utterances of the {role.lower()}",
-                    definition=f"Utterances of the {role.lower()} with the action {action}, of those with any; all responses count.",
+                    definition=f"Utterances of the {role.lower()} with the action {action}, of those with "
+                    "any; "
+                    "all "
+                    "responses count.",
                 )  # fmt: skip
 
     aggregates = (

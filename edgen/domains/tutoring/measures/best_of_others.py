@@ -89,7 +89,8 @@ def _score_best_bertscore(scored: Sequence[ScoredResponse], model: str) -> tuple
         scorer = _load_scorer(model)
     except (OSError, ValueError, KeyError) as problem:
         raise UsageError(
-            f"BERTScore: the model {model} cannot be loaded ({str(problem).splitlines()[0][:200]}); name the folder of one."
+            f"BERTScore: the model {model} cannot be loaded ({str(problem).splitlines()[0][:200]}); name "
+            "the folder of one."
         ) from None
     responses, references = [one.response for one in scored], [list(one.references) for one in scored]
     _, _, f1 = scorer.score(responses, references, batch_size=_AT_ONCE)

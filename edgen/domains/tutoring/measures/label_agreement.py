@@ -70,12 +70,15 @@ class LabelAgreementMeasure(Measure[LabelAgreement]):
         ByKey(
             "roles",
             each=(
-                Share("exact", label="{key}'s, labelled alike", says="{it} of {units}", title="{key}: same actions"),
+                Share("exact", label="{key}'s, labelled alike", says="{it} of {units}", title="{key}: same "
+                "actions"),
                 Aggregate("micro", label="  micro F1", says="{it.f1}"),
                 Aggregate("macro", label="  macro F1", says="{it.f1}"),
                 Aggregate("units", label="  by action", says="precision, recall, F1 (how often it is named)"),
                 Aggregate(
-                    "labels", label="  {key}", says="{it.precision.value:.1%}, {it.recall.value:.1%}, {it.f1} ({it.gold})"
+                    "labels", label="  {key}", says="{it.precision.value:.1%}, {it.recall.value:.1%}, "
+                    "{it.f1} "
+                    "({it.gold})"
                 ),
             ),
         ),

@@ -54,12 +54,17 @@ class ReferenceOverlapCount:
 class ReferenceOverlapMeasure(Measure[ReferenceOverlap | None]):
     name = "reference_overlap"
     definition = (
-        "Of turns with several independent responses: the best BLEU (sacrebleu's of a sentence, 0 to 100; Papineni et al. "
-        "2002, Post 2018) of each response against each of the others alone, and the mean over responses, of a sample of at "
-        f"most {MOST_TURNS:,} turns. Where the extra bertscore is installed and the environment variable {VARIABLE} names a "
-        "model, BERTScore's F1 (Zhang et al. 2020) likewise. That the best of several references counts is from CIMA "
+        "Of turns with several independent responses: the best BLEU (sacrebleu's of a sentence, 0 to 100; "
+        "Papineni et al. "
+        "2002, Post 2018) of each response against each of the others alone, and the mean over responses, "
+        "of a sample of at "
+        f"most {MOST_TURNS:,} turns. Where the extra bertscore is installed and the environment variable "
+        f"{VARIABLE} names a "
+        "model, BERTScore's F1 (Zhang et al. 2020) likewise. That the best of several references counts is "
+        "from CIMA "
         "(Stasaski, Kao and Hearst 2020, section 5), which scores a model's responses so: "
-        "`edgen.domains.tutoring.measures.best_of_others` does that. The interval is by the bootstrap over scenarios."
+        "`edgen.domains.tutoring.measures.best_of_others` does that. The interval is by the bootstrap over "
+        "scenarios."
     )
     order = 15
     counts = ReferenceOverlapCount
@@ -73,7 +78,8 @@ class ReferenceOverlapMeasure(Measure[ReferenceOverlap | None]):
     )
     panels = (
         Panel(
-            "reference-overlap", "Independent responses in the same words: best BLEU of the others", ("bleu",),
+            "reference-overlap", "Independent responses in the same words: best BLEU of the others",
+            ("bleu",),
             "Near 100: tutors who say the same, so that several responses to a turn tell no more than one.",
         ),
     )  # fmt: skip

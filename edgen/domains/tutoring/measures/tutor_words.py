@@ -37,7 +37,8 @@ class TutorWordsMeasure(Measure[Any]):
         Histogram("student", label="words a student's turn"),
     )
     panels = (
-        Panel("tutor-words", "Words of a response", ("responses",), "Look for a long tail: a tutor who lectures."),
+        Panel("tutor-words", "Words of a response", ("responses",), "Look for a long tail: a tutor who "
+        "lectures."),
     )  # fmt: skip
     compares = ()
 

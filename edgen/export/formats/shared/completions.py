@@ -27,9 +27,12 @@ OF_COMPLETIONS = frozenset({"contradictory", "middling", "repeated"})
 
 # The rule, for cards.
 RULE = (
-    "Where pairs carry strengths (`edgen pairs --signal oracle`), these decide: after each prompt, the middle is the mean "
-    "strength of the completions in a scenario's labelled pairs. A completion is good if it would be preferred to the "
-    f"middle with a probability of at least {(1 + CLEAR) / 2:.2f}, bad if the middle would be preferred to it so. "
+    "Where pairs carry strengths (`edgen pairs --signal oracle`), these decide: after each prompt, the "
+    "middle is the mean "
+    "strength of the completions in a scenario's labelled pairs. A completion is good if it would be "
+    "preferred to the "
+    f"middle with a probability of at least {(1 + CLEAR) / 2:.2f}, bad if the middle would be preferred to "
+    "it so. "
     "The others are left out as middling."
 )
 

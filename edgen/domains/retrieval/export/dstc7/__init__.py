@@ -15,7 +15,9 @@ from edgen.plugin.formats import DataTable, Tried
 
 FORMAT = Format(
     name="dstc7",
-    summary="Conversations cut before an agent's turn, with a hundred candidates for it, as DSTC7's track 1 has them.",
+    summary="Conversations cut before an agent's turn, with a hundred candidates for it, as DSTC7's track 1 "
+    "has "
+    "them.",
     rows=rows,
     reasons={
         "unseen": "it is on the run's test side, which is for tests of the second kind (--tests 2)",
@@ -28,13 +30,27 @@ FORMAT = Format(
                 "data-split": "train, dev or test",
                 "example-id": "the conversation's id and the number of the turn to choose, from 1",
                 "messages-so-far": "all that was said before: `speaker` and `utterance` of each turn",
-                "options-for-correct-answers": "the right one: `candidate-id` and `utterance`; `NONE` where it is not among the "
-                "candidates; in sub-task 2 also all of the pool that say the same, in 3 its paraphrases; not in the test file",
-                "options-for-next": "the candidates, in an order that tells nothing: `candidate-id` and `utterance`; not in sub-task "
+                "options-for-correct-answers": "the right one: `candidate-id` and `utterance`; `NONE` where "
+                "it "
+                "is "
+                "not "
+                "among "
+                "the "
+                "candidates; in sub-task 2 also all of the pool that say the same, in 3 its paraphrases; "
+                "not in the test file",
+                "options-for-next": "the candidates, in an order that tells nothing: `candidate-id` and "
+                "`utterance`; "
+                "not "
+                "in "
+                "sub-task "
                 "2, whose examples share the pool",
                 "scenario": "the sub-task",
-                "profile": "where the space tells of courses, but not in sub-task 2: `Aggregated` (preferences by fields of the "
-                "knowledge file), `Courses` (`Prior`, `Suggested`), `Term`, `Standing`; in the test file what the agent may know",
+                "profile": "where the space tells of courses, but not in sub-task 2: `Aggregated` "
+                "(preferences "
+                "by "
+                "fields of the "
+                "knowledge file), `Courses` (`Prior`, `Suggested`), `Term`, `Standing`; in the test file "
+                "what the agent may know",
             }
         ),
         DataTable({"candidate-id": "its id in every file", "utterance": "what may be said"}, "pool"),
@@ -57,15 +73,25 @@ train = json.load(open(*glob.glob("THIS_FOLDER/*_train_subtask_*.json"), encodin
     Options=Dstc7Options,
     notes=(
         WHO,
-        "An example ends before a turn of an Agent with three turns or more before it. A context that is there already has no second one.",
-        "The right answers of the test side are in the responses' table alone: example, candidates, utterance, with tabs between.",
         (
-            "No wrong candidate says the same, or nearly (a Jaccard index of word 3-grams of 0.8 or more), as anything that "
-            "follows the same context in any conversation of the run, alternatives included; no two say the same."
+            "An example ends before a turn of an Agent with three turns or more before it. A context that is "
+            "there already has no second one."
         ),
         (
-            "Wrong candidates are what agents say on the example's own side, so that having been seen in training tells "
-            "nothing; where a side is too small, the rest is from the train side, and nothing of dev or test is in train."
+            "The right answers of the test side are in the responses' table alone: example, candidates, "
+            "utterance, with tabs between."
+        ),
+        (
+            "No wrong candidate says the same, or nearly (a Jaccard index of word 3-grams of 0.8 or more), "
+            "as anything that "
+            "follows the same context in any conversation of the run, alternatives included; no two say the "
+            "same."
+        ),
+        (
+            "Wrong candidates are what agents say on the example's own side, so that having been seen in "
+            "training tells "
+            "nothing; where a side is too small, the rest is from the train side, and nothing of dev or "
+            "test is in train."
         ),
         "A candidate's id depends on its text alone. White space within an utterance is one space.",
     ),
@@ -76,19 +102,22 @@ train = json.load(open(*glob.glob("THIS_FOLDER/*_train_subtask_*.json"), encodin
             library="ParlAI",
             version="1.7.2",
             day="2026-11-27",
-            what="its DSTC7Teacher, under Python 3.8.18 with torch 1.12.1, told every example of train, valid and test with its right answer.",
+            what="its DSTC7Teacher, under Python 3.8.18 with torch 1.12.1, told every example of train, "
+            "valid and test with its right answer.",
         ),
         Tried(
             library="noesis_dataset",
             version="aab03b8",
             day="2026-11-27",
-            what="the noesis.dataset.Dataset of github.com/IBM/dstc-noesis took every example of sub-tasks 1, 3, 4 and 5 that has its right answer; it leaves the others out.",
+            what="the noesis.dataset.Dataset of github.com/IBM/dstc-noesis took every example of sub-tasks "
+            "1, 3, 4 and 5 that has its right answer; it leaves the others out.",
         ),
         Tried(
             library="ctinray_dstc7",
             version="f6637c8",
             day="2026-11-27",
-            what="the prepreprocess_advising.py of github.com/CTinRay/DSTC7 took every example of an advising run and found the courses of every profile.",
+            what="the prepreprocess_advising.py of github.com/CTinRay/DSTC7 took every example of an "
+            "advising run and found the courses of every profile.",
         ),
     ),
 )

@@ -88,12 +88,17 @@ class ExampleFiles(RowFiles):
     def notes(self) -> Iterator[str]:
         """Yield the numbers of examples of each side, and of those topped up."""
         sides = ", ".join(f"{self.counts[side]:,} {side}" for side in ("train", "dev", "test"))
-        yield f"Examples: {sides}; those for validation (dev) are a part of the run's train side and counted there."
+        yield (
+            f"Examples: {sides}; those for validation (dev) are a part of the run's train side and counted "
+            "there."
+        )
         if self.options.tests == 1:
             writers = ", ".join(writers_of(self.staging.run.rundir))
             yield (
-                f"Test examples are conversations of the train side in other words (tests of the first kind). {writers} wrote the "
-                "paraphrases; turns without any stay as they are. Conversations of the run's test side are not in this set."
+                "Test examples are conversations of the train side in other words (tests of the first "
+                f"kind). {writers} wrote the "
+                "paraphrases; turns without any stay as they are. Conversations of the run's test side are "
+                "not in this set."
             )
         yield from self._list_notes()
 
@@ -101,13 +106,16 @@ class ExampleFiles(RowFiles):
         total = sum(self.counts[side] for side in ("train", "dev", "test"))
         if topped := self.counts["topped_up"]:
             yield (
-                f"{topped:,} of {total:,} examples have fewer candidates by --negatives {self.options.negatives} than they "
+                f"{topped:,} of {total:,} examples have fewer candidates by --negatives "
+                f"{self.options.negatives} than they "
                 "need; the others were drawn from any agent's turns on the same side."
             )
         if borrowed := self.counts["borrowed"]:
             yield (
-                f"{borrowed:,} of {total:,} examples are on a side that is too small for their candidates; the others were "
-                "drawn from the train side, so that what was seen in training is wrong there more often than not."
+                f"{borrowed:,} of {total:,} examples are on a side that is too small for their candidates; "
+                "the others were "
+                "drawn from the train side, so that what was seen in training is wrong there more often "
+                "than not."
             )
         if self._pool is not None:
             yield from self._list_pool_notes()
@@ -117,18 +125,24 @@ class ExampleFiles(RowFiles):
             yield "The run's space tells of no courses, so examples have no profile."
         if self.counts["profiles"] and not self.counts["preferences"]:
             yield (
-                "`Aggregated` is empty in every profile: no dimension of the space, and no field of its entries, is named like a "
+                "`Aggregated` is empty in every profile: no dimension of the space, and no field of its "
+                "entries, is named like a "
                 "field of its knowledge file."
             )
 
     def _list_paraphrase_notes(self, total: int) -> Iterator[str]:
         run = self.staging.run
-        yield f"A model wrote the paraphrases ({', '.join(writers_of(run.rundir))}); nobody checked that they say the same."
+        yield (
+            f"A model wrote the paraphrases ({', '.join(writers_of(run.rundir))}); nobody checked that they "
+            "say the same."
+        )
         if alone := total - self.counts["reworded"]:
             tests = " or the only one is for tests," if self.options.tests == 1 else ""
             yield (
-                f"{alone:,} of {total:,} examples have one right answer, since no paraphrases were written for it,{tests} or it says "
-                f"something else by now; `edgen annotate {run.rundir.path} --write paraphrases` writes what is missing."
+                f"{alone:,} of {total:,} examples have one right answer, since no paraphrases were written "
+                f"for it,{tests} or it says "
+                f"something else by now; `edgen annotate {run.rundir.path} --write paraphrases` writes what "
+                "is missing."
             )
 
     def _list_pool_notes(self) -> Iterator[str]:
@@ -137,6 +151,7 @@ class ExampleFiles(RowFiles):
         yield f"The pool has {size:,} texts: {', '.join(parts)}."
         if size < self.options.pool:
             yield (
-                f"The pool is smaller than the {self.options.pool:,} of --pool, and nothing was made up to fill it: name other runs "
+                f"The pool is smaller than the {self.options.pool:,} of --pool, and nothing was made up to "
+                "fill it: name other runs "
                 "with --pool-from, or have `edgen annotate RUN --write paraphrases` write more."
             )

@@ -29,7 +29,8 @@ class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
     subtask: Annotated[
         Literal[1, 2, 3, 4, 5],
         Meta(
-            description="The sub-task. 1: choose the next utterance; 2: among one large pool; 3: it and its paraphrases; 4: it may be none of "
+            description="The sub-task. 1: choose the next utterance; 2: among one large pool; 3: it and its "
+            "paraphrases; 4: it may be none of "
             "the candidates; 5: with a knowledge file and profiles."
         ),
     ] = 1
@@ -45,7 +46,9 @@ class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
     negatives: Annotated[
         Negatives,
         Meta(
-            description="Where wrong candidates come from: any agent's turns, those of the same topic, the nearest to the "
+            description="Where wrong candidates come from: any agent's turns, those of the same topic, the "
+            "nearest "
+            "to the "
             "true one by BM25, or what `edgen annotate --write wrong` wrote."
         ),
     ] = "random"
@@ -55,7 +58,8 @@ class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
     speakers: Annotated[
         Literal["dstc7", "roles"],
         Meta(
-            description="participant_1 for users and participant_2 for agents, or the roles' names in lower case."
+            description="participant_1 for users and participant_2 for agents, or the roles' names in lower "
+            "case."
         ),
     ] = "dstc7"
     dev: DevShare = 0.1  # the development set's share of training conversations
@@ -65,8 +69,11 @@ class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
     tests: Annotated[
         Literal[1, 2],
         Meta(
-            description="Advising's kinds of test sets. 1: training conversations in other words, by what `edgen annotate --write "
-            "paraphrases --after 0` wrote; 2: conversations of the run's test side, which training has not seen."
+            description="Advising's kinds of test sets. 1: training conversations in other words, by what "
+            "`edgen "
+            "annotate --write "
+            "paraphrases --after 0` wrote; 2: conversations of the run's test side, which training has not "
+            "seen."
         ),
     ] = 2
     pool: Annotated[
@@ -96,7 +103,8 @@ class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
             raise UsageError("--topic applies only to --negatives same-topic; leave it out.")
         if self.prefix is not None and (not _NAME.fullmatch(self.prefix) or self.prefix.startswith(".")):
             raise UsageError(
-                f"--prefix {self.prefix}: a file's name begins with it; take letters, digits, dots, hyphens and underscores."
+                f"--prefix {self.prefix}: a file's name begins with it; take letters, digits, dots, hyphens "
+                "and underscores."
             )
 
     def left_out(self) -> tuple[str, ...]:

@@ -51,8 +51,10 @@ class ParaphrasedTests:
         """Return the error for missing paraphrases."""
         path = self._run.rundir.path
         return ShortError(
-            f"{self._run.name}: --tests 1 is about training conversations in other words, and no turn to be chosen has "
-            f"paraphrases, with a paraphrased turn before it. `edgen annotate {path} --write paraphrases --after 0` has a "
+            f"{self._run.name}: --tests 1 is about training conversations in other words, and no turn to be "
+            "chosen has "
+            f"paraphrases, with a paraphrased turn before it. `edgen annotate {path} --write paraphrases "
+            "--after 0` has a "
             "model write them."
         )
 

@@ -39,7 +39,8 @@ class SharedPool:
         self.sources |= dict.fromkeys(map(candidates.add, right), "right")
         if len(self.sources) > wanted:
             raise UsageError(
-                f"--pool {wanted}: the right answers alone are {len(self.sources):,}; take --pool {len(self.sources)} or more."
+                f"--pool {wanted}: the right answers alone are {len(self.sources):,}; take --pool "
+                f"{len(self.sources)} or more."
             )
         self._fill(
             "run", (number for side in ("train", "dev", "test") for number in candidates.list_group(side))
@@ -50,8 +51,10 @@ class SharedPool:
             self._fill("paraphrases", self._paraphrases())
         if self.sources and len(self.sources) < SUBMITTED:
             raise ShortError(
-                f"{known.run.name}: a ranking has {SUBMITTED} candidates of the pool, and the pool has {len(self.sources)}; "
-                f"{SUBMITTED - len(self.sources)} more are needed. Generate more conversations, or name other runs with "
+                f"{known.run.name}: a ranking has {SUBMITTED} candidates of the pool, and the pool has "
+                f"{len(self.sources)}; "
+                f"{SUBMITTED - len(self.sources)} more are needed. Generate more conversations, or name "
+                "other runs with "
                 "--pool-from."
             )
         self._index = AlikeTexts(candidates, self.sources)

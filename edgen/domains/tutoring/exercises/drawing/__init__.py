@@ -32,7 +32,8 @@ _CARD = 24  # characters of a card's words
 def thing_problem(thing: Thing) -> tuple[str, str] | None:
     """Return why a thing cannot be drawn: the key, and a clause; None if it can."""
     for key, named, known in (
-        ("thing", thing.thing, THINGS), ("colour", thing.colour, COLOURS), ("position", thing.position, ("", *POSITIONS))
+        ("thing", thing.thing, THINGS), ("colour", thing.colour, COLOURS),
+        ("position", thing.position, ("", *POSITIONS))
     ):  # fmt: skip
         if named not in known:
             near = suggest_name(named, known) or f" (known: {', '.join(filter(None, known))})"
@@ -88,11 +89,16 @@ def draw(things: Sequence[Thing], title: str = "") -> str:
     floor = ""
     if any(group.stands for group in groups):
         edge = high - _MARGIN - 34
-        floor = f'<path d="M0 {edge:.1f}H{wide:.1f}V{high - 14:.1f}a14 14 0 0 1-14 14H14a14 14 0 0 1-14-14Z" fill="#efe6d6"/>'
+        floor = (
+            f'<path d="M0 {edge:.1f}H{wide:.1f}V{high - 14:.1f}a14 14 0 0 1-14 14H14a14 14 0 0 1-14-14Z" '
+            'fill="#efe6d6"/>'
+        )
     named = f"<title>{escape_words(shorten(title, _TITLE))}</title>" if title else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.1f} {high:.1f}" width="{wide:.0f}" height="{high:.0f}" '
-        f'role="img">{named}<rect width="{wide:.1f}" height="{high:.1f}" rx="14" fill="#fdfbf5"/>{floor}{inner}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.1f} {high:.1f}" width="{wide:.0f}" '
+        f'height="{high:.0f}" '
+        f'role="img">{named}<rect width="{wide:.1f}" height="{high:.1f}" rx="14" '
+        f'fill="#fdfbf5"/>{floor}{inner}</svg>\n'
     )
 
 
@@ -126,7 +132,9 @@ def _card(words: str) -> Sketch:
     words = shorten(words, _CARD)
     wide = max(90, 24 + 11.5 * columns(words))
     body = (
-        f'<rect x="{-wide / 2:.1f}" y="-62" width="{wide:.1f}" height="60" rx="10" fill="{{l}}" stroke="{{o}}" stroke-width="3"/>'
-        f'<text x="0" y="-25" text-anchor="middle" font-family="sans-serif" font-size="20" fill="#2b2f36">{escape_words(words)}</text>'
+        f'<rect x="{-wide / 2:.1f}" y="-62" width="{wide:.1f}" height="60" rx="10" fill="{{l}}" '
+        'stroke="{o}" stroke-width="3"/>'
+        '<text x="0" y="-25" text-anchor="middle" font-family="sans-serif" font-size="20" '
+        f'fill="#2b2f36">{escape_words(words)}</text>'
     )
     return Sketch(wide, 64, body, (0, -62), (0, -32, 20), stands=False)

@@ -135,7 +135,10 @@ class DrawnGroup:
         if base.front is not None:
             self._add(3, one, x, y + radius, scale)
             return
-        hole = f'<circle r="{radius:.1f}" fill="#fffdf8" stroke="#2b2f36" stroke-width="2.5" stroke-dasharray="6 4"/>'
+        hole = (
+            f'<circle r="{radius:.1f}" fill="#fffdf8" stroke="#2b2f36" stroke-width="2.5" '
+            'stroke-dasharray="6 4"/>'
+        )
         self.layers.append(_Layer(3, x, y, 1.0, hole))
         scale *= 0.72
         self._add(4, one, x, y + one.sketch.high * scale / 2, scale)

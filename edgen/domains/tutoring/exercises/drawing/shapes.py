@@ -28,7 +28,8 @@ SHAPES: dict[str, Sketch] = {
     "star": Sketch(114, 112, f'<path d="{_star()}" fill="{{m}}" {_LINE}/>', (0, -110), (0, -54, 21), stands=False),
     "heart": Sketch(
         112, 100,
-        f'<path d="M0-2C-18-22-55-40-55-68C-55-100-13-107 0-77C13-107 55-100 55-68C55-40 18-22 0-2Z" fill="{{m}}" {_LINE}/>',
+        '<path d="M0-2C-18-22-55-40-55-68C-55-100-13-107 0-77C13-107 55-100 55-68C55-40 18-22 0-2Z" '
+        f'fill="{{m}}" {_LINE}/>',
         (0, -84), (0, -56, 26), stands=False,
     ),
 }  # fmt: skip
@@ -39,7 +40,8 @@ def bar(parts: int, of: int) -> Sketch:
     wide = BAR_WIDE / of
     cells = "".join(
         f'<path d="M{number * wide - BAR_WIDE / 2:.1f} {-BAR_HIGH}h{wide:.1f}v{BAR_HIGH}h{-wide:.1f}z" '
-        f'fill="{"{m}" if number < parts else "#fffdf8"}" stroke="{{o}}" stroke-width="2" stroke-linejoin="round"/>'
+        f'fill="{"{m}" if number < parts else "#fffdf8"}" stroke="{{o}}" stroke-width="2" '
+        'stroke-linejoin="round"/>'
         for number in range(of)
     )
     frame = (
