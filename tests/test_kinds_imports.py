@@ -57,8 +57,8 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/domains/tutoring/exercises/*": ("edgen.prompting", "edgen.space"),
     # Conversations that are labelled while they are made, as annotators label them.
     "edgen/domains/tutoring/*.py": (
-        "edgen.config.label_set", "edgen.prompting.sandbox", "edgen.protocols.labelling",
-        "edgen.protocols.labelling_simulated", "edgen.reading.answers.unit_labels",
+        "edgen.config.label_set", "edgen.protocols.labelling", "edgen.protocols.labelling_simulated",
+        "edgen.reading.answers.unit_labels",
     ),
     "edgen/protocols/labelling.py": ("edgen.config.label_set", "edgen.protocols", "edgen.reading.answers"),
     # Protocols of judges and writers: their readers have names that collide (two Choice, two Labels).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -55,26 +56,30 @@ def command(
 
     Example: edgen init my-pairs --job rated_pairs
     """
-    from edgen.api.projects import SCHEMAS, make_project
+    from edgen.api.projects import make_project
 
     made = make_project(folder, protocol, space, job)
     path = shlex.quote(str(made.job))
-    if job is not None:
-        about = (
-            f"{folder} is ready. job.yaml says what to make; its space and templates are the shipped ones.",
-            f"Its first line names a schema in {SCHEMAS}/, so editors check the file.",
-        )
-    else:
-        *first, last = made.templates
-        asked = f"{', '.join(first)} and {last}" if first else last
-        about = (
-            f"{folder} is ready. job.yaml says what to make, space.yaml what about, and {asked} how to ask.",
-            (
-                f"The first lines of job.yaml and space.yaml name schemas in {SCHEMAS}/, so editors check "
-                "both "
-                "files."
-            ),
-        )
+    about = _describe_folder(folder, made.templates, copied=job is not None)
     lines = (*about, f"Look:  edgen preview {path}", f"Make:  edgen generate {path}")
     facts = {"folder": str(folder), "job": str(made.job), "templates": list(made.templates)}
     print_value(facts, lines, json=json)
+
+
+def _describe_folder(folder: Path, templates: Sequence[str], *, copied: bool) -> tuple[str, str]:
+    """Return two sentences: the files to edit, and the schemas that editors check them by. `copied`: from a
+    shipped job, whose space and templates stay where they are."""
+    from edgen.api.projects import SCHEMAS
+
+    if copied:
+        return (
+            f"{folder} is ready. job.yaml says what to make; its space and templates are the shipped ones.",
+            f"Its first line names a schema in {SCHEMAS}/, so editors check the file.",
+        )
+    *first, last = templates
+    asked = f"{', '.join(first)} and {last}" if first else last
+    schemas = f"The first lines of job.yaml and space.yaml name schemas in {SCHEMAS}/"
+    return (
+        f"{folder} is ready. job.yaml says what to make, space.yaml what about, and {asked} how to ask.",
+        f"{schemas}, so editors check both files.",
+    )

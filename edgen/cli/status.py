@@ -144,6 +144,11 @@ def render_status(status: StatusReport) -> Iterator[str]:
     for name, arm in (status.arms or {}).items():
         stand = arm and f"{arm.state}, {arm.accepted:,} of {arm.planned:,} accepted, {arm.pending:,} pending"
         yield f"arm        {name}: {stand or 'not begun'}"
+    yield from _render_later_work(status)
+
+
+def _render_later_work(status: StatusReport) -> Iterator[str]:
+    """Yield the progress of work on finished conversations, a line per worker or layer."""
     for one in status.rollouts or ():
         yield f"rollouts   {one.agents}: {one.played:,} of {one.planned:,} played, {one.pending:,} pending"
     for judge in status.judges or ():

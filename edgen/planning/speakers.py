@@ -149,7 +149,7 @@ def _join_names(names: Sequence[str]) -> str:
 def _find_names(text: str, speakers: Sequence[tuple[str, ...]]) -> list[str]:
     """Return the names of speakers that are not roles, in order: names that begin several turns, and names
     under keys such as `role` in JSON."""
-    from edgen.simulator.prompt_roles import is_name
+    from edgen.simulator.shown_names import is_name
 
     own = {word.lower() for words in speakers for word in words}
     labels = Counter(name for name in _LABEL.findall(text) if is_name(name))

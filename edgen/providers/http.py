@@ -144,8 +144,7 @@ def proxy_for(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
     if not proxy.host:
         raise InputError(
             f"{name} holds no address of a proxy: it takes one like http://host:3128, the port a number. "
-            "Set it "
-            f"again, or put {host} into NO_PROXY."
+            f"Set it again, or put {host} into NO_PROXY."
         )
     if proxy.scheme not in ("http", "https"):
         raise InputError(
@@ -214,7 +213,12 @@ class Http:
 
     def make_format_error(self, body: bytes) -> CallError:
         """Return the CallError for the body of a 200 that does not match the format."""
-        return call_error(200, {}, body, classify=self._classify, now=self._now(), secrets=self.secrets)
+        return self._make_error(200, {}, body)
+
+    def _make_error(self, status: int, headers: Mapping[str, str], body: bytes) -> CallError:
+        return call_error(
+            status, headers, body, classify=self._classify, now=self._now(), secrets=self.secrets
+        )
 
     def without_secrets(self, reply: Reply) -> Reply:
         """`reply` without the secrets that the server may have echoed."""
@@ -228,11 +232,7 @@ class Http:
             status, headers, answer = await self.send(method, url, body, used)
         if answers(status, answer):
             return answer
-        raise self._credentials.explain(
-            call_error(
-                status, headers, answer, classify=self._classify, now=self._now(), secrets=self.secrets
-            )
-        )
+        raise self._credentials.explain(self._make_error(status, headers, answer))
 
     async def send(
         self, method: str, url: URL, body: bytes | None, credentials: Mapping[str, str]
@@ -373,10 +373,7 @@ def explain_failure(error: Exception, place: str, timeout: float) -> tuple[Failu
                 f"the proxy refused the way to {place}: {error.status} {error.message}",
             )
         case aiohttp.ClientResponseError():
-            return (
-                FailureKind.BAD_RESPONSE,
-                f"{place} does not answer in HTTP; check the port in base_url",
-            )
+            return FailureKind.BAD_RESPONSE, f"{place} does not answer in HTTP; check the port in base_url"
         case aiohttp.ClientProxyConnectionError():
             return (
                 FailureKind.CONNECTION,

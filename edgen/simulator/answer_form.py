@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.core.lazy_patterns import compile_later
-from edgen.simulator.prompt_roles import PLACEHOLDERS, TEXT
+from edgen.simulator.shown_names import PLACEHOLDERS, TEXT
 
 Entries = Sequence[tuple[str, str]]
 

@@ -16,7 +16,8 @@ from edgen.core.lazy_patterns import compile_later
 from edgen.core.values import Message
 from edgen.simulator.answer_form import CHANCE, Form, Json, read_form
 from edgen.simulator.prompt_length import read_any_turns, turns
-from edgen.simulator.prompt_roles import find_roles, find_shown_names, may_guess
+from edgen.simulator.prompt_roles import find_roles, may_guess
+from edgen.simulator.shown_names import find_shown_names
 
 Layout = Literal["published", "json", "lines"]
 

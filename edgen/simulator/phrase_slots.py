@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from edgen.space.phrases import SLOT
 
 LONG_ENOUGH = 25  # characters; nobody minds shorter words that are said twice
+_QUOTED = re.compile(r"[“\"]([^“”\"]{2,160})[”\"]")
+_AFTER_COLON = re.compile(r":\s+(.{2,160}?)(?=[.?!](?:\s|$)|$)")
 _DOUBLED = re.compile(r"(?<![.?!…])([?!…])\.(?!\.)|(?<!\.)\.\.(?!\.)")
 
 
@@ -52,6 +55,14 @@ def names_item(text: str, item: str) -> bool:
     item = item.rstrip(".?!")
     end = text.find(item) + len(item)
     return end >= len(item) and not text[end : end + 1].isalnum()
+
+
+def find_last_example(heard: Sequence[str]) -> str | None:
+    """Return the last example in the turns that were heard: words in quotation marks, or after a colon."""
+    for text in reversed(heard):
+        if found := _QUOTED.search(text) or _AFTER_COLON.search(text):
+            return found[1].strip().rstrip(".")
+    return None
 
 
 def tidy(text: str) -> str:

@@ -13,13 +13,19 @@ from random import Random
 from typing import Any
 
 from edgen.reading.detect import loops
-from edgen.simulator.phrase_slots import LONG_ENOUGH, names_item, read_slot, split_way, split_words, tidy
+from edgen.simulator.phrase_slots import (
+    LONG_ENOUGH,
+    find_last_example,
+    names_item,
+    read_slot,
+    split_way,
+    split_words,
+    tidy,
+)
 from edgen.simulator.phrases import BOOK, PhraseSpeaker
 from edgen.space.phrases import HEARD, KNOWLEDGE, RolePhrases
 from edgen.space.scene import Scene
 
-_QUOTED = re.compile(r"[“\"]([^“”\"]{2,160})[”\"]")
-_AFTER_COLON = re.compile(r":\s+(.{2,160}?)(?=[.?!](?:\s|$)|$)")
 _ASKING = re.compile(r"[^.!?\n]+\?")  # a sentence that asks
 _NOTHING = RolePhrases()
 _NO_WAYS: Mapping[str, tuple[str, ...]] = {}
@@ -194,7 +200,7 @@ class Talk:
     def _slot(self, slot: str) -> str | None:
         name, field, lower, new = read_slot(slot)
         if name == HEARD:
-            return self._note_place(self._example())
+            return self._note_place(find_last_example(self._heard))
         if name == KNOWLEDGE:
             return self._pick([*self._facts()])
         values = self._scenario.values
@@ -308,13 +314,6 @@ class Talk:
         if not fresh:
             return min(texts, key=lambda one: self._said.rfind(one.rstrip(".?!")))
         return fresh[int(self._draw() * len(fresh))]
-
-    def _example(self) -> str | None:
-        """Return the example that the other gave last: words in quotation marks, or after a colon."""
-        for text in reversed(self._heard):
-            if found := _QUOTED.search(text) or _AFTER_COLON.search(text):
-                return found[1].strip().rstrip(".")
-        return None
 
     # ---- by its values alone
 

@@ -13,43 +13,7 @@ from functools import lru_cache
 from edgen.core.lazy_patterns import compile_later
 from edgen.reading.role_words import LANGUAGES
 from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, TEACHER_STUDENT, RoleWords
-
-_NAME = r"[^\W\d_](?:[\w'’-]{0,30}\w)?"
-# Placeholders for a turn's text, or for a name, in a shown layout.
-TEXT = (
-    r"(?:\.\.\.|…|(?:<(?!/)|\[|\{|\()[^<>\[\]{}()\n]{1,60}[>\]})]|(?:the |its |her |his |their |first |next "
-    r")?"
-    r"(?:text|words|utterance|message|line|turn|reply|speech|content|what (?:he|she|they|it) sa(?:y|id"
-    r"|ys))\b)"
-)
-# Before a name in a shown layout: the time, a tag, a picture.
-_BEFORE = (
-    r"(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?[ ]|(?:<[a-z]{1,6}>){1,3}|[^\w\s\[\](){}<>\"'`*_#.,:;|-]{1,8}[ "
-    r"])"
-)
-PLACEHOLDERS = ("speaker", "role", "name", "character", "person", "speaker name", "role name", "who")
-_SHOWN = compile_later(
-    r"(?:^|[\n`\"'“(,]|\\n)[ \t]{0,12}(?:\d{1,2}[.)][ ]|[-*•#>|][ "
-    rf"\t]{{1,3}}){{0,2}}{_BEFORE}?[*_\[<(\"]{{0,3}}({_NAME})"
-    rf"[*_\]>)\"]{{0,3}}[ ]?(?:[:：>|]|[-–—](?=[ ]))(?:[*_]{{0,3}}|</\w{{1,6}}>)[ \t]{{0,4}}[\"'“„«‹]?{TEXT}"
-)
-_CHAT_MARK = compile_later(rf"<\|(?:im_start|start_header_id)\|>[ ]?({_NAME})", re.IGNORECASE)
-_ITEM_OF = compile_later(rf"\\item\[({_NAME})[:.]?\][ ]*{TEXT}")
-_TAG = compile_later(rf"<({_NAME})>[ \t\n]{{0,12}}{TEXT}[ \t\n]{{0,12}}</\1>", re.IGNORECASE)
-_VALUE = compile_later(
-    rf"[\"'`]?\b(?:role|speaker|from|who|name|character)[\"'`]?[ ]?[:=][ ]?[\"'`]({_NAME})[\"'`]",
-    re.IGNORECASE,
-)
-_HEADING = compile_later(rf"(?m)^#{{1,6}}[ ]({_NAME})[ ]*\n[ \t]*{TEXT}")
-_LAYOUTS = (_SHOWN, _TAG, _VALUE, _HEADING, _CHAT_MARK, _ITEM_OF)
-# Words of a layout that are not names.
-_NO_NAMES = compile_later(
-    "conversation|dialogue|dialog|chat|transcript|probability|likelihood|chance|topic|text|role|speaker|name"
-    "|character|person|who|output|format|example|answer|note|notes|turn|turns|message|messages|utterance"
-    "|content|lesson|scene|title|setting|style|length|goal|task|rules|level|grade|subject|where|xml|json"
-    "|markdown|result|the",
-    re.IGNORECASE,
-)
+from edgen.simulator.shown_names import NAME, find_shown_names, is_name
 
 # Words whose stem differs between cases.
 _CHANGED_STEMS = {"uczeń": "ucz(?:eń|ni)", "учень": "уч(?:ень|н)"}
@@ -81,7 +45,7 @@ _HEAD_ENDS = compile_later(
     re.IGNORECASE,
 )
 _ITEM = compile_later(
-    rf"(?:^|\n|[,;])[ \t]*(?:[-*•]|\d+[.)])?[ \t]*(?:\b(?:and|{_ARTICLE})\s+)*[*_`\"“']{{0,3}}({_NAME})",
+    rf"(?:^|\n|[,;])[ \t]*(?:[-*•]|\d+[.)])?[ \t]*(?:\b(?:and|{_ARTICLE})\s+)*[*_`\"“']{{0,3}}({NAME})",
     re.IGNORECASE,
 )
 _SAYS = (
@@ -95,7 +59,7 @@ _SPEAKING = compile_later(
     r"|one)\s+(?:[\w-]+\s+){0,2}?([^\W\d_]{3,20})\b(?=[.,;:!?\s])",
     re.IGNORECASE,
 )
-_SPOKEN = compile_later(rf"(?m)^[^\w\n]{{0,8}}({_NAME})[*_\])>]{{0,3}}[ ]?[:：]")
+_SPOKEN = compile_later(rf"(?m)^[^\w\n]{{0,8}}({NAME})[*_\])>]{{0,3}}[ ]?[:：]")
 # People whom no suffix shows, and some that a sentence may name without an article.
 _PERSON = (
     r"nurse|client|guest|host|child|parent|boss|judge|coach|pupil|chef|pilot|expert|novice|friend|clerk"
@@ -234,23 +198,8 @@ def find_strangers(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str,
     return tuple(name for name in names if name.lower() not in own | foreign)
 
 
-def is_name(text: str) -> bool:
-    """Return whether a label may be the name of a person: it is no word of a layout."""
-    return _NO_NAMES.fullmatch(text) is None
-
-
 def _is_in(text: str, word: str) -> bool:
     return re.search(_make_word_pattern(word, inflected=False), text, re.IGNORECASE) is not None
-
-
-def find_shown_names(text: str) -> Iterator[str]:
-    """Yield the speakers of the layout that a prompt shows, each once, in their order."""
-    found = [(match.start(), match[1]) for one in _LAYOUTS for match in one.finditer(text)]
-    seen: set[str] = set()
-    for _, name in sorted(found):
-        if name.lower() not in seen and not _NO_NAMES.fullmatch(name):
-            seen.add(name.lower())
-            yield name
 
 
 # ---- expected names
@@ -317,12 +266,12 @@ def _head(phrase: str) -> str | None:
     whole = phrase[article.end() :] if article else phrase
     if (ends := _HEAD_ENDS.search(whole)) is not None and ends.start() > 0:
         whole = whole[: ends.start()]
-    words: list[str] = re.findall(_NAME, whole)
+    words: list[str] = re.findall(NAME, whole)
     if not words or len(words) > 6:
         return None
     known: str | None = next((word for word in words if word.lower() in _didactic()), None)
     name = known or (words[-1] if article or not words[0][:1].isupper() else words[0])
-    if _NO_NAMES.fullmatch(name) or (not article and not known and not name[:1].isupper()):
+    if not is_name(name) or (not article and not known and not name[:1].isupper()):
         return None
     return name[:1].upper() + name[1:]
 
@@ -333,7 +282,7 @@ def _find_listed(text: str) -> Iterator[str]:
         lines = [line for line in listed.split("\n") if line.strip()]
         parts = lines if len(lines) > 1 else re.split(r"[,;/]|\band\b|&", listed)
         for part in parts:
-            if (item := _ITEM.search(part)) is not None and not _NO_NAMES.fullmatch(item[1]):
+            if (item := _ITEM.search(part)) is not None and is_name(item[1]):
                 yield item[1][:1].upper() + item[1][1:]
 
 
@@ -379,10 +328,7 @@ def _find_first_word(text: str, words: Sequence[str]) -> tuple[int, str] | None:
 def _find_line_names(text: str) -> Iterator[str]:
     """Yield repeated names at the beginning of lines."""
     for name in dict.fromkeys(match[1] for match in _SPOKEN.finditer(text)):
-        if (
-            not _NO_NAMES.fullmatch(name)
-            and len(re.findall(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)) > 1
-        ):
+        if is_name(name) and len(re.findall(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)) > 1:
             yield name
 
 
@@ -390,7 +336,7 @@ def _speaking(text: str) -> Iterator[str]:
     """Yield those who act in the conversation, or for whom something is done."""
     for match in _SPEAKING.finditer(text):
         name = (match[1] or match[2]).lower()
-        if not _NO_NAMES.fullmatch(name) and not _NO_NOUNS.fullmatch(name):
+        if is_name(name) and not _NO_NOUNS.fullmatch(name):
             yield name.capitalize()
 
 
@@ -409,7 +355,7 @@ def _people(text: str) -> Iterator[str]:
 def _capitals(text: str) -> Iterator[str]:
     """Yield two names in capitals that stand together, as in a play."""
     for match in _CAPITALS.finditer(text):
-        if not any(_NO_NAMES.fullmatch(name) for name in match.groups()):
+        if all(map(is_name, match.groups())):
             yield from (name.capitalize() for name in match.groups())
 
 

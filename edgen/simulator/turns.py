@@ -4,13 +4,13 @@ The fit of the other side's words with the side's own way, and the recent mood, 
 a good one. So good courses tend to stay good, and the same lesson can take many courses. The length of a turn
 is independent of the mood, or it would reveal the quality. A side never states its preference in the words of
 its brief, and never repeats one of its own turns. Messages of no known prompt get a reply on some of their
-words (`small_talk`).
+words (`make_small_talk`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from random import Random
 
@@ -20,9 +20,9 @@ from edgen.core.values import END_MARKER, Message, Role
 from edgen.reading import phrase_kinds as ways
 from edgen.simulator.agent_prompt import AgentPrompt, methods, mood
 from edgen.simulator.conversation_prompt import MARKER
+from edgen.simulator.fresh_voice import FreshVoice
 from edgen.simulator.phrases import (
     BOOK,
-    PhraseSpeaker,
     Way,
     fit_inside_sentence,
     is_grudging,
@@ -49,52 +49,6 @@ SECRETS: dict[Role, tuple[str, ...]] = {
         "formative assessment",
     ),
 }
-
-
-class _Fresh(PhraseSpeaker):
-    """A voice that has already said its side's earlier turns."""
-
-    __slots__ = ("_heard",)
-
-    def __init__(
-        self, rng: Random, slots: Mapping[str, str], heard: str, aspects: tuple[Way, ...] = ()
-    ) -> None:
-        super().__init__(rng, slots, aspects)
-        self._heard = heard
-
-    def say_one(self, ways: tuple[Way, ...]) -> str:
-        """Return one of the ways, with a capital."""
-        text = self._fill(self._choose_fresh_way(ways))
-        return text[:1].upper() + text[1:]
-
-    def name_of(self, family: str) -> str:
-        """Return a plain name of a family of methods."""
-        return self._fill(self._choose_any_way(BOOK[f"name.{family}"]))
-
-    def _choose_fresh_way(self, ways: tuple[Way, ...]) -> Way:
-        heard, said = self._heard, self._said
-        misleading = _misleading()
-        start = int(self._random() * len(ways))
-        for step in range(len(ways)):
-            way = ways[(start + step) % len(ways)]
-            if id(way) not in said and id(way) not in misleading and (not heard or _probe(way) not in heard):
-                break
-        else:
-            return super()._choose_fresh_way(ways)
-        said.add(id(way))
-        return way
-
-
-@lru_cache(maxsize=4_096)
-def _probe(way: Way) -> str:
-    """Return the part of a way that identifies it."""
-    return max(way[::2], key=len)[1:]
-
-
-@lru_cache(maxsize=1)
-def _misleading() -> frozenset[int]:
-    """Return the aspects whose words look like a method: `the clearest illustration` is not a picture."""
-    return frozenset([id(way) for way in BOOK["aspect"] if ways.methods(way[0])])
 
 
 @lru_cache(maxsize=256)
@@ -129,7 +83,7 @@ class _Speaker:
         self.likes = names or (ways.OTHER,)
         self.way = self.likes[int(self.draw() * len(self.likes))]
         self.slots = {"topic": self.topic, "want": "", "have": ""}
-        self.voice = _Fresh(rng, self.slots, "\n".join(self.own), aspects)
+        self.voice = FreshVoice(rng, self.slots, "\n".join(self.own), aspects)
         self.say = self.voice.say
 
     def hears(self, text: str) -> tuple[str, ...]:
@@ -213,7 +167,7 @@ def make_small_talk(messages: Sequence[Message], rng: Random) -> str | None:
         words = list(dict.fromkeys((*words, *_OWN_WORDS)))
     said = "\n".join([message.content for message in messages if message.role == "assistant"])
     word, other = rng.sample(words, 2)
-    return _Fresh(rng, {"word": word, "other": other}, said).say("talk")
+    return FreshVoice(rng, {"word": word, "other": other}, said).say("talk")
 
 
 _OBJECT = re.compile(r"\{\s*\"(\w{1,30})\"\s*:\s*\"")

@@ -48,7 +48,6 @@ from edgen.plugin import (
 from edgen.plugin.answers import ActedTurn, make_acted_turn_form, read_acted_turn
 from edgen.plugin.forms import Form
 from edgen.plugin.protocols import SpaceRole, append_message, ask_turn, join_brief
-from edgen.prompting.sandbox import ValueWithFields
 from edgen.protocols.labelling import labelling_variables, labels_form
 from edgen.reading.answers.unit_labels import LabelChoices
 
@@ -358,14 +357,14 @@ class TutoringSession(TutoringViews, Session):
     def _variables(self, role: SpaceRole, side: str, wanted: str | None) -> dict[str, Any]:
         """Return a template's variables: the fields of scenario and exercise that the role sees, and its
         actions."""
-        exercise, scenario, space = self.exercise, self._scenario, self._prepared.pool.grammar.space
+        exercise, scenario, grammar = self.exercise, self._scenario, self._prepared.pool.grammar
         # The scenario's values of the concepts are those of its first exercise.
-        now = {**scenario_variables(scenario), **self._values_now()}
+        now = {**scenario_variables(scenario), **grammar.find_values(exercise)}
         shown = {name: getattr(exercise, name) for name in SHOWN}
         about = [
-            f"{(space[name].label or name).replace('_', ' ')}: {scenario[name]}"
+            f"{(grammar.space[name].label or name).replace('_', ' ')}: {scenario[name]}"
             for name in role.sees
-            if name in scenario.values and name not in self._prepared.pool.grammar.concepts
+            if name in scenario.values and name not in grammar.concepts
         ]
         return {
             "index": scenario.index,
@@ -376,16 +375,6 @@ class TutoringSession(TutoringViews, Session):
             "labelled_by": self._settings.labelled_by,
             "wanted": wanted,
             "exercise_number": len(self.results),
-        }
-
-    def _values_now(self) -> dict[str, Any]:
-        """Return the values that the exercise at hand is made of, with their fields."""
-        space = self._prepared.pool.grammar.space
-        return {
-            name: ValueWithFields(entry.value, entry.fields)
-            for name, value in self.exercise.concepts.items()
-            for entry in space[name].entries
-            if entry.value == value
         }
 
     def _conversation(self) -> Conversation:

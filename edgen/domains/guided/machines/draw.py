@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from edgen.domains.guided.machines.bands import divide_into_bands, order_states
 from edgen.domains.guided.machines.describe import BAD, EFFECT, GOOD, LOCK, WHEN, join_full_text, remarks
 from edgen.domains.guided.machines.folder import MachineError
 from edgen.domains.guided.machines.layout import Box, DiagramLayout, lay_out
 from edgen.domains.guided.machines.model import Machine, State
-from edgen.domains.guided.machines.reach import explore
 from edgen.domains.guided.machines.svg import (
     FAINT,
     INK,
@@ -101,8 +101,8 @@ class _Picture:
     def __init__(self, machine: Machine, counts: Counts | None) -> None:
         self.machine, self.counts = machine, counts
         self.visits = _visits(machine, counts)
-        self.cards = {name: self._card(machine.states[name]) for name in _order(machine)}
-        self.bands = _bands(machine, list(self.cards))
+        self.cards = {name: self._card(machine.states[name]) for name in order_states(machine)}
+        self.bands = divide_into_bands(machine, list(self.cards))
         self.band_of = {name: number for number, (_, names) in enumerate(self.bands) for name in names}
         self.layouts = [self._layout(names) for _, names in self.bands]
 
@@ -178,43 +178,29 @@ class _Picture:
         )
 
     def _legend(self, at: float, width: float) -> tuple[list[str], float]:
-        wide = "how often it was taken" if self.counts is not None else "its probability"
+        shown = "the higher its probability" if self.counts is None else "the more often it was taken"
         line = _BANDS[0][0]
+        thin_and_wide = (
+            f'<path d="M0 -4h26" stroke="{line}" stroke-width="1"/>'
+            f'<path d="M0 2h26" stroke="{line}" stroke-width="4"/>'
+        )
         items: list[tuple[str, str]] = [
-            ((f'<path d="M0 -4h26" stroke="{line}" stroke-width="1"/><path d="M0 2h26" stroke="{line}" '
-            'stroke-width="4"/>'),
-            f"leads to; the wider, the higher {wide}" if self.counts is None else "leads "
-            "to; "
-            "the "
-            "wider, "
-            "the "
-            "more "
-            "often "
-            "it "
-            "was "
-            "taken"),
-            (f'<path d="M0 -1h26" stroke="{LOCK}" stroke-width="1.6" stroke-dasharray="4 3"/>', ("after an "
-            "answer "
-            "that "
-            "does "
-            "not "
-            "open "
-            "the "
-            "lock")),
+            (thin_and_wide, f"leads to; the wider, {shown}"),
+            (
+                f'<path d="M0 -1h26" stroke="{LOCK}" stroke-width="1.6" stroke-dasharray="4 3"/>',
+                "after an answer that does not open the lock",
+            ),
             (arrow(6, -1, SOFT), "goes back, or far: no line"),
-            (f'<circle cx="8" cy="-1" r="4.5" fill="{_BANDS[1 % len(_BANDS)][0]}"/>', ("leads to, or comes "
-            "from, "
-            "the "
-            "band "
-            "of "
-            "this "
-            "colour")),
+            (
+                f'<circle cx="8" cy="-1" r="4.5" fill="{_BANDS[1 % len(_BANDS)][0]}"/>',
+                "leads to, or comes from, the band of this colour",
+            ),
             (mark(8, -1, LOCK), "lock"),
             (mark(8, -1, EFFECT), "effect"),
             (mark(8, -1, WHEN), "condition"),
             (mark(8, -1, GOOD), "end with success"),
             (mark(8, -1, BAD), "end without"),
-        ]  # fmt: skip
+        ]
         if self.counts is not None:
             items.insert(
                 1,
@@ -375,45 +361,6 @@ class _Picture:
                 f'<circle cx="{_WIDE:g}" cy="{y:g}" r="4.5" fill="{_BANDS[target % len(_BANDS)][0]}" '
                 'stroke="#fff"/>'
             )
-
-
-# ---- what is drawn where
-
-
-def _order(machine: Machine) -> list[str]:
-    """Return the states as a walk from the start meets them, the more probable first; then the others."""
-    found = dict.fromkeys([machine.initial] if machine.initial in machine.states else [])
-    waiting = list(found)
-    for name in waiting:  # it grows
-        state = machine.states[name]
-        targets = sorted(state.transitions, key=lambda one: -state.weight(one))
-        for one in (*targets, *(state.lock.otherwise if state.lock else ())):
-            if one in machine.states and one not in found:
-                found[one] = None
-                waiting.append(one)
-    return [*found, *(name for name in machine.states if name not in found)]
-
-
-def _bands(machine: Machine, order: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Return the title and the states of each band: a band a sub-task. A state without a gate is in the first
-    in which it is reached."""
-    if not machine.subtasks:
-        return [("", list(order))]
-    rank = {name: number for number, name in enumerate(machine.subtasks)}
-    first: dict[str, int] = {}
-    for name, subtask in explore(machine).places:
-        number = rank.get(subtask or "", len(rank))
-        advanced = machine.states[name].advances is not None
-        before = machine.states[name].subtask
-        first[name] = min(
-            first.get(name, len(rank)), max(0, number - 1) if advanced and before is None else number
-        )
-    bands: list[tuple[str, list[str]]] = [(name.replace("_", " "), []) for name in machine.subtasks]
-    bands.append(("never reached", []))
-    for name in order:
-        gate = machine.states[name].subtask
-        bands[rank[gate] if gate in rank else first.get(name, len(rank))][1].append(name)
-    return [band for band in bands if band[1]]
 
 
 def _visits(machine: Machine, counts: Counts | None) -> dict[str, int]:

@@ -100,6 +100,15 @@ class Grammar:
             entries[name] = found[0]
         return self.exercise(one["tier"], entries)
 
+    def find_values(self, exercise: Exercise) -> dict[str, ValueWithFields]:
+        """Return the values that an exercise is made of, with their fields."""
+        return {
+            name: ValueWithFields(entry.value, entry.fields)
+            for name, value in exercise.concepts.items()
+            for entry in self.space[name].entries
+            if entry.value == value
+        }
+
     def order(self, used: frozenset[str]) -> tuple[str, ...]:
         """Return these rules and all rules that they use, each after those that it uses. Raises CycleError
         for rules that use each other."""
