@@ -2,8 +2,8 @@
 
 A web page anywhere can send requests to a server on this machine, and each request to this one spends the
 job's money. So every request and every WebSocket needs the server's token, a name in Host that no other
-machine can own, and no foreign Origin (see `edgen.simulator.service.hosts`). Input is limited in size, and is JSON
-that can be encoded again.
+machine can own, and no foreign Origin (see `edgen.simulator.service.hosts`). Input is limited in size, and
+is JSON that can be encoded again.
 
 An ASGI application around another one; it needs no library.
 """
