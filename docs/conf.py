@@ -57,7 +57,7 @@ KINDS = {
     ),
     "Protocols": ("edgen.protocols.base", ["Protocol", "ConversationProtocol", "Simulation"]),
     "Protocols: optional methods": (
-        "edgen.protocols.base",
+        "edgen.protocols.optional_methods",
         [
             "SeveralRoles",
             "JobChecks",

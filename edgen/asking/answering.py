@@ -15,7 +15,7 @@ from edgen.core.errors import UsageError
 from edgen.core.options import CallMode
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
-from edgen.planning.load import check_schema, with_forms
+from edgen.planning.answer_schemas import check_schema, with_forms
 from edgen.prompting import Prompt
 from edgen.providers import Backend, provider_of
 from edgen.runtime.backends import open_backends, open_scheduler

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from edgen.evaluation.aggregates import Aggregate, Columns, Histogram, Mean, Share, Tally
+
+_WORDED = ("name", "title", "definition")  # fields that may have `{key}`
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +47,20 @@ def list_usual_comparisons(
             over="accepted conversations",
             definition=escaped if each else definition,
         )
+
+
+def complete_comparisons(comparisons: Sequence[Compared], columns: Collection[str]) -> Iterator[Compared]:
+    """Yield comparisons with their denominators; one with `{key}` for each text among the sums `columns`."""
+    for one in comparisons:
+        bottom = one.bottom or f"{one.top}#"
+        if "{key}" not in one.name:
+            yield msgspec.structs.replace(one, bottom=bottom)
+            continue
+        for column in columns:
+            if column.startswith(begin := f"{one.top}="):
+                key = column.removeprefix(begin)
+                words = {field: getattr(one, field).format(key=key) for field in _WORDED}
+                yield msgspec.structs.replace(one, top=column, bottom=bottom, **words)
 
 
 def sum_columns(columns: Columns, comparisons: Sequence[Compared]) -> Iterator[tuple[str, float]]:

@@ -23,7 +23,7 @@ from edgen.core.plugin_faults import FaultyPluginError, blame, plugin_error, ref
 from edgen.evaluation.aggregates import Aggregate, ByKey, Columns, Examples
 from edgen.evaluation.column_count import ColumnCount, check_columns
 from edgen.evaluation.compared import Compared as Compared
-from edgen.evaluation.compared import list_usual_comparisons, sum_columns
+from edgen.evaluation.compared import complete_comparisons, list_usual_comparisons, sum_columns
 from edgen.evaluation.drawings import Block
 from edgen.evaluation.panels import ArmResult as ArmResult
 from edgen.evaluation.panels import Panel as Panel
@@ -36,7 +36,6 @@ from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Kind, Value
 from edgen.space import Space
 
-_WORDED = ("name", "title", "definition")  # fields that may have `{key}`
 V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
 
@@ -217,16 +216,7 @@ class Measure(Generic[V]):
     def compared(self, columns: Collection[str]) -> Iterable[Compared]:
         """Return its comparisons by `edgen compare`, by arm and with paired differences; `columns`: the sums
         that occur in any arm."""
-        for one in self.comparisons:
-            bottom = one.bottom or f"{one.top}#"
-            if "{key}" not in one.name:
-                yield msgspec.structs.replace(one, bottom=bottom)
-                continue
-            for column in columns:
-                if column.startswith(begin := f"{one.top}="):
-                    key = column.removeprefix(begin)
-                    words = {field: getattr(one, field).format(key=key) for field in _WORDED}
-                    yield msgspec.structs.replace(one, top=column, bottom=bottom, **words)
+        return complete_comparisons(self.comparisons, columns)
 
     # ---- expressions
 

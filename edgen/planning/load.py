@@ -1,6 +1,4 @@
-"""Plans from job files, with their templates and space; `Reach` limits the files that they may name.
-Schemas next to templates are checked against the backends that get them.
-"""
+"""Plans from job files, with their templates and space; `Reach` limits the files that they may name."""
 
 from __future__ import annotations
 
@@ -13,7 +11,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.config import (
-    BackendConfig,
     Job,
     arm_jobs,
     backend_name,
@@ -27,14 +24,14 @@ from edgen.config import (
 from edgen.core import registry
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.pictures import pictures_in
-from edgen.core.resources import find
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
+from edgen.planning.answer_schemas import check_schema, check_schemas, with_forms
 from edgen.planning.backend_files import keep_backend_files, read_backend_files
 from edgen.planning.gates import annotator_templates, with_label_sets
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
-from edgen.prompting.prompt import PICTURE, SUFFIX, read_answer_schema, schema_file, schema_text
+from edgen.prompting.prompt import PICTURE, SUFFIX, read_answer_schema, schema_text
 from edgen.protocols.base import ConversationProtocol, Template
 from edgen.providers import provider_of
 from edgen.space import Entry, Space, load_space, space_files
@@ -335,71 +332,3 @@ def _positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
 
 
 _SAID = "Teacher: Good morning.\nStudent: Good morning."  # placeholder for later text
-
-
-def check_schemas(
-    job: Job,
-    prompts: Mapping[str, Prompt],
-    templates: Mapping[str, Template],
-    protocol: ConversationProtocol,
-) -> None:
-    """Raise JobError if a schema next to one of a job's templates cannot be sent, or `protocol` would not
-    send it."""
-    refused = None if protocol.sends_schemas else f"the protocol {protocol.name} sends none"
-    found = []
-    for use, prompt in prompts.items():
-        roles = (templates[use].asked, *templates[use].also)
-        names = dict.fromkeys(backend_name(job, role) for role in roles)
-        wrong = {name: _explain_unsendable_schema(prompt, job.backends[name], refused) for name in names}
-        found += [Problem(f"$.backends.{name}", why) for name, why in wrong.items() if why is not None]
-    if found:
-        raise JobError.of(job.name, found)
-
-
-def with_forms(prompt: Prompt, job: Job, config: BackendConfig, key: str) -> Prompt:
-    """Return the template with the way in which its backend's answers are requested. Raises JobError if a
-    schema is required and the backend takes none; `key` is the job's key of the backend."""
-    wanted = config.forms or job.forms or ("auto" if _is_shipped(prompt) else "prose")
-    provider = provider_of(config)
-    wrong = None if wanted == "prose" else provider.schema_problem(config, b"{}")
-    if wanted == "schema" and wrong is not None:
-        problem = f"`forms: schema` cannot be kept: {wrong}. Choose `auto` or `prose`, or another backend"
-        raise JobError.of(job.name, [Problem(key, problem)])
-    if wanted == "auto" and (wrong is not None or not provider.forms_by_default):
-        wanted = "prose"
-    return dataclasses.replace(prompt, forms=wanted)
-
-
-def _is_shipped(prompt: Prompt) -> bool:
-    """Return whether a template is a shipped one, or a copy of it such as a run's."""
-    shipped = find("prompts", prompt.name)
-    return Path(prompt.source) == shipped or (shipped.exists() and shipped.read_text("utf-8") == prompt.text)
-
-
-def adapt_template(prompt: Prompt, job: Job, name: str) -> Prompt:
-    """Return the template as the job's backend of this name is asked with it. Raises JobError if a schema
-    that is required cannot be sent."""
-    check_schema(prompt, job.backends[name], f"$.backends.{name}")
-    return with_forms(prompt, job, job.backends[name], f"$.backends.{name}")
-
-
-def check_schema(prompt: Prompt, config: BackendConfig, key: str) -> None:
-    """Raise JobError if a template has a schema that cannot be sent to the backend of the role `key`."""
-    if (wrong := _explain_unsendable_schema(prompt, config)) is not None:
-        raise JobError.of(prompt.name, [Problem(key, wrong)])
-
-
-def _explain_unsendable_schema(
-    prompt: Prompt, config: BackendConfig, refused: str | None = None
-) -> str | None:
-    """Explain why a template's schema, if any, cannot be sent; `refused`: a further reason."""
-    if prompt.schema is None:
-        return None
-    wrong = provider_of(config).schema_problem(config, prompt.schema) or refused
-    if wrong is None:
-        return None
-    path = schema_file(Path(prompt.source))
-    return (
-        f"answers have to fit {path}, the schema next to a template, and it cannot be sent: {wrong}. "
-        "Choose another backend or template, or move the schema away"
-    )

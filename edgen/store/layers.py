@@ -23,7 +23,7 @@ from edgen.core.files import open_regular
 from edgen.core.kept_files import require_kept
 from edgen.core.values import Role, Turn
 from edgen.core.yaml_values import suggest_name
-from edgen.families.base import read_record_id
+from edgen.families.base import Recorded, read_record_id
 from edgen.protocols.base import transcript_of
 from edgen.reading.answers.unit_labels import Labels
 from edgen.store.ordered_lines import lines_between
@@ -134,16 +134,18 @@ def require_turns_labelled(run: RunFolder, name: str, layers: Sequence[LayerFact
         )
 
 
-def label_turns(turns: Sequence[Turn], layers: Sequence[Sequence[UnitLabels]]) -> tuple[Turn, ...]:
-    """Return the turns with the majority's labels in these layers instead of their own. Alternatives have no
-    labels in a layer and are dropped."""
+def label_record(recorded: Recorded, layers: Sequence[Sequence[UnitLabels]]) -> Recorded:
+    """Return a record whose turns have the majority's labels in these layers instead of their own.
+    Alternatives have no labels in a layer and are dropped."""
     labels: defaultdict[int | None, dict[str, None]] = defaultdict(dict)
     for unit in (unit for units in layers for unit in units):
         labels[unit.turn].update(dict.fromkeys(unit.labels))
-    return tuple(
-        msgspec.structs.replace(turn, labels=tuple(labels.get(place, ())), alternatives=())
-        for place, turn in enumerate(turns)
+    replace = msgspec.structs.replace
+    turns = tuple(
+        replace(turn, labels=tuple(labels.get(place, ())), alternatives=())
+        for place, turn in enumerate(recorded.turns)
     )
+    return replace(recorded, conversation=replace(recorded.conversation, turns=turns))
 
 
 def name_column(layer: str, annotator: str | None = None) -> str:

@@ -34,11 +34,18 @@ class SpaceFacts(msgspec.Struct, frozen=True):
     """Its speakers."""
 
 
+def has_noted_space(rundir: RunFolder, job: Job) -> bool:
+    """Return whether a run's copy of its space has a digest, and this version of edgen noted the facts in
+    `job`, so that they need not be found again."""
+    noted = job.resolved
+    return noted is not None and noted.edgen == __version__ and has_digest(rundir.inputs / "space.yaml")
+
+
 def read_space_facts(rundir: RunFolder, view: LedgerReader, job: Job) -> SpaceFacts | None:
     """Return the facts on a run's space; None if they are not noted, or may be those of another space.
     `job`: the run's own copy, which has been checked."""
     noted = job.resolved
-    if noted is None or noted.edgen != __version__ or not has_digest(rundir.inputs / "space.yaml"):
+    if noted is None or not has_noted_space(rundir, job):
         return None
     facts = decode_fact(view.fact(SPACE), SpaceFacts, rundir.ledger, "a note on the space")
     if facts is None or facts.sha256 != noted.space_sha256 or job.family not in (None, facts.family):

@@ -21,7 +21,6 @@ from msgspec import UNSET
 from edgen.config import Job, load_kept_job, resolve_values
 from edgen.core.digest import fingerprint
 from edgen.core.errors import RunError
-from edgen.core.kept_files import has_digest
 from edgen.core.pair import (
     Candidate,
     Pair,
@@ -34,7 +33,6 @@ from edgen.core.pair import (
 )
 from edgen.core.registry import find
 from edgen.core.values import Scenario, Status
-from edgen.core.version import __version__
 from edgen.families.base import Recorded, family_of, read_record_id
 from edgen.space import Space, content_sha256, load_space
 from edgen.space.sampling import Sampler
@@ -42,15 +40,14 @@ from edgen.space.splits import HeldOutGroups, choose_side, choose_test_side
 from edgen.store.layers import (
     LayerFacts,
     LayerJoin,
-    UnitLabels,
     describe_layers,
-    label_turns,
+    label_record,
     require_turns_labelled,
 )
 from edgen.store.ledger import LedgerReader
 from edgen.store.ordered_lines import MOST
 from edgen.store.pairs_file import read_pairs, read_pairs_between
-from edgen.store.run_facts import describe_selections, read_noted_facts, read_space_facts
+from edgen.store.run_facts import describe_selections, has_noted_space, read_noted_facts, read_space_facts
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_parts import AcceptedConversation, ComparedPair, RunRange, cut_plan, require_order
 
@@ -110,9 +107,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         alike = (job.seed, job.design, job.strength) == (self.job.seed, self.job.design, self.job.strength)
         made = noted is not None and (noted.space_sha256, noted.fingerprint) == (space, view.plan.fingerprint)
         # The digest of an untouched run says as much as its first conversation.
-        known = (
-            noted is not None and noted.edgen == __version__ and has_digest(self.rundir.inputs / "space.yaml")
-        )
+        known = has_noted_space(self.rundir, job)
         if not (alike and made and (known or self._draws(view))):
             which = f"arm {arm}" if arm else "this run"
             raise RunError(
@@ -296,7 +291,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
                     side = side or self.split(scenario)
                     labels = layers.of(index, recorded.id, recorded.turns) if layers else {}
                     if self.labels_of:
-                        recorded = _label_record(recorded, [labels.get(name, ()) for name in self.labels_of])
+                        recorded = label_record(recorded, [labels.get(name, ()) for name in self.labels_of])
                     yield AcceptedConversation(
                         Candidate.of(recorded, read_candidate_name(name)[0]),
                         scenario,
@@ -396,9 +391,3 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             f"or has grown since. Make the pairs again with `edgen pairs {self.rundir.path} --signal …`; "
             "verdicts that still hold are reused."
         )
-
-
-def _label_record(recorded: Recorded, layers: Sequence[Sequence[UnitLabels]]) -> Recorded:
-    """Return a record whose turns have the labels of these layers."""
-    replace, turns = msgspec.structs.replace, label_turns(recorded.turns, layers)
-    return replace(recorded, conversation=replace(recorded.conversation, turns=turns))

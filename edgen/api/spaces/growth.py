@@ -16,7 +16,7 @@ from edgen.core.errors import ShortError, SpaceError, UsageError
 from edgen.core.files import remove_leftovers, write_new
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
-from edgen.planning.load import adapt_template
+from edgen.planning.answer_schemas import adapt_template
 from edgen.protocols.space_growth import BARREN, BATCH
 from edgen.runtime.control import Control
 from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts

@@ -22,7 +22,7 @@ from edgen.domains.retrieval.ranking_asker import (
     write_ranking,
 )
 from edgen.domains.retrieval.ranking_protocol import TEMPLATE
-from edgen.planning.load import adapt_template
+from edgen.planning.answer_schemas import adapt_template
 from edgen.plugin.errors import DataError, UsageError
 from edgen.plugin.files import suggest_name, write_lines
 from edgen.runtime.control import Control

@@ -24,10 +24,10 @@ from edgen.store.ledger import (
     find_ledger_damage,
     has_acknowledgement,
     has_tally,
-    wall_time,
 )
 from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.merge import MergedLedger, SourceLedger
+from edgen.store.ledger.schema import wall_time
 from edgen.store.ledger.tally import connect_counted
 from tests.dose import dose
 

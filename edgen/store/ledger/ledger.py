@@ -1,0 +1,356 @@
+"""The open ledger of a session: its replies, outcomes, sessions and facts, as they are stored."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from edgen.core.values import Address, Reply, Status, TaskId
+from edgen.store.ledger.checked_reader import (
+    REPLIES,
+    CheckedReader,
+    Natural,
+    ReplyRow,
+    columns_of,
+    cost_checksum,
+    outcome_checksums,
+    reply_checksum,
+)
+from edgen.store.ledger.facts import LOST, drop_damaged_facts, put_fact, read_fact
+from edgen.store.ledger.logprobs import TABLE, add_table, store_beside, with_beside
+from edgen.store.ledger.opening import check, connect, make_empty_error, upgrade
+from edgen.store.ledger.outstanding import STRIKE, OutstandingCalls, abandon
+from edgen.store.ledger.person_times import times_of, with_times
+from edgen.store.ledger.reader import BESIDE, Outcomes, name_beside_task
+from edgen.store.ledger.schema import wall_time
+from edgen.store.ledger.status import (
+    RunPlan,
+    RunStatus,
+    Scope,
+    count_outcomes,
+    read_lost,
+    read_plan,
+    read_status,
+    sum_charges,
+)
+from edgen.store.ledger.tally import RowCounter, connect_counted, count_repaired_tables, open_tally
+from edgen.store.ledger.writer import COUNT, Acknowledgement, Statement, Writer, read_acknowledged
+
+log = logging.getLogger("edgen")
+
+_OF_TASK = f"{REPLIES} WHERE scenario = ? AND task = ?"
+
+_REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?,?,?)"
+_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?)"
+_SESSION = "UPDATE sessions SET replayed=?, retried=?, state=?, message=?, ended_at=? WHERE id=?"
+
+
+# The replies of one call: (address, key, reply, charged tokens, US dollars)
+Answers = Sequence[tuple[Address, bytes, Reply, int, float | None]]
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The result of one task."""
+
+    scenario: int  # index of the scenario
+    task: TaskId  # of the scenario
+    status: Status  # accepted, rejected or failed
+    reason: str | None  # None if accepted
+    detail: str | None  # of the reason, for people
+    group: int  # the split's group hash, in [0, 2**63)
+    reply_key: bytes | None  # key of the last reply; None without one
+
+
+class Ledger:
+    """An open run.db. Use as an async context manager; everything queued is committed at its end.
+    `before_commit`: see Writer. `lost_replies` counts replies that were stored once and are missing.
+    `damaged_outcomes` counts those that `take_over` removed. `logprobs`: store the tokens of new replies.
+    `people`: people answer some calls, whose replies are read with their times.
+    `out` holds outstanding calls and batches; it and `writer` exist after entering."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        create: bool = True,
+        before_commit: Callable[[], None] = lambda: None,
+        logprobs: bool = False,
+        people: bool = False,
+    ) -> None:
+        self.path = path
+        self._people = people
+        self._before_commit = before_commit
+        acknowledged = read_acknowledged(path)
+        connection = connect(path, create=create)
+        self._book = CheckedReader(connection, path)
+        try:
+            check(connection, path)
+            # After loss of the log, the user would pay again for its replies.
+            if not create and self._book.row("SELECT id FROM sessions", tuple[Natural]) is None:
+                raise make_empty_error(path)
+            self._stored_replies = self._book.require_row(COUNT, tuple[Natural])[0]
+            last = self._book.require_row("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
+            with self._book.explain_errors():
+                upgrade(connection, path)
+            if logprobs or people:
+                add_table(self._book)
+            self._keeps_beside = self._book.has_table(TABLE)
+            RowCounter(self._book)
+        except BaseException:
+            connection.close()
+            raise
+        self._last_answered = -1 if last is None else last  # scenario
+        self.lost_replies = max(0, acknowledged - self._stored_replies)
+        self.damaged_outcomes = 0
+
+    async def __aenter__(self) -> Ledger:
+        try:
+            problems = open_tally(self._book)
+        except BaseException:
+            self._book.close()
+            raise
+        for problem in problems:
+            log.warning("%s", problem)
+        self.writer = Writer(self.path, connect_counted, self._before_commit)
+        try:
+            self.out = OutstandingCalls(self._book, self.writer)
+        except BaseException as problem:
+            await self.__aexit__(type(problem), problem, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self.writer.close()
+        except Exception:
+            if error is None:
+                raise
+        finally:
+            self._book.close()
+
+    # -- replies
+
+    def store(
+        self,
+        address: Address,
+        key: bytes,
+        reply: Reply,
+        latency: float,
+        tries: int,
+        *,
+        charged_tokens: int = 0,
+        cost_usd: float | None = None,
+        held: int | None = None,
+    ) -> asyncio.Future[None]:
+        """Store a raw reply; return a future that is done when it is on disk. `held`: the id of the
+        outstanding call."""
+        return self.store_several([(address, key, reply, charged_tokens, cost_usd)], latency, tries, held)
+
+    def store_several(
+        self, answers: Answers, latency: float, tries: int, held: int | None = None
+    ) -> asyncio.Future[None]:
+        """Store the replies of one call, all or none: (address, key, reply, tokens and US dollars charged).
+        Return a future that is done when they are on disk."""
+        return self.writer.put(*self.statements_for(answers, latency, tries, held))
+
+    def statements_for(
+        self, answers: Answers, latency: float, tries: int, held: int | None = None,
+        checksum: int | None = None,
+    ) -> list[Statement]:  # fmt: skip
+        """Return the statements by which `store_several` stores the replies of one call. `checksum`: that of
+        its only reply (`reply_checksum`), if it is known."""
+        statements = [
+            one
+            for answer in answers
+            for one in self._make_reply_statements(*answer, latency, tries, checksum)
+        ]
+        if held is not None:
+            statements.append((STRIKE, (held,)))
+        return statements
+
+    def _make_reply_statements(
+        self, address: Address, key: bytes, reply: Reply, charged_tokens: int, cost_usd: float | None,
+        latency: float, tries: int, checksum: int | None,
+    ) -> list[Statement]:  # fmt: skip
+        """Return the statements that store a reply, with its tokens if these are kept."""
+        if checksum is None:
+            checksum = reply_checksum(address, key, reply)
+        at, took = (wall_time(), latency) if reply.given is None else times_of(reply.given)
+        spent = (at, took, tries, charged_tokens, cost_usd)
+        row = (*columns_of(address, key, reply), *spent, reply.text, checksum | cost_checksum(*spent))
+        self._last_answered = max(self._last_answered, address.scenario)
+        told = store_beside(address, key, reply) if self._keeps_beside else []
+        return [(_REPLY, row), *told]
+
+    def replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
+        """Return the replies to a task so far, by key."""
+        if scenario > self._last_answered:
+            return {}
+        rows = self._book.rows(_OF_TASK, ReplyRow, (scenario, task))
+        found = {row.key: self._book.reply(row) for row in rows}
+        if self._people and found:
+            found = with_times(self._book, found, scenario, task)
+        return with_beside(self._book, found, scenario, task) if self._keeps_beside and found else found
+
+    def places(self, scenario: int, task: TaskId) -> int:
+        """Return the number of answered calls of a task; a call sent in several forms counts once."""
+        answered = (
+            "SELECT COUNT(*) FROM (SELECT DISTINCT step, attempt FROM replies WHERE scenario = ? AND task = "
+            "?)"
+        )
+        return self._book.require_row(answered, tuple[Natural], (scenario, task))[0]
+
+    def reply(self, address: Address, key: bytes) -> Reply | None:
+        """Return the reply to one request so far, from any session."""
+        call = (*msgspec.structs.astuple(address), key)
+        row = self._book.row(f"{_OF_TASK} AND step = ? AND attempt = ? AND key = ?", ReplyRow, call)
+        if row is None:
+            return None
+        found = {key: self._book.reply(row)}
+        if self._people:
+            found = with_times(self._book, found, address.scenario, address.task)
+        if self._keeps_beside:
+            found = with_beside(self._book, found, address.scenario, address.task)
+        return found[key]
+
+    # -- outcomes
+
+    def settle(
+        self,
+        outcome: Outcome,
+        fingerprint: str,
+        record: bytes | None,
+        beside: Mapping[str, bytes] | None = None,
+        checksums: tuple[int, int] | None = None,
+    ) -> None:
+        """Queue a task's outcome and, if accepted, its record and further JSON values by name. `checksums`:
+        those of outcome and record (`outcome_checksums`), if they are known."""
+        rows = _make_outcome_statements(outcome, fingerprint, record, checksums)
+        for name, data in (beside or {}).items():
+            one = Outcome(
+                outcome.scenario,
+                name_beside_task(outcome.task, name),
+                Status.ACCEPTED,
+                None,
+                None,
+                outcome.group,
+                None,
+            )
+            rows += _make_outcome_statements(one, fingerprint + BESIDE, data)
+        self.writer.add(*rows)
+
+    def list_settled(
+        self, fingerprint: str, first: int, end: int
+    ) -> Iterator[tuple[int, Any, Status, str | None]]:
+        """Yield (scenario, task, status, reason) of outcomes made under `fingerprint`, in order, without
+        failed ones. `first` and `end` bound the scenarios (half open)."""
+        return self.outcomes(Scope(fingerprint, end, first=first)).list_answered()
+
+    def count_settled(
+        self, fingerprint: str, first: int, end: int, replicates: int
+    ) -> list[tuple[Status, str | None, int]]:
+        """Return the number of outcomes of each (status, reason) in `settled`, for that many replicates."""
+        counts = count_outcomes(self._book, Scope(fingerprint, end, replicates, first))
+        return [one for one in counts if one[0] != Status.FAILED]
+
+    def outcomes(self, scope: Scope) -> Outcomes:
+        """Return a reader of the outcomes of a scope, from which a finished run is written."""
+        return Outcomes(self._book, scope)
+
+    # -- sessions and facts about the run
+
+    def take_over(self) -> None:
+        """Prepare the ledger for a session.
+
+        A dead process's outstanding calls are charged to its session. Damaged outcomes, records and facts are
+        removed, so that they are made again from the replies. Lost replies are counted.
+        """
+        gone = list(self._book.find_unsound())
+        self.damaged_outcomes = len(gone) or self.damaged_outcomes
+        with self._book.transaction("BEGIN IMMEDIATE"):
+            abandon(self._book)
+            if self.lost_replies:
+                total = read_lost(self._book) + self.lost_replies
+                for statement in put_fact(LOST, str(total)):
+                    self._book.write(*statement)
+            drop_damaged_facts(self._book)
+            for unit in gone:
+                # A text that is not UTF-8 can only be compared by its bytes.
+                as_text = ("CAST(? AS TEXT)" if isinstance(value, str) else "?" for value in unit)
+                values = [v.encode("utf-8", "surrogateescape") if isinstance(v, str) else v for v in unit]
+                where = "scenario = {} AND task = {}".format(*as_text)
+                for table in ("outcomes", "records"):
+                    self._book.write(f"DELETE FROM {table} WHERE {where}", values)  # noqa: S608 - ours
+            count_repaired_tables(self._book)
+        if self.lost_replies:
+            self._note_present_replies()
+
+    def _note_present_replies(self) -> None:
+        """Make the present number of replies the new reference."""
+        note = Acknowledgement(self.path)
+        note.note(self._stored_replies)
+        note.close()
+        self.lost_replies = 0
+
+    def begin_session(self, pid: int, host: str, edgen: str) -> int:
+        """Note that a process works on the run; return the session's number."""
+        with self._book.transaction("BEGIN IMMEDIATE"):
+            cursor = self._book.write(
+                "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
+                (wall_time(), pid, host, edgen),
+            )
+        return int(cursor.lastrowid or 0)
+
+    def note_session(
+        self, session: int, *, replayed: int, retried: int, state: str = "running", message: str | None = None
+    ) -> None:
+        """Queue a session's state; a `state` other than running ends it. Replies count themselves."""
+        ended = None if state == "running" else wall_time()
+        row = (replayed, retried, state, message, ended, session)
+        self.writer.add((_SESSION, row))
+
+    def sum_charges(self, price: Callable[[int, int], float]) -> tuple[int, float]:
+        """Return (tokens, US dollars) that the run has used so far; `price` of (prompt, completion) tokens
+        values replies stored without a cost."""
+        return sum_charges(self._book, price)
+
+    def set_fact(self, name: str, value: str) -> None:
+        """Queue a fact about the run."""
+        self.writer.add(*put_fact(name, value))
+
+    def fact(self, name: str) -> str | None:
+        """Return a fact as last committed."""
+        return read_fact(self._book, name)
+
+    @property
+    def plan(self) -> RunPlan | None:
+        """The run's plan, as of the last session."""
+        return read_plan(self._book)
+
+    def status(self) -> RunStatus:
+        """Return the status for `edgen status`, as last committed."""
+        return read_status(self._book)
+
+    async def flush(self) -> None:
+        """Return when all that was queued is on the disk."""
+        await self.writer.put(*put_fact("flushed", "1"))
+
+
+def _make_outcome_statements(
+    outcome: Outcome, fingerprint: str, record: bytes | None, checksums: tuple[int, int] | None = None
+) -> list[Statement]:
+    """Return the statements that store an outcome and its record."""
+    unit = (outcome.scenario, outcome.task)
+    facts = (outcome.status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
+    of_outcome, of_record = checksums or outcome_checksums(unit, facts, record)
+    kept = [] if record is None else [(_RECORD, (*unit, record, of_record))]
+    return [*kept, (_OUTCOME, (*unit, fingerprint, *facts, of_outcome))]
