@@ -54,13 +54,11 @@ def cost(folder: Path) -> None:
             cpu.append(ours.cpu / loop["cpu"])
             speed.append(loop["wall"] / ours.wall)
             print(
-                f"  round {number + 1}: bare loop {loop['cpu'] / CALLS * 1e6:.0f} µs CPU a call, "
-                f"{CALLS / loop['wall']:.0f}/s; "
+                f"  round {number + 1}: bare loop {loop['cpu'] / CALLS * 1e6:.0f} µs CPU a call, {CALLS / loop['wall']:.0f}/s; "
                 f"edgen {ours.cpu / CALLS * 1e6:.0f} µs, {CALLS / ours.wall:.0f}/s"
             )
     print(
-        f"  CPU ratio {statistics.median(cpu):.2f} (at most 2.5, aim 2); throughput "
-        f"{statistics.median(speed):.0%} (at least 80%)"
+        f"  CPU ratio {statistics.median(cpu):.2f} (at most 2.5, aim 2); throughput {statistics.median(speed):.0%} (at least 80%)"
     )
 
 
@@ -74,8 +72,7 @@ def full(folder: Path) -> None:
     ours = edgen("generate", QUICKSTART, "-n", str(ED_SIZE), "-o", str(folder / "full"), "--json")
     assert json.loads(ours.output)["accepted"] == ED_SIZE
     print(
-        f"  {ED_SIZE} conversations: {ours.wall:.1f} s (under 60), CPU {ours.cpu:.1f} s, peak "
-        f"{ours.peak_mb:.0f} MB (under 150)"
+        f"  {ED_SIZE} conversations: {ours.wall:.1f} s (under 60), CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB (under 150)"
     )
 
 
@@ -129,8 +126,7 @@ def selfplay(folder: Path) -> None:
     facts = json.loads(ours.output)
     made = facts["calls"]["made"]
     print(
-        f"  {facts['accepted']} conversations, {made} calls: {ours.wall:.1f} s, {made / ours.wall:.0f} "
-        f"calls/s, peak {ours.peak_mb:.0f} MB"
+        f"  {facts['accepted']} conversations, {made} calls: {ours.wall:.1f} s, {made / ours.wall:.0f} calls/s, peak {ours.peak_mb:.0f} MB"
     )
 
 
@@ -141,8 +137,7 @@ def tutoring(folder: Path) -> None:
         ours = edgen("generate", job, "-n", str(count), "-o", str(folder / f"tutoring{count}"), "--json")
         made, peaks[count] = json.loads(ours.output)["calls"]["made"], ours.peak_mb
         print(
-            f"  {count:,} sessions, {made:,} calls: {ours.wall:.1f} s, CPU {ours.cpu:.1f} s, "
-            f"{made / ours.wall:,.0f} calls/s, "
+            f"  {count:,} sessions, {made:,} calls: {ours.wall:.1f} s, CPU {ours.cpu:.1f} s, {made / ours.wall:,.0f} calls/s, "
             f"peak {ours.peak_mb:.0f} MB"
         )
     print(f"  2,000 (under 120 s) against 600: {peaks[2_000] / peaks[600] - 1:+.1%} memory (within 10%)")
@@ -156,8 +151,7 @@ def stats(folder: Path) -> None:
         ours = edgen("stats", path, "--json")
         assert json.loads(ours.output)["overview"]["records"] == ED_SIZE
         print(
-            f"  {what}: {ours.wall:.1f} s (under 90), CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB "
-            "(under 250)"
+            f"  {what}: {ours.wall:.1f} s (under 90), CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB (under 250)"
         )
     for count in (20_000, *([200_000] if LARGE in sys.argv else [])):
         run_folder = str(folder / f"stats{count}")
@@ -165,8 +159,7 @@ def stats(folder: Path) -> None:
         ours = edgen("stats", run_folder, "--json")
         each = ours.cpu / count * 10_000
         print(
-            f"  {count:,} conversations: CPU {each:.2f} s per 10,000 (at most 2.5), peak {ours.peak_mb:.0f} "
-            "MB (at most 250)"
+            f"  {count:,} conversations: CPU {each:.2f} s per 10,000 (at most 2.5), peak {ours.peak_mb:.0f} MB (at most 250)"
         )
 
 
@@ -190,28 +183,24 @@ def report(folder: Path) -> None:
     ours = edgen("report", run_folder)
     size = (folder / "report" / "report.html").stat().st_size
     print(
-        f"  {ours.wall:.1f} s (under 90), CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB (under 600), "
-        f"{size / 1e6:.2f} MB (under 2)"
+        f"  {ours.wall:.1f} s (under 90), CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB (under 600), {size / 1e6:.2f} MB (under 2)"
     )
     print(
-        f"  beyond `edgen stats`: {ours.wall - measured.wall:.1f} s (under 15), "
-        f"{ours.peak_mb - measured.peak_mb:.0f} MB (under 100)"
+        f"  beyond `edgen stats`: {ours.wall - measured.wall:.1f} s (under 15), {ours.peak_mb - measured.peak_mb:.0f} MB (under 100)"
     )
 
 
 def closing(folder: Path) -> None:
     """Two minutes each of 200 conversations at once, with a service that answers 429, Retry-After 2, for 10 s of every 30 s."""
     for latency in (0.1, 0.5, 2.0, 5.0):
-        # What the open time allows: all 200 at once all the time, or what this machine does where that is
-        # less.
+        # What the open time allows: all 200 at once all the time, or what this machine does where that is less.
         rate = CLOSING_IN_FLIGHT / latency
         if latency < 0.5:
             rate = min(rate, closing_run(folder, latency, 30.0, closes=False)[0] / 30)
         possible = rate * 120 * OPEN / PERIOD
         answered, refused = closing_run(folder, latency, 120.0)
         print(
-            f"  {latency:g} s a call: {answered} answers, {answered / possible:.0%} of what the open time "
-            "allows (at least 60%); "
+            f"  {latency:g} s a call: {answered} answers, {answered / possible:.0%} of what the open time allows (at least 60%); "
             f"{refused} refusals, {refused / (answered + refused):.2%} of the calls (under 5%)"
         )
 
@@ -258,8 +247,7 @@ def select(folder: Path) -> None:
         chosen = json.loads(ours.output)["selection"]
         assert chosen["accepted"] == ED_SIZE
         print(
-            f"  {what}: {chosen['kept']:,} of {ED_SIZE:,} kept: {ours.wall:.1f} s (under 30), CPU "
-            f"{ours.cpu:.1f} s, "
+            f"  {what}: {chosen['kept']:,} of {ED_SIZE:,} kept: {ours.wall:.1f} s (under 30), CPU {ours.cpu:.1f} s, "
             f"peak {ours.peak_mb:.0f} MB (under 500)"
         )
 
@@ -290,8 +278,7 @@ def retrieval(folder: Path) -> None:
         rows = sum(json.loads(ours.output)["rows"].values())
         size = sum(path.stat().st_size for path in target.iterdir()) >> 20
         print(
-            f"  {words}: {rows:,} rows, {size:,} MB: {ours.wall:.1f} s (under 300), CPU {ours.cpu:.1f} s, "
-            "peak "
+            f"  {words}: {rows:,} rows, {size:,} MB: {ours.wall:.1f} s (under 300), CPU {ours.cpu:.1f} s, peak "
             f"{ours.peak_mb:.0f} MB (under 1,000)",
             flush=True,
         )
@@ -306,8 +293,7 @@ def _score_by_chance(folder: Path, made: Path) -> None:
     ours = edgen("baseline", str(examples), "-o", str(ranking), "--by", "chance", "--json")
     count = json.loads(ours.output)["examples"]
     print(
-        f"  baseline of {count:,} examples: {ours.wall:.1f} s, CPU {ours.cpu:.1f} s, peak "
-        f"{ours.peak_mb:.0f} MB"
+        f"  baseline of {count:,} examples: {ours.wall:.1f} s, CPU {ours.cpu:.1f} s, peak {ours.peak_mb:.0f} MB"
     )
     truth = made / "quickstart_responses_subtask_1.tsv"
     ours = edgen("score", str(truth), str(ranking), "--examples", str(examples), "--json")

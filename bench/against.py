@@ -63,8 +63,7 @@ def compare(what: str, other: Path, calls: int, rounds: int, *more: str) -> None
             [min(getattr(c, name) for c in found) for found in costs.values()] for name in ("cpu", "peak_mb")
         )
         print(
-            f"{what}, {calls:,} calls: CPU {cpu[0]:.2f} s there, {cpu[1]:.2f} s here, ratio "
-            f"{cpu[1] / cpu[0]:.2f}; "
+            f"{what}, {calls:,} calls: CPU {cpu[0]:.2f} s there, {cpu[1]:.2f} s here, ratio {cpu[1] / cpu[0]:.2f}; "
             f"peak {peak[0]:.0f} MB there, {peak[1]:.0f} MB here, ratio {peak[1] / peak[0]:.2f}",
             flush=True,
         )
@@ -81,8 +80,7 @@ def _compare_counts(other: Path, folder: Path, calls: int, *more: str) -> None:
     each = [(b - a) / _CALLS_COUNTED for a, b in zip(one, many, strict=True)]
     whole = [a + (calls - 1) * call for a, call in zip(one, each, strict=True)]
     print(
-        f"  millions of instructions: a start {one[0]:,.0f} there, {one[1]:,.0f} here, ratio "
-        f"{one[1] / one[0]:.2f}; "
+        f"  millions of instructions: a start {one[0]:,.0f} there, {one[1]:,.0f} here, ratio {one[1] / one[0]:.2f}; "
         f"a call {each[0]:.3f} there, {each[1]:.3f} here, ratio {each[1] / each[0]:.2f}; "
         f"{calls:,} calls, ratio {whole[1] / whole[0]:.3f}",
         flush=True,

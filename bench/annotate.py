@@ -48,8 +48,7 @@ def annotate(folder: Path, conversations: int = CONVERSATIONS, kills: int = KILL
         annotators, peaks[count] = json.loads(ours.output)["annotators"], ours.peak_mb
         requests = sum(one["calls"]["made"] for one in annotators)
         print(
-            f"  {count:,} conversations, {requests:,} requests: {ours.wall:.1f} s, CPU {ours.cpu:.1f} s, "
-            f"{requests / ours.wall:,.0f}/s, "
+            f"  {count:,} conversations, {requests:,} requests: {ours.wall:.1f} s, CPU {ours.cpu:.1f} s, {requests / ours.wall:,.0f}/s, "
             f"peak {ours.peak_mb:.0f} MB",
             flush=True,
         )
@@ -87,8 +86,7 @@ def _kill(killed: Path, calm: Path, kills: int, seconds: float) -> None:
     same = (killed / _LABELS).read_bytes() == (calm / _LABELS).read_bytes()
     left = ", ".join(f"{one:,}" for one in pending)
     print(
-        f"  killed {kills} times, with {left} requests pending; {made:,} answers in the end, the same "
-        f"bytes: {same}"
+        f"  killed {kills} times, with {left} requests pending; {made:,} answers in the end, the same bytes: {same}"
     )
 
 
@@ -105,10 +103,8 @@ def _planted(run: Path) -> None:
     found = [figure for seed in repeat(turns, together=False) for figure in seed]
     told = [figure.covered for figure in found if figure.covered is not None]
     print(
-        f"  planted confusions, {_PLANTED} conversations and {SEEDS} seeds: "
-        f"{sum(one.near for one in found) / len(found):.1%} of "
-        f"{len(found):,} figures where 95% are predicted; {sum(told) / len(told):.1%} of the told intervals "
-        "hold the truth"
+        f"  planted confusions, {_PLANTED} conversations and {SEEDS} seeds: {sum(one.near for one in found) / len(found):.1%} of "
+        f"{len(found):,} figures where 95% are predicted; {sum(told) / len(told):.1%} of the told intervals hold the truth"
     )
 
 

@@ -21,8 +21,7 @@ from bench.measure import ROOT
 
 PERIOD, OPEN, RETRY_AFTER = 30.0, 20.0, 2  # seconds
 IN_FLIGHT = 200
-_TEXT = ("Conversation:\n[\n Teacher: \"What do plants eat?\",\n Student: \"Light! [end of "
-    "conversation]\"\n]\nProbability: \"0.8\"")  # fmt: skip
+_TEXT = "Conversation:\n[\n Teacher: \"What do plants eat?\",\n Student: \"Light! [end of conversation]\"\n]\nProbability: \"0.8\""  # fmt: skip
 _ANSWER = json.dumps(
     {
         "model": "closing",

@@ -236,8 +236,7 @@ def _frames(workers: int, rate: float) -> float:
     return min(1.0, workers / seconds_between_frames(workers) / rate)
 
 
-# Workers and seconds an answer: the rate is that of the workers where answers are fast, of the service where
-# not.
+# Workers and seconds an answer: the rate is that of the workers where answers are fast, of the service where not.
 _POINTS = tuple((workers, latency) for latency in (0.1, 0.5) for workers in (1, 2, 3, 4))
 
 
@@ -260,17 +259,14 @@ def cluster(folder: Path, rounds: int) -> None:
             point = Point(workers, *measure(urls[latency], "--on", address, "--workers", str(workers)))
             points.append(point)
             print(
-                f"  {workers} workers, {latency} s an answer: head {point.head:.0f} µs "
-                f"({point.head / one:.2f} of one process), "
-                f"workers {point.others:.0f} µs a reply, {point.rate:.0f}/s ({point.rate / rate:.2f} of one "
-                "process)",
+                f"  {workers} workers, {latency} s an answer: head {point.head:.0f} µs ({point.head / one:.2f} of one process), "
+                f"workers {point.others:.0f} µs a reply, {point.rate:.0f}/s ({point.rate / rate:.2f} of one process)",
                 flush=True,
             )
         _predict(Model.fit(points), points, one)
         parts, _, rate_p = measure(urls[0.1], "--partitions", "2")
         print(
-            f"  2 partitions: {parts:.0f} µs a reply by all processes, {rate_p:.0f}/s ({rate_p / rate:.2f} "
-            "of one process)",
+            f"  2 partitions: {parts:.0f} µs a reply by all processes, {rate_p:.0f}/s ({rate_p / rate:.2f} of one process)",
             flush=True,
         )
         data = _ray_data_llm(address, urls[0.1], LONG, 4)
@@ -296,8 +292,7 @@ def _predict(model: Model, points: Sequence[Point], one: float) -> None:
         bound = "the workers" if rate >= count * 1e6 / model.others.at(share) * 0.999 else "the head"
         parts = math.ceil(count * model.head.at(share) / model.others.at(share))
         print(
-            f"  {count} workers, a core each and one for the head: {rate:,.0f}/s, {rate * one / 1e6:.1f} "
-            "times one process; "
+            f"  {count} workers, a core each and one for the head: {rate:,.0f}/s, {rate * one / 1e6:.1f} times one process; "
             f"{bound} at its most; enough for all workers: {parts} partitions"
         )
 

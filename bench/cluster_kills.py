@@ -33,8 +33,7 @@ from tests.execution.slotted import SlottedServer
 IN_FLIGHT = 16
 LATENCY, SLOW = 0.3, 5.0  # seconds a call, and while a node starts
 SELFPLAY = {
-    "protocol": "selfplay", "prompt": None,
-    "prompts": {"teacher": "selfplay_teacher", "student": "selfplay_student"},
+    "protocol": "selfplay", "prompt": None, "prompts": {"teacher": "selfplay_teacher", "student": "selfplay_student"},
     "selfplay": {"max_turns": 6},
 }  # fmt: skip
 
@@ -147,8 +146,7 @@ async def _attack(
             one.server.latency = LATENCY
             await one.look()
             print(
-                f"  {number + 1:2}. {act}: {one.server.asked.total()} calls so far, most at once "
-                f"{one.server.most}",
+                f"  {number + 1:2}. {act}: {one.server.asked.total()} calls so far, most at once {one.server.most}",
                 flush=True,
             )
         await one.finish()
@@ -184,10 +182,8 @@ async def _campaign(folder: Path, scratch: Path, job: Job, rng: random.Random) -
             head.end()
         most = (job.workers + job.heads + 1) * IN_FLIGHT
         print(
-            f"  same bytes in {one.runs} runs of {calls:,} calls; {one.repeated} calls repeated, at most "
-            f"{most} in flight on "
-            f"what was killed; at most {server.most} calls at once (cap {IN_FLIGHT}); the equation held at "
-            f"{one.looks} looks",
+            f"  same bytes in {one.runs} runs of {calls:,} calls; {one.repeated} calls repeated, at most {most} in flight on "
+            f"what was killed; at most {server.most} calls at once (cap {IN_FLIGHT}); the equation held at {one.looks} looks",
             flush=True,
         )
         assert one.repeated <= most
@@ -204,8 +200,7 @@ def kill_nodes(workers: int, heads: int, count: int, selfplay: int, seed: int) -
     rng = random.Random(seed)
     for job in jobs:
         print(
-            f"  {job.count:,} {'self-play' if job.selfplay else 'one-shot'} conversations: {job.workers} "
-            "worker nodes and "
+            f"  {job.count:,} {'self-play' if job.selfplay else 'one-shot'} conversations: {job.workers} worker nodes and "
             f"{job.heads} heads killed, one node frozen",
             flush=True,
         )

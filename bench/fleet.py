@@ -99,12 +99,10 @@ def fleet(folder: Path) -> None:
             without.append(_rate(_times(run)[TOGETHER // 2 :]) / (alone[0] + alone[2]))
             print(
                 f"  round {number + 1}: alone {', '.join(f'{rate:.0f}' for rate in alone)}/s; together "
-                f"{ratios[-1]:.2f} of their sum (calls: {', '.join(map(str, shares.values()))}); after a "
-                "death "
+                f"{ratios[-1]:.2f} of their sum (calls: {', '.join(map(str, shares.values()))}); after a death "
                 f"{without[-1]:.2f} of the other two",
                 flush=True,
             )
     print(
-        f"  median: {statistics.median(ratios):.2f} of the sum (at least 0.90), "
-        f"{statistics.median(without):.2f} after a death"
+        f"  median: {statistics.median(ratios):.2f} of the sum (at least 0.90), {statistics.median(without):.2f} after a death"
     )

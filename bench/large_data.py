@@ -51,8 +51,7 @@ _CHAT_ROLES = {"Teacher": "assistant", "Student": "user"}
 
 def _messages(folder: Path) -> list[Record]:
     return [
-        {"messages": [{"role": _CHAT_ROLES[turn["role"]],
-        "content": turn["text"]} for turn in one["conversation"]]}
+        {"messages": [{"role": _CHAT_ROLES[turn["role"]], "content": turn["text"]} for turn in one["conversation"]]}
         for one in _education(folder)
     ]  # fmt: skip
 
@@ -60,8 +59,7 @@ def _messages(folder: Path) -> list[Record]:
 def _sharegpt(folder: Path) -> list[Record]:
     names = {"assistant": "gpt", "user": "human"}
     return [
-        {"conversations": [{"from": names[one["role"]],
-        "value": one["content"]} for one in record["messages"]]}
+        {"conversations": [{"from": names[one["role"]], "value": one["content"]} for one in record["messages"]]}
         for record in _messages(folder)
     ]  # fmt: skip
 
@@ -83,8 +81,7 @@ def _keyed(record: Record, number: int) -> Record:  # noqa: ARG001 - the file's 
     return record
 
 
-def _write_lines(path: Path, records: Iterator[Record], size: int, *, within: str = "", by_id: bool = False,
-    plain: bool = False) -> int:  # fmt: skip
+def _write_lines(path: Path, records: Iterator[Record], size: int, *, within: str = "", by_id: bool = False, plain: bool = False) -> int:  # fmt: skip
     """Write records until the file has `size` bytes; return their number."""
     opening, closing, between = ("{", "}", ",\n") if by_id else ("", "", "\n") if plain else ("[", "]", ",\n")
     if within:
@@ -206,8 +203,7 @@ def large_data(arguments: list[str]) -> int:
                 found = watch(sys.executable, "-m", "edgen", command, str(path), *more)
                 at = ", ".join(f"{mb:.0f}" for mb in found.at)
                 print(
-                    f"  {command}: {at} MB until 10%, 50%, 100% of its time, most {found.most:.0f} MB; "
-                    f"{found.cpu:.0f} s of CPU, "
+                    f"  {command}: {at} MB until 10%, 50%, 100% of its time, most {found.most:.0f} MB; {found.cpu:.0f} s of CPU, "
                     f"{found.wall:.0f} s; exit {found.exit_code}: {found.last_line[:120]}",
                     flush=True,
                 )  # fmt: skip

@@ -56,8 +56,7 @@ def layouts(folder: Path) -> None:
             reading = microseconds(name)
             cpu, rate = whole(folder, url, number)
             print(
-                f"  {name}: {reading:.0f} µs a reading (at most 40); generate {cpu:.2f} times the loop's "
-                "CPU (at most 2.5, aim 2), "
+                f"  {name}: {reading:.0f} µs a reading (at most 40); generate {cpu:.2f} times the loop's CPU (at most 2.5, aim 2), "
                 f"{rate:.0%} of its rate (at least 85%)",
                 flush=True,
             )

@@ -81,15 +81,13 @@ def _play(run: Path, urls: list[str], count: int, *, at_random: bool = False) ->
     """Make the conversations; return the evaluated prompt tokens, and the calls."""
     base: str | list[str] = [f"{url}/v1" for url in urls]
     backend = {
-        "type": "openai", "model": "smollm2", "base_url": base, "known_as": "http://fleet/v1",
-        "max_tokens": WORDS,
+        "type": "openai", "model": "smollm2", "base_url": base, "known_as": "http://fleet/v1", "max_tokens": WORDS,
         "temperature": 1.0, "seed": "auto",
     }  # fmt: skip
     job = {
         "name": "llama", "seed": 7, "conversations": count, "space": "education_dialogue", "design": "even",
         "protocol": "selfplay", "prompts": {"teacher": "selfplay_teacher", "student": "selfplay_student"},
-        "selfplay": {"first": "teacher", "max_turns": TURNS}, "backends": {"default": backend},
-        "forms": "prose",
+        "selfplay": {"first": "teacher", "max_turns": TURNS}, "backends": {"default": backend}, "forms": "prose",
         "limits": {"in_flight": 6, "timeout": 300}, "stop_when_useless": False, "asks": 20,
     }  # fmt: skip
     run.with_suffix(".yaml").write_text(json.dumps(job))
@@ -123,8 +121,7 @@ def llama_fleet(folder: Path, count: int = 8) -> None:
             flush=True,
         )
     print(
-        f"  fleet: {found['fleet'] / found['one']:.2f} of one server (at most 1.2), "
-        f"{found['fleet'] / found['random']:.2f} of "
+        f"  fleet: {found['fleet'] / found['one']:.2f} of one server (at most 1.2), {found['fleet'] / found['random']:.2f} of "
         "random routing (at most 0.5)"
     )
 

@@ -79,7 +79,4 @@ def simulator(*options: str) -> Iterator[str]:
 
 def machine() -> str:
     """The machine in a line."""
-    return (
-        f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, "
-        f"{platform.system()}"
-    )
+    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {platform.system()}"

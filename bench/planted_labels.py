@@ -41,8 +41,7 @@ _ROUNDING = 2e-6  # told figures have six digits
 SURE = 1.959964  # standard errors on either side of a 95% interval
 SPACE = load_space(ROOT / "preference_space" / "education_dialogue.yaml")
 LABELS = find_label_set("teacher_moves")
-# How often each annotator takes a label for which other: one blurs two labels both ways, one overuses a
-# label, one guesses.
+# How often each annotator takes a label for which other: one blurs two labels both ways, one overuses a label, one guesses.
 CONFUSIONS: dict[str, dict[str, dict[str, float]]] = {
     "blurring": {"Focus": {"Probing": 0.3}, "Probing": {"Focus": 0.2}, "Telling": {"Generic": 0.05}},
     "lenient": {name: {"Generic": 0.25} for name in ("Focus", "Probing", "Telling")},

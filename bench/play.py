@@ -169,8 +169,7 @@ def main() -> None:
     print(f"{made.kills} kills; lost {made.missing}, asked twice {made.twice}")
     for name, times in (("a page", made.looks), ("an answer", made.answers)):
         print(
-            f"{name}: p50 {percentile(times, 0.5):.0f} ms, p95 {percentile(times, 0.95):.0f} ms, n "
-            f"{len(times)}"
+            f"{name}: p50 {percentile(times, 0.5):.0f} ms, p95 {percentile(times, 0.95):.0f} ms, n {len(times)}"
         )
 
 

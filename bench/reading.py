@@ -75,13 +75,11 @@ def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
         invented = " (invented)" if name in INVENTED else ""
         print(f"  {name}{invented}: {known:.2f} yardsticks; before it is learned {unknown:.2f}")
     print(
-        f"  the yardstick: {min(units):.1f} µs here, {median(units):.1f} in the median; {QUIET} on a quiet "
-        "core"
+        f"  the yardstick: {min(units):.1f} µs here, {median(units):.1f} in the median; {QUIET} on a quiet core"
     )
     for what, times in zip(("learned", "not learned yet"), zip(*took.values(), strict=True), strict=True):
         within = sum(time_ * QUIET <= MOST for time_ in times)
         print(
-            f"  {what}: median {median(times):.2f} yardsticks, worst {max(times):.2f}; {within} of "
-            f"{len(times)} layouts"
+            f"  {what}: median {median(times):.2f} yardsticks, worst {max(times):.2f}; {within} of {len(times)} layouts"
             f" take at most {MOST} µs on a quiet core"
         )

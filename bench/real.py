@@ -137,8 +137,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
         "space": "homework_help",
         "protocol": "forum",
         "prompts": {
-            "asker": "forum_asker", "tutor": "forum_agent", "classmate": "forum_agent",
-            "newcomer": "forum_user",
+            "asker": "forum_asker", "tutor": "forum_agent", "classmate": "forum_agent", "newcomer": "forum_user",
         },
         "forum": {"chooser": "moderator", "turns": 4, "members": {"Asker": {"weight": 2}}},
         "conversations": 2,
@@ -224,17 +223,14 @@ def measure(
 
 def rows(forms: tuple[str, ...], backend: dict[str, Any], said: argparse.Namespace) -> Iterator[str]:
     """Yield the table, a line at a time."""
-    yield (
-        "| case | forms | in form | usable answers | calls a result | tokens a result | accepted | seconds |"
-    )
+    yield "| case | forms | in form | usable answers | calls a result | tokens a result | accepted | seconds |"
     yield "|---|---|---|---|---|---|---|---|"
     for name in said.only or (*PROTOCOLS, *ASKERS):
         for way in forms:
             used = measure(name, way, backend, said.share, only=said.role, keep=said.keep, seed=said.seed)
             of = f" of {used.wanted}" if used.wanted else ""
             yield (
-                f"| {name} | {way} | {used.in_form:.0%} | {used.usable:.0%} of {used.calls} | "
-                f"{used.calls_per_result:.1f} | "
+                f"| {name} | {way} | {used.in_form:.0%} | {used.usable:.0%} of {used.calls} | {used.calls_per_result:.1f} | "
                 f"{used.tokens_per_result:.0f} | {used.accepted}{of} | {used.seconds:.0f} |"
             )
             for role, (made, bad) in sorted(used.roles.items() if len(used.roles) > 1 else ()):

@@ -137,8 +137,7 @@ def _growth(run: edgen.Run, settings: dict[str, Any]) -> None:
     """Ask for ten more topics, or as many times more or fewer as there are conversations."""
     folder = run.folder.parent
     grow_space(
-        "education_dialogue", "topic", max(1, round(10 / 6 * _count(run))), Control(),
-        job=str(_job_file(folder, settings)), output=folder / "grown.yaml"
+        "education_dialogue", "topic", max(1, round(10 / 6 * _count(run))), Control(), job=str(_job_file(folder, settings)), output=folder / "grown.yaml"
     )  # fmt: skip
 
 

@@ -18,25 +18,13 @@ _TEACHER = (
     "Good morning! Today we look at {topic}, and I would like to start with what you already know about it.",
     "Let's take it step by step: first the idea, then one example, and after that you try one by yourself.",
     "That's a fair point. Think of it this way: if you change one part of {topic}, what happens to the rest?",
-    (
-        "I usually explain it with a diagram — imagine a box on the left, a box on the right and an arrow "
-        "between them."
-    ),
-    (
-        "You’re close! The number at the bottom tells us how many equal parts there are; what does the one on "
-        "top say?"
-    ),
+    "I usually explain it with a diagram — imagine a box on the left, a box on the right and an arrow between them.",
+    "You’re close! The number at the bottom tells us how many equal parts there are; what does the one on top say?",
     "Not quite. Read the second sentence again, slowly, and tell me which word carries the meaning.",
-    (
-        "Let me put it differently. A factory takes in raw material, uses energy, and gives out a product and "
-        "some waste."
-    ),
+    "Let me put it differently. A factory takes in raw material, uses energy, and gives out a product and some waste.",
     "Exactly, and notice that you found it without my help. Could you say it once more in your own words?",
     "We could go through the definition together, or you could look at three cases and find what they share.",
-    (
-        "I see that the lecture is not your favourite way to learn, so we will try it with the cards on the "
-        "table."
-    ),
+    "I see that the lecture is not your favourite way to learn, so we will try it with the cards on the table.",
     'The word "cause" matters here: something made it happen, it did not just come before it.',
     "Take two minutes for this one: what would you measure, and how would you know that you were wrong?",
 )
@@ -55,13 +43,10 @@ _STUDENT = (
     "Fine. If I say it in my own words: it takes in light and water, and it gives back sugar and oxygen?",
 )
 _THOUGHT = (
-    "The user wants a conversation between a teacher and a student about {topic}. The student prefers "
-    "hands-on work "
+    "The user wants a conversation between a teacher and a student about {topic}. The student prefers hands-on work "
     "and gets impatient when lectured; the teacher likes to explain first and may adapt later.\n\n"
-    "I should write about sixteen turns, keep both voices apart, and let the student end up only partly "
-    "convinced. "
-    "The probability should be low, something like {probability}, as the lesson mostly went the teacher's "
-    "way.\n"
+    "I should write about sixteen turns, keep both voices apart, and let the student end up only partly convinced. "
+    "The probability should be low, something like {probability}, as the lesson mostly went the teacher's way.\n"
 )
 
 Lesson = list[tuple[str, str]]

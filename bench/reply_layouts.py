@@ -93,10 +93,7 @@ def _pairs(values: Sequence[object], probability: float) -> str:
     return json.dumps({"exchanges": pairs, "probability": probability}, ensure_ascii=False)
 
 
-_INTRODUCTION = (
-    "Of course! Below you find a simulated conversation in which the student slowly warms up to the "
-    "subject.\n\n"
-)
+_INTRODUCTION = "Of course! Below you find a simulated conversation in which the student slowly warms up to the subject.\n\n"
 _FAREWELL = "\n\nProbability: {p}\n\nI hope this helps! Let me know if you would like another one."
 _TABLE = "| Speaker | Text |\n|---|---|\n"
 _XML_FOOT = "\n</conversation>\n<probability>{p}</probability>"
@@ -105,13 +102,10 @@ _HTML_FOOT = "\n<p><b>Probability:</b> {p}</p>"
 # Layouts that were once read ten times more slowly than those of `bench.replies`, or not at all.
 LISTED: dict[str, Layout] = {
     "[CONVERSATION] blocks, numbered capitals": _each(
-        "{n}. {R}: {t}", head="[CONVERSATION]\n",
-        foot="\n[/CONVERSATION]\n\n[PROBABILITY]\n{p}\n[/PROBABILITY]\n"
+        "{n}. {R}: {t}", head="[CONVERSATION]\n", foot="\n[/CONVERSATION]\n\n[PROBABILITY]\n{p}\n[/PROBABILITY]\n"
     ),
     "capitals": _each("{R}: {t}", foot="\n\nPROBABILITY: {p}"),
-    "bold headings with rules": _each("**{r}**\n\n{t}", between="\n\n---\n\n",
-    foot="\n\n---\n\n**Probability:** "
-    "{p}"),
+    "bold headings with rules": _each("**{r}**\n\n{t}", between="\n\n---\n\n", foot="\n\n---\n\n**Probability:** {p}"),
     "an introduction and a farewell": _each("{r}: {t}", head=_INTRODUCTION, foot=_FAREWELL),
     "table": _each("| {r} | {t} |", head=_TABLE),
     "quoted lines": _each("> **{r}:** {t}", between="\n>\n", foot="\n\n**Probability:** {p}"),
@@ -164,14 +158,9 @@ OWN: dict[str, Layout] = {
     "fenced lines": _each("{r}: {t}", head="Here it is:\n\n```text\n", foot="\n```\n\nProbability: {p}"),
     "indented": _each("    {r}: {t}", head="Transcript\n\n"),
     "table with numbers": _each(
-        "| {n} | **{r}** | {t} |", head="| # | Speaker | Text |\n|---|---|---|\n",
-        foot="\n\n**Probability:** "
-        "{p}"
+        "| {n} | **{r}** | {t} |", head="| # | Speaker | Text |\n|---|---|---|\n", foot="\n\n**Probability:** {p}"
     ),
-    "German": _each("{r}: {t}", names=("Lehrerin", "Schüler"), foot="\n\nWahrscheinlichkeit: {p}",
-    end="[Ende "
-    "des "
-    "Gesprächs]"),
+    "German": _each("{r}: {t}", names=("Lehrerin", "Schüler"), foot="\n\nWahrscheinlichkeit: {p}", end="[Ende des Gesprächs]"),
     "Spanish in bold": _each("**{r}:** {t}", names=("Profesora", "Alumno"), foot="\n\n**Probabilidad:** {p}"),
     "French": _each("{r} : « {t} »", names=("Professeur", "Élève"), foot="\n\nProbabilité : {p}"),
     "Chinese": _each("{r}：{t}", names=("老师", "学生"), foot="\n\n概率：{p}", end="【对话结束】"),
@@ -182,8 +171,7 @@ OWN: dict[str, Layout] = {
     ),
     "JSON, roles as keys": _values(
         lambda role, text, _: {role: text},
-        lambda v, p: "Here is the "
-        f"JSON:\n\n```json\n{json.dumps({'turns': v, 'probability': f'{p:.0%}'}, indent=2)}\n```\n",
+        lambda v, p: f"Here is the JSON:\n\n```json\n{json.dumps({'turns': v, 'probability': f'{p:.0%}'}, indent=2)}\n```\n",
     ),
     "JSON, pairs": _values(lambda _role, text, _: text, _pairs),
     "JSON, strings": _values(
@@ -220,40 +208,25 @@ OWN: dict[str, Layout] = {
     "HTML definitions": _each("<dt>{r}</dt>\n<dd>{t}</dd>", head="<dl>\n", foot="\n</dl>" + _HTML_FOOT, write=escape),
     "HTML classes": _each('<div class="turn {o}">{t}</div>', foot=_HTML_FOOT, write=escape),
     "XML on several lines": _each(
-        "<message>\n  <speaker>{r}</speaker>\n  <text>{t}</text>\n</message>", head="<conversation>\n",
-        foot=_XML_FOOT,
+        "<message>\n  <speaker>{r}</speaker>\n  <text>{t}</text>\n</message>", head="<conversation>\n", foot=_XML_FOOT,
         write=escape,
     ),
     "XML with names": _each(
-        '<turn speaker="Ms. Rivera" role="{o}" n="{n}">\n{t}\n</turn>', head="<dialogue>\n",
-        foot="\n</dialogue>\n<probability>{p}</probability>",
+        '<turn speaker="Ms. Rivera" role="{o}" n="{n}">\n{t}\n</turn>', head="<dialogue>\n", foot="\n</dialogue>\n<probability>{p}</probability>",
         write=escape,
     ),
     "BBCode": _each("[b]{r}:[/b] {t}", between="\n\n", foot="\n\n[b]Probability:[/b] {p}"),
     "chat template": _each("<|im_start|>{o}\n{t}<|im_end|>"),
     "LaTeX": _each("\\textbf{{{r}:}} {t}", between="\n\n", foot="\n\n\\textbf{{Probability:}} {p}"),
-    "LaTeX items": _each("\\item[{r}] {t}", head="\\begin{description}\n",
-    foot="\n\\end{{description}}\n\nProbability: "
-    "{p}"),
+    "LaTeX items": _each("\\item[{r}] {t}", head="\\begin{description}\n", foot="\n\\end{{description}}\n\nProbability: {p}"),
     "definition list": _each("{r}:: {t}"),
-    "thinking, then bold names": lambda number: "<think>\nLet me plan it.\nTeacher: "
-    f"...\n</think>\n\n{LAYOUTS['bold names'](number)}",
+    "thinking, then bold names": lambda number: f"<think>\nLet me plan it.\nTeacher: ...\n</think>\n\n{LAYOUTS['bold names'](number)}",
     "a title and a setting": _each(
         "**{r}:** {t}", between="\n\n",
-        head="# A Lesson\n\n**Setting:** a classroom, early in the morning.\n\n---\n\n",
-            foot="\n\n---\n\n**Probability "
-        "of "
-        "understanding:** "
-        "{p}\n\n*Note: "
-        "this "
-        "is "
-        "a "
-        "simulation.*",
+        head="# A Lesson\n\n**Setting:** a classroom, early in the morning.\n\n---\n\n", foot="\n\n---\n\n**Probability of understanding:** {p}\n\n*Note: this is a simulation.*",
     ),
     "an explanation behind it": _each(
-        "{r}: {t}", foot="\n\nProbability: {p}\n\nExplanation: The teacher explained well, and the student "
-        "asked "
-        "questions."
+        "{r}: {t}", foot="\n\nProbability: {p}\n\nExplanation: The teacher explained well, and the student asked questions."
     ),
     "a sentence for the probability": _each(
         "{r}: {t}", foot="\n\nThe probability that the student understood the material is {p}."
@@ -271,8 +244,7 @@ INVENTED: dict[str, Layout] = {
     "role, number, own line": _each("{r} #{n}\n{t}", between="\n\n"),
     "numbers in brackets": _each("({n}) {r}: {t}"),
     "turn numbers with a slash": _each("Turn {n}/16 | {r}: {t}"),
-    "time in round brackets": _each("(09:{m}) {r}: {t}", head="Lesson transcript, recorded in the "
-    "morning.\n\n"),
+    "time in round brackets": _each("(09:{m}) {r}: {t}", head="Lesson transcript, recorded in the morning.\n\n"),
     "quotation of roles": _each('"{r}": "{t}"', plain=True),
     "doubled colons and quotes": _each('{r} :: "{t}"', plain=True),
     "arrows before roles": _each(">>> {r}: {t}", between="\n\n"),
@@ -292,12 +264,10 @@ INVENTED: dict[str, Layout] = {
     ),
     "YAML, one line": _each("- {{role: {o}, text: {t}}}", foot="\nprobability: {p}\n", write=json.dumps),
     "XML, upper case": _each(
-        "<{R}>{t}</{R}>", head="<DIALOGUE>\n", foot="\n</DIALOGUE>\n<PROBABILITY>{p}</PROBABILITY>",
-        write=escape
+        "<{R}>{t}</{R}>", head="<DIALOGUE>\n", foot="\n</DIALOGUE>\n<PROBABILITY>{p}</PROBABILITY>", write=escape
     ),
     "XML, one line each, numbered": _each(
-        '<line id="{n}" who="{r}">{t}</line>', head="<scene>\n",
-        foot="\n</scene>\n<probability>{p}</probability>",
+        '<line id="{n}" who="{r}">{t}</line>', head="<scene>\n", foot="\n</scene>\n<probability>{p}</probability>",
         write=escape,
     ),
     "HTML, headings": _each(
@@ -371,8 +341,7 @@ FURTHER: dict[str, Layout] = {
         '<sp who="#{o}"><speaker>{r}</speaker><p>{t}</p></sp>', foot="\nProbability: {p}", write=escape
     ),
     "XML, CDATA": _each(
-        '<turn speaker="{r}"><![CDATA[{t}]]></turn>', head="<lesson>\n",
-        foot="\n</lesson>\n<probability>{p}</probability>"
+        '<turn speaker="{r}"><![CDATA[{t}]]></turn>', head="<lesson>\n", foot="\n</lesson>\n<probability>{p}</probability>"
     ),
     "XML, a bare number behind it": _each('<say speaker="{r}" n="{n}">{t}</say>', foot="\n<p>{p}</p>", write=escape),
     "XML, escaped": lambda number: escape(LISTED["XML roles"](number)),

@@ -38,8 +38,7 @@ def _each(
         said[-1] = f"{said[-1]} {END}"
         lines = [
             form.format(
-                r=(name := names[i % 2]), R=name.upper(), o=name.lower(), x=names[1 - i % 2], n=i + 1,
-                k=i // 2 + 1,
+                r=(name := names[i % 2]), R=name.upper(), o=name.lower(), x=names[1 - i % 2], n=i + 1, k=i // 2 + 1,
                 m=f"{i:02d}", N=f"{i + 1:03d}", l=chr(97 + i), L=chr(65 + i), t=write(said[i]),
                 c=f"11:{44 + i} AM", v=("said", "explained", "replied", "asked", "answered", "added")[i % 6],
             )
@@ -272,8 +271,7 @@ UNSEEN: dict[str, Layout] = {
     "p double brackets": _each("{r}: {t}", foot="\n\nFinal answer: [[{p}]]"),
     "p with reason before": _each(
         "{r}: {t}",
-        foot="\n\nReasoning: the student asked good questions but remained unsure.\n\nTherefore, probability "
-        "≈ {p}",
+        foot="\n\nReasoning: the student asked good questions but remained unsure.\n\nTherefore, probability ≈ {p}",
     ),
     "p table": _each("{r}: {t}", foot="\n\n| Metric | Value |\n|---|---|\n| Probability | {p} |"),
     "p confidence": _each("{r}: {t}", foot="\n\nEstimated understanding: {pc} ({p})"),
@@ -283,10 +281,8 @@ UNSEEN: dict[str, Layout] = {
     "p fenced": _each("{r}: {t}", foot="\n\n```\nprobability = {p}\n```"),
     "meta comment between": _each(
         "{r}: {t}",
-        head="Sure, here's a dialogue where the student prefers hands-on work.\n\n(Teacher is strict; "
-        "student is shy.)\n\n",
-        foot="\n\nProbability: {p}\n\nNote that the teacher adapts only at the end, and the student's doubts "
-        "stay.",
+        head="Sure, here's a dialogue where the student prefers hands-on work.\n\n(Teacher is strict; student is shy.)\n\n",
+        foot="\n\nProbability: {p}\n\nNote that the teacher adapts only at the end, and the student's doubts stay.",
     ),
     "analysis tags": _each(
         "{r}: {t}",
@@ -387,8 +383,7 @@ UNSEEN: dict[str, Layout] = {
     "Ukrainian dash": _each("— {r}: {t}", names=("Вчитель", "Учень"), foot="\n\nЙмовірність: {p}"),
     "p in prose end": _each(
         "{r}: {t}",
-        foot="\n\nIn summary, I estimate that the student has understood the topic with a probability of "
-        "about {p}.",
+        foot="\n\nIn summary, I estimate that the student has understood the topic with a probability of about {p}.",
     ),
     "p ratio": _each("{r}: {t}", foot="\n\nUnderstanding: {pn} out of 100"),
     "p yaml foot": _each("{r}: {t}", foot="\n\n---\nprobability_understood: {p}\n---"),
@@ -479,8 +474,7 @@ UNSEEN: dict[str, Layout] = {
     "otter": _each(
         "{r}  00:{m}  \n{t}",
         between="\n\n",
-        head="Lesson\nMon, Nov 2, 2026 9:00AM • 12:03\n\nSUMMARY KEYWORDS\nlesson, "
-        "question\n\nSPEAKERS\nTeacher, Student\n\n",
+        head="Lesson\nMon, Nov 2, 2026 9:00AM • 12:03\n\nSUMMARY KEYWORDS\nlesson, question\n\nSPEAKERS\nTeacher, Student\n\n",
     ),
     "VTT speaker colon": _each(
         "{n}\n00:{m}:01.000 --> 00:{m}:04.000\n{r}: {t}", between="\n\n", head="WEBVTT\n\n"

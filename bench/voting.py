@@ -190,10 +190,8 @@ def _report(phase: str, told: Told, took: float, cpu: float, run: Path, names: l
     lost = len(told.confirmed) - len(given)
     twice = len(units) - len({*units})
     print(
-        f"  {phase}: {len(told.confirmed):,} votes confirmed in {took:.0f} s, {len(seconds) / took:.0f} "
-        "requests/s; "
-        f"p50 {p50:.0f} ms, p95 {p95:.0f} ms; {1000 * cpu / len(seconds):.1f} ms CPU a request, starts "
-        "included; "
+        f"  {phase}: {len(told.confirmed):,} votes confirmed in {took:.0f} s, {len(seconds) / took:.0f} requests/s; "
+        f"p50 {p50:.0f} ms, p95 {p95:.0f} ms; {1000 * cpu / len(seconds):.1f} ms CPU a request, starts included; "
         f"{len(given):,} stored, lost {max(lost, 0)}, twice {twice}"
     )
     return abs(lost) + twice

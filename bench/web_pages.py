@@ -113,17 +113,14 @@ def _measure(source: Path, cache: Path, bound: int) -> None:
             times.setdefault(page.kind, []).append(took)
         for kind, each in sorted(times.items()):
             print(
-                f"  {kind}: p50 {statistics.median(each):.0f} ms, p95 {_p95(each):.0f} ms, CPU p95 "
-                f"{_p95(ran[kind]):.0f} ms "
+                f"  {kind}: p50 {statistics.median(each):.0f} ms, p95 {_p95(each):.0f} ms, CPU p95 {_p95(ran[kind]):.0f} ms "
                 f"of {len(each)}"
             )
         cpu = [one for each in ran.values() for one in each]
         every = [one for each in times.values() for one in each]
         print(
-            f"  all pages: p50 {statistics.median(every):.0f} ms, p95 {_p95(every):.0f} ms (under {bound}), "
-            "worst "
-            f"{max(every):.0f} ms; CPU p50 {statistics.median(cpu):.0f} ms, p95 {_p95(cpu):.0f} ms; memory "
-            f"{_memory(pid, 'VmRSS'):.0f} MB, peak {_memory(pid, 'VmHWM'):.0f} MB (under 300)",
+            f"  all pages: p50 {statistics.median(every):.0f} ms, p95 {_p95(every):.0f} ms (under {bound}), worst "
+            f"{max(every):.0f} ms; CPU p50 {statistics.median(cpu):.0f} ms, p95 {_p95(cpu):.0f} ms; memory {_memory(pid, 'VmRSS'):.0f} MB, peak {_memory(pid, 'VmHWM'):.0f} MB (under 300)",
             flush=True,
         )
 
@@ -229,8 +226,7 @@ def _large(folder: Path, count: int) -> None:
     for _ in write_index(path, _small(count)):
         pass
     print(
-        f"  {count:,} small records are written to an index of {path.stat().st_size / 1e6:,.0f} MB in "
-        f"{time.perf_counter() - began:.0f} s"
+        f"  {count:,} small records are written to an index of {path.stat().st_size / 1e6:,.0f} MB in {time.perf_counter() - began:.0f} s"
     )
     _measure(file, folder / "cache", 300)
 

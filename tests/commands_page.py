@@ -1,5 +1,4 @@
-"""docs/commands.md: the summary and the options of every command, with the options that many share in one
-table.
+"""docs/commands.md: the summary and the options of every command, with the options that many share in one table.
 
 python -m tests.commands_page     writes it anew (make docs)
 """
@@ -124,8 +123,7 @@ def _common(rows: list[Row]) -> dict[tuple[str, str], Common]:
 
 
 def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
-    """A command's help, in which common options are named below, or have only what this command says of
-    them."""
+    """A command's help, in which common options are named below, or have only what this command says of them."""
     lines, named = [text.usage], []
     of_formats: dict[str, list[str]] = {}
     further = ""

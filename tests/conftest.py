@@ -1,5 +1,4 @@
-"""What holds for every test: it has a tier, nothing reaches past this machine, no key of this machine is
-used."""
+"""What holds for every test: it has a tier, nothing reaches past this machine, no key of this machine is used."""
 
 from __future__ import annotations
 

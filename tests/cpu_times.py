@@ -1,5 +1,4 @@
-"""What tests cost: a plugin of pytest that lists CPU seconds, of processes that a test starts too (make
-slowest).
+"""What tests cost: a plugin of pytest that lists CPU seconds, of processes that a test starts too (make slowest).
 
 Wall time says little where others work beside the tests, and nothing of what a test leaves to its children.
 """

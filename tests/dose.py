@@ -1,8 +1,7 @@
-"""How much of the tests that repeat themselves is run: kills at many moments, statistics over many seeds,
-generated examples.
+"""How much of the tests that repeat themselves is run: kills at many moments, statistics over many seeds, generated
+examples.
 
-`make test` runs each of these tests with a small dose. `make test-long` runs them alone (mark `long`), with
-the whole.
+`make test` runs each of these tests with a small dose. `make test-long` runs them alone (mark `long`), with the whole.
 """
 
 from __future__ import annotations

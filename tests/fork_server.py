@@ -1,11 +1,11 @@
 """Processes of `edgen` for the tests: one process has imported all of edgen, and forks for each command.
 
-A fork is a process like any other, with files, signals, a directory and an environment of its own; only the
-half second of imports is saved. The workers of pytest-xdist share one server, which ends with the last of
-them. The forks of a process of pytest end with it. What is about the start itself (imports, closed files)
-starts Python anew instead. In a shell, the `edgen` in the folder `in_shell` is such a fork
-(tests/forked_edgen.py), and so are the processes that a fork starts by `sys.executable -P -m edgen.…`:
-indexes of pages, partitions, workers.
+A fork is a process like any other, with files, signals, a directory and an environment of its own; only the half
+second of imports is saved. The workers of pytest-xdist share one server, which ends with the last of them. The forks of a
+process of pytest end with it.
+What is about the start itself (imports, closed files) starts Python anew instead. In a shell, the `edgen` in the
+folder `in_shell` is such a fork (tests/forked_edgen.py), and so are the processes that a fork starts by `sys.executable
+-P -m edgen.…`: indexes of pages, partitions, workers.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ async def start(
     limits: Mapping[int, int] | None = None,
     terminal: int | None = None,
 ) -> Forked:
-    """Start `edgen` with the arguments, or `python -c code` with them: here and in this environment, unless
-    `cwd` and `env` say otherwise, within `limits` of the system (`{resource.RLIMIT_FSIZE: bytes}`).
-    `terminal`: what it reads from, and writes its remarks to."""
+    """Start `edgen` with the arguments, or `python -c code` with them: here and in this environment, unless `cwd`
+    and `env` say otherwise, within `limits` of the system (`{resource.RLIMIT_FSIZE: bytes}`). `terminal`: what it
+    reads from, and writes its remarks to."""
     loop = asyncio.get_running_loop()
     pipes = [os.pipe(), os.pipe()]
     files = _files(terminal, *(write for _, write in pipes))
@@ -116,8 +116,7 @@ def _ask(
     env: Mapping[str, str] | None = None,
     limits: Mapping[int, int] | None = None,
 ) -> socket.socket:
-    """Ask the server for a fork with these files; return the socket that first gets its number, then its
-    end."""
+    """Ask the server for a fork with these files; return the socket that first gets its number, then its end."""
     status, theirs = socket.socketpair()
     wanted = {
         "arguments": [str(each) for each in arguments], "code": code, "cwd": str(cwd or Path.cwd()),
@@ -263,8 +262,7 @@ def in_shell() -> str:
 
 
 def use_default_signals() -> None:
-    """In a child: what a person at a terminal has. Whoever runs the tests in the background may ignore
-    some."""
+    """In a child: what a person at a terminal has. Whoever runs the tests in the background may ignore some."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 
@@ -380,8 +378,7 @@ def _warm_up_batches() -> None:
                 backend = {"type": kind, "model": f"{kind}-m", "base_url": place, "max_tokens": 3000}
                 with contextlib.suppress(edgen.errors.EdgenError):  # an extra that is not there
                     edgen.generate(
-                        ROOT / "jobs" / "quickstart.yaml", conversations=1, output=Path(folder, kind),
-                            via="batch",
+                        ROOT / "jobs" / "quickstart.yaml", conversations=1, output=Path(folder, kind), via="batch",
                         batch={"poll": "0.2s"}, backends={"default": backend}, progress=False,
                     )  # fmt: skip
     finally:
@@ -519,8 +516,7 @@ def _become(wanted: dict[str, Any], files: Sequence[int]) -> None:
 
 
 def _run(wanted: dict[str, Any]) -> None:
-    """Run what is wanted and end at once: that Python frees all that it has imported takes longer than most
-    commands."""
+    """Run what is wanted and end at once: that Python frees all that it has imported takes longer than most commands."""
     sys.argv = ["-c", *wanted["arguments"]]
     code: object = 0
     try:

@@ -1,7 +1,7 @@
 """Two programs of the tests that ask the server of forks for a process with their files, and end as it does.
 
-`edgen` is edgen in a shell. `python` is what a fork takes for Python: where it is to run a module of edgen,
-that is a fork, too; else it becomes Python.
+`edgen` is edgen in a shell. `python` is what a fork takes for Python: where it is to run a module of edgen, that
+is a fork, too; else it becomes Python.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """docs/job.md: every key of a job file, out of the types that it is read into.
 
-A section is a struct: a table of its keys and an example that has all of them, which the page shows where
-values are nested. The example is the one thing that is written here, and a domain's in
-tests/domains/X/job_sections.py; `python -m tests.schemas` puts the page together.
+A section is a struct: a table of its keys and an example that has all of them, which the page shows where values are
+nested. The example is the one thing that is written here, and a domain's in tests/domains/X/job_sections.py;
+`python -m tests.schemas` puts the page together.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ Only `edgen preview JOB` sees which keys exclude each other.
 """
 
 SECTIONS = (
-    Section(Job, "The job", "Only `name`, `conversations`, `space` and `backends` are needed; "
-    "[jobs/quickstart.yaml](../jobs/quickstart.yaml) is an example.", """\
+    Section(Job, "The job", "Only `name`, `conversations`, `space` and `backends` are needed; [jobs/quickstart.yaml](../jobs/quickstart.yaml) is an example.", """\
 name: "nightly-{date}"        # outputs/nightly-2027-01-31
 seed: 7
 conversations: 200
@@ -98,30 +97,12 @@ partitions: 4
 split: {test: 0.1, by: topic}
 shards: {train: 5, test: 1}
 """),
-    Section(BackendConfig, "backends: what every kind takes", "Backends are named after roles: `default`, "
-    "`judge`, "
-    "`annotator` "
-    "and "
-    "the "
-    "roles "
-    "of "
-    "the "
-    "space, "
-    "such "
-    "as `teacher`. `type` selects the kind. [Model providers](providers.md) has examples of each.", """\
+    Section(BackendConfig, "backends: what every kind takes", "Backends are named after roles: `default`, `judge`, `annotator` and the roles of the space, such as `teacher`. `type` selects the kind. [Model providers](providers.md) has examples of each.", """\
 backends:
   default: {type: simulator, model: edgen-simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, retry_max_tokens: 4096, stop: ["[end of conversation]"], seed: auto,
             reasoning_effort: null, verbosity: null, service_tier: null, choices: null, forms: auto, price: {prompt: 0, completion: 0}}
 """),
-    Section(ServedConfig, "backends: shared keys", "Each kind below lists which of these it takes, with its "
-    "defaults. "
-    "A "
-    "kind "
-    "with "
-    "`base_url` "
-    "takes "
-    "the "
-    "next two keys, too; see [Scale](scale.md).", """\
+    Section(ServedConfig, "backends: shared keys", "Each kind below lists which of these it takes, with its defaults. A kind with `base_url` takes the next two keys, too; see [Scale](scale.md).", """\
 backends:
   default: {type: openai, model: my-model, base_url: node-local, more_base_urls: [], known_as: "http://fleet/v1"}
 """),
@@ -131,11 +112,7 @@ backends:
             auth: bearer, key_command: [], headers: {X-Title: lessons}, query: {api-version: "2024-10-21"}, max_tokens_field: auto,
             frequency_penalty: 0.2, presence_penalty: 0, extra_body: {min_p: 0.05}}
 """),
-    Section(OpenAIResponsesConfig, "backends: openai-responses", "OpenAI's Responses API, which takes no "
-    "`seed` "
-    "and "
-    "no "
-    "`stop`.", """\
+    Section(OpenAIResponsesConfig, "backends: openai-responses", "OpenAI's Responses API, which takes no `seed` and no `stop`.", """\
 backends:
   default: {type: openai-responses, model: my-model, api_key_env: OPENAI_API_KEY, extra_body: {metadata: {run: nightly}}, store: false}
 """),
@@ -149,15 +126,7 @@ backends:
   default: {type: gemini, model: my-model, base_url: "https://generativelanguage.googleapis.com", api_key_env: GOOGLE_API_KEY, top_k: 40,
             safety_settings: {HARM_CATEGORY_HARASSMENT: BLOCK_NONE}, extra_body: {}}
 """),
-    Section(GoogleGenerativeAIConfig, "backends: google-generativeai", "The same service through its older "
-    "SDK, "
-    "which "
-    "is "
-    "past "
-    "its "
-    "end "
-    "of "
-    "life.", """\
+    Section(GoogleGenerativeAIConfig, "backends: google-generativeai", "The same service through its older SDK, which is past its end of life.", """\
 backends:
   default: {type: google-generativeai, model: my-model, endpoint: generativelanguage.googleapis.com, api_key_env: MY_KEY}
 """),
@@ -176,8 +145,7 @@ backends:
             extra_body: {repeat_penalty: 1.1, min_p: 0.05}}
   judge: {type: llamacpp, path: ./models/judge.gguf, chat_template: ./models/chat.jinja}
 """),
-    Section(HumanConfig, "backends: human", "People, on the pages of `edgen web` or in a terminal (`edgen "
-    "play`).", """\
+    Section(HumanConfig, "backends: human", "People, on the pages of `edgen web` or in a terminal (`edgen play`).", """\
 backends:
   default: {type: simulator}
   student: {type: human, model: human, forms: auto, wait: 1h, stand_in: default, consent: null, before: null, after: null}
@@ -187,25 +155,19 @@ backends:
   default: {type: simulator, model: edgen-simulator, faults: "429=0.1,refusal=0.02", latency_ms: 100, planted: 5}
   labeller: {type: simulator, confusion: {Hint: {Question: 0.2}}}
 """),
-    Section(Price, "price, of a backend", "If the shipped list has no price for the model, or this host "
-    "charges "
-    "another.", """\
+    Section(Price, "price, of a backend", "If the shipped list has no price for the model, or this host charges another.", """\
 price: {prompt: 0.15, completion: 0.60, cache_read: 0.075, cache_write: 0.19, batch: 0.5, batch_cache: 0.5, date: 2027-01-31, source: "the provider's list"}
 """),
     Section(Selfplay, "selfplay", "For `protocol: selfplay`.", """\
 selfplay: {first: teacher, order: [teacher, student], max_turns: 20, closing: student, leaked_secret: reject, loop: flag}
 """),
     *(section for module in modules_of("job_sections") for section in module.SECTIONS),
-    Section(LabelsAsked, "labels",
-        "Each key is a layer; see [gates on labels](selecting.md#gates-on-labels).", """\
+    Section(LabelsAsked, "labels", "Each key is a layer; see [gates on labels](selecting.md#gates-on-labels).", """\
 labels:
   quality: {unit: conversation, annotators: 3}
   moves: {set: teacher_moves, unit: turn, together: true}
 """, shown=True),
-    Section(LabelSet, "set", "The key `set` of a layer as a mapping: a run's own copy of its job holds the "
-    "label "
-    "set "
-    "itself.", """\
+    Section(LabelSet, "set", "The key `set` of a layer as a mapping: a run's own copy of its job holds the label set itself.", """\
 labels:
   tone:
     set: {name: tone, source: my own, several: false, roles: [Teacher], other: Neutral, labels: [{name: Warm, definition: praises}]}
@@ -219,10 +181,7 @@ labels:
         - {name: Warm, definition: praises or encourages, examples: [Well done!]}
         - {name: Strict, definition: blames or warns}
 """, elsewhere="labels.md"),
-    Section(Branch, "branch", "For `protocol: selfplay` with two or more replicates. Without it, replicates "
-    "share "
-    "no "
-    "turns.", """\
+    Section(Branch, "branch", "For `protocol: selfplay` with two or more replicates. Without it, replicates share no turns.", """\
 branch: {at: 3, role: teacher}
 """),
     Section(PairSettings, "pairs", "See [Preference pairs](pairs.md).", """\
@@ -233,13 +192,7 @@ pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_sc
 limits: {in_flight: 256, requests_per_minute: 600, tokens_per_minute: 200000, attempts: 6, give_up_after: 600, timeout: 120,
          stop_after_failures: 25, max_tokens: 5000000, max_cost: 10, budget: budget.yaml, arms_at_once: 2}
 """),
-    Section(BatchSettings, "batch", "For `--via batch`; see [Scheduling](scheduling.md). Spans are written "
-    "like "
-    "`6h`, "
-    "`1h "
-    "30m` "
-    "or "
-    "`45s`.", """\
+    Section(BatchSettings, "batch", "For `--via batch`; see [Scheduling](scheduling.md). Spans are written like `6h`, `1h 30m` or `45s`.", """\
 batch: {online_after: 6h, poll: 60s, max_requests: 10000}
 """),
     Section(Split, "split", "Groups stay whole, so the test side's share is approximate.", """\
@@ -286,8 +239,7 @@ def _section(section: Section, sentences: Sentences) -> list[str]:
     if taken := [f"`{field.encode_name}`{_default(field)}" for field in _taken(struct, sentences)]:
         lines += [f"Shared keys: {', '.join(taken)}.", ""]
     rows = [
-        f"| `{field.encode_name}` | {_values(field)}{_default(field)} | "
-        f"{meaning(sentences(struct)[field.name])} |"
+        f"| `{field.encode_name}` | {_values(field)}{_default(field)} | {meaning(sentences(struct)[field.name])} |"
         for field in own_fields(struct, sentences)
     ]
     if struct is ServedConfig:
@@ -308,8 +260,7 @@ def meaning(sentence: str) -> str:
 
 
 def own_fields(struct: type[msgspec.Struct], sentences: Sentences) -> list[msgspec.structs.FieldInfo]:
-    """The fields that a section lists: a kind of backend has neither those of all nor those of several
-    kinds."""
+    """The fields that a section lists: a kind of backend has neither those of all nor those of several kinds."""
     shared = {field.name for field in _taken(struct, sentences)}
     fields = [field for field in _declared(struct) if field.name not in shared]
     return sorted(fields, key=lambda field: issubclass(struct, BackendConfig) and field.name != "model")
@@ -331,8 +282,7 @@ def _declared(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
 
 @functools.cache
 def _shared(sentences: Sentences) -> dict[str, tuple[msgspec.structs.FieldInfo, str]]:
-    """The keys that several kinds of backends have with one type and one sentence, each with that
-    sentence."""
+    """The keys that several kinds of backends have with one type and one sentence, each with that sentence."""
     kinds = [section.struct for section in SECTIONS if _is_kind(section.struct)]
     fields = [(field, sentences(kind)[field.name]) for kind in kinds for field in _declared(kind)]
     counts = Counter((field.name, _values(field), text) for field, text in fields)
@@ -450,10 +400,7 @@ def _range(kind: types.IntType | types.FloatType) -> str:
         return ""
     if high is None:
         return f" {'>' if kind.gt is not None else '≥'} {_plain(low)}"
-    return (
-        f", {'above ' if kind.gt is not None else ''}{_plain(low)} to "
-        f"{'' if kind.le is not None else 'below '}{_plain(high)}"
-    )
+    return f", {'above ' if kind.gt is not None else ''}{_plain(low)} to {'' if kind.le is not None else 'below '}{_plain(high)}"
 
 
 def _plain(number: float) -> str:

@@ -1,5 +1,4 @@
-"""A server on this machine that answers each request with JSON, as a function says, for tests of what
-backends send."""
+"""A server on this machine that answers each request with JSON, as a function says, for tests of what backends send."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Modules that are imported when something of them is first asked for.
 
-Each process that runs tests side by side collects all of them, and the SDKs of one folder's tests take two
-seconds to import.
+Each process that runs tests side by side collects all of them, and the SDKs of one folder's tests take two seconds to import.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ from typing import Any
 
 
 class Late:
-    """A module, by its name. What pytest looks for in everything that it finds (`__test__`) imports
-    nothing."""
+    """A module, by its name. What pytest looks for in everything that it finds (`__test__`) imports nothing."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,5 +1,4 @@
-"""The list in docs/measures.md, made from the measures' definitions: `python -m tests.measures_page` writes
-it."""
+"""The list in docs/measures.md, made from the measures' definitions: `python -m tests.measures_page` writes it."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ _SOURCE = re.compile(r" \([^()]*\b(?:19|20)\d\d\b[^()]*\)")
 
 
 def measures_page() -> str:
-    """The page with the first sentence of each definition, without sources. Raises what loading a measure
-    raises."""
+    """The page with the first sentence of each definition, without sources. Raises what loading a measure raises."""
     written = PAGE.read_text("utf-8").partition(_BEGIN)[0].rstrip()
     return "\n\n".join([written, _BEGIN, *_definitions()]) + "\n"
 

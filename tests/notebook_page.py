@@ -50,8 +50,7 @@ def execute(notebook: Any, folder: Path) -> Any:
 
 
 def settle(notebook: Any) -> Any:
-    """The notebook without what differs from one machine to the next; of each progress bar, its last
-    state."""
+    """The notebook without what differs from one machine to the next; of each progress bar, its last state."""
     for cell in notebook.cells:
         cell.metadata.clear()
         for output in cell.get("outputs", ()):

@@ -37,8 +37,7 @@ def template(role: SpaceRole, others: str) -> str:
     shown = "\n".join(f"- {name}: {{{{ {name} }}}}" for name in role.sees)
     return (
         f"{{% block system %}}\nYou are {role.name}, in a conversation with {others}.\n{shown}\n"
-        f"Say only what {role.name} says next. The conversation takes 6 to 9 turns in all; when you want to "
-        "close it, "
+        f"Say only what {role.name} says next. The conversation takes 6 to 9 turns in all; when you want to close it, "
         "end your last turn with [end of conversation].\n{% endblock %}\n"
         "{% block user %}\nThe conversation begins.\n{% endblock %}\n"
     )

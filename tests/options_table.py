@@ -1,5 +1,4 @@
-"""CONTRIBUTING.md's table of options: each name once, with its value, its meaning and the commands that have
-it.
+"""CONTRIBUTING.md's table of options: each name once, with its value, its meaning and the commands that have it.
 
 python -m tests.options_table     writes it anew (make docs)
 """
@@ -55,8 +54,7 @@ def _use(command: str, option: Any) -> Use:
 
 
 def meaning(help_: str) -> str:
-    """The first sentence of an option's help: what it means in every command. The rest is about one
-    command."""
+    """The first sentence of an option's help: what it means in every command. The rest is about one command."""
     own = re.sub(r"\s*\[default:.*", "", help_)
     said = re.split(r"(?<=\.) ", re.sub(r"^[\w, -]+ only: ", "", own))[0]
     return said[:1].upper() + said[1:]

@@ -1,14 +1,12 @@
-"""The order of the tests: those that wait stand between those that compute, so that at no time all workers
-wait.
+"""The order of the tests: those that wait stand between those that compute, so that at no time all workers wait.
 
-pytest-xdist gives each worker one stretch of the list. Left in the order of their folders, the tests of
-`execution`, which sit out time limits, kills and outages, would all run at the same time.
+pytest-xdist gives each worker one stretch of the list. Left in the order of their folders, the tests of `execution`,
+which sit out time limits, kills and outages, would all run at the same time.
 
-The tests of pages and of documents come first: some take half a minute, and one that is begun last runs
-alone.
+The tests of pages and of documents come first: some take half a minute, and one that is begun last runs alone.
 
-Files that import the services' SDKs stand next to each other, so that one worker imports them, and not each
-of them: litellm takes five CPU seconds, the others together as much.
+Files that import the services' SDKs stand next to each other, so that one worker imports them, and not each of them:
+litellm takes five CPU seconds, the others together as much.
 """
 
 from __future__ import annotations
@@ -47,8 +45,8 @@ IMPORTING = frozenset(
 
 
 def spread(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """The same tests, file by file as before: those of `FIRST`, then the files of `WAITING` evenly between
-    the others, those of `IMPORTING` where the first of them is."""
+    """The same tests, file by file as before: those of `FIRST`, then the files of `WAITING` evenly between the others,
+    those of `IMPORTING` where the first of them is."""
     first: list[pytest.Item] = []
     files: dict[bool, dict[Path, list[pytest.Item]]] = {True: defaultdict(list), False: defaultdict(list)}
     for item in items:

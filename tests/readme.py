@@ -39,8 +39,8 @@ class Step:
         return re.fullmatch(pattern, output) is not None
 
     def renewed(self, output: str) -> str:
-        """The output, with the parts left out that `…` stands for: each part that is shown becomes the lines
-        of the output, further down than the part before, that are most like it."""
+        """The output, with the parts left out that `…` stands for: each part that is shown becomes the lines of the
+        output, further down than the part before, that are most like it."""
         if "…" not in self.shown:
             return output
         lines, at, kept = output.splitlines(), 0, []

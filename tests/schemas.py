@@ -1,11 +1,9 @@
-"""The JSON Schemas of job, space and label set files, and docs/job.md, made from the types that edgen reads
-these files into.
+"""The JSON Schemas of job, space and label set files, and docs/job.md, made from the types that edgen reads these files into.
 
 python -m tests.schemas     writes them anew (make docs)
 
-What a key means is the sentence under its field, in edgen/config and edgen/space. A schema says of one key
-what its type says; what does not go together is for the loader. Editors know draft-07 best, so that is what
-they are written in.
+What a key means is the sentence under its field, in edgen/config and edgen/space. A schema says of one key what its type
+says; what does not go together is for the loader. Editors know draft-07 best, so that is what they are written in.
 """
 
 from __future__ import annotations
@@ -140,10 +138,7 @@ def space_schema() -> _Schema:
     said = sentences(FiveLists) | sentences(OpenSpace)
     value = {
         "value": {"description": "The exact text of the value in a scenario.", **line},
-        "weight": {"description": "How often it is drawn, relative to the others of its list, where the "
-        "design "
-        "is "
-        "random.", "type": "number", "minimum": 0, "default": 1},
+        "weight": {"description": "How often it is drawn, relative to the others of its list, where the design is random.", "type": "number", "minimum": 0, "default": 1},
     }  # fmt: skip
     topic = {
         key: {"description": text, "anyOf": [line, {"type": "null"}]}
@@ -184,9 +179,7 @@ def space_schema() -> _Schema:
     for key in ("description", "source"):
         head[key] |= {"type": ["string", "null"], "default": None}
     lists = {
-        key: {"description": said[key], "type": "array",
-            "items": _ref("Topic" if key == "topics" else "ListedEntry"), "minItems": 1,
-            "maxItems": MAX_ENTRIES}
+        key: {"description": said[key], "type": "array", "items": _ref("Topic" if key == "topics" else "ListedEntry"), "minItems": 1, "maxItems": MAX_ENTRIES}
         for key in LISTS.values()
     }  # fmt: skip
     own = _own_dimensions(said, name)
@@ -291,8 +284,7 @@ def _whole(name: str, title: str, top: _Schema, parts: dict[str, _Schema]) -> _S
 
 
 def _described(schema: _Schema, structs: dict[str, type[msgspec.Struct]]) -> _Schema:
-    """msgspec's schema as editors want it: closed, with a sentence a key, with patterns that any engine
-    reads."""
+    """msgspec's schema as editors want it: closed, with a sentence a key, with patterns that any engine reads."""
     text = json.dumps(schema).replace("#/$defs/", "#/definitions/").replace('\\\\Z"', '$"')
     parts = json.loads(text)["$defs"]
     for name, part in parts.items():
@@ -332,8 +324,7 @@ def _closed(base: _Schema, properties: dict[str, Any]) -> _Schema:
 
 
 def _by_type(kinds: list[_Schema]) -> _Schema:
-    """One of several structs, told apart by `type`: an editor then names what is wrong with the one that is
-    meant."""
+    """One of several structs, told apart by `type`: an editor then names what is wrong with the one that is meant."""
     tags = {struct.__struct_config__.tag: struct.__name__ for struct in KINDS}
     assert len(tags) == len(kinds)
     return {

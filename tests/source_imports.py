@@ -1,5 +1,4 @@
-"""The import statements of source files: each file is parsed once a process, for all tests that look at
-imports."""
+"""The import statements of source files: each file is parsed once a process, for all tests that look at imports."""
 
 from __future__ import annotations
 

@@ -40,14 +40,12 @@ pytestmark = pytest.mark.integration
 
 # The shipped job that stands for a protocol, and for what only some protocols record.
 JOBS = {
-    "oneshot": "quickstart", "selfplay": "selfplay", "tutoring": "tutoring", "guided": "lesson_plan",
-    "forum": "tech_support",
+    "oneshot": "quickstart", "selfplay": "selfplay", "tutoring": "tutoring", "guided": "lesson_plan", "forum": "tech_support",
 }  # fmt: skip
 FAMILY_JOBS = {"education": "oneshot", "tutoring": "tutoring", "dialogue": "guided"}
 # Formats that need what the run above has not: the protocol of a run that has it.
 FORMAT_JOBS = {
-    "crwiz": "guided", "dialogue-acts": "tutoring", "intent-prediction": "tutoring",
-    "msdialog-intent": "tutoring", "skyrl": "selfplay", "verl-rl": "selfplay",
+    "crwiz": "guided", "dialogue-acts": "tutoring", "intent-prediction": "tutoring", "msdialog-intent": "tutoring", "skyrl": "selfplay", "verl-rl": "selfplay",
 }  # fmt: skip
 FORMAT_OPTIONS = {"dstc7": {"candidates": "10"}}
 PROVIDER_SETTINGS = {"litellm": {"model": "openai/some-model"}, "vertex": {"project": "some-project"}}

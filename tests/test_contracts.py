@@ -133,13 +133,11 @@ def test_the_engine_names_no_domain() -> None:
     assert found.keys() - OTHER_THINGS == set(), found
 
 
-# Modules that decide by the dimensions of Education Dialogue, the data set that a job has which names none.
-# Other
+# Modules that decide by the dimensions of Education Dialogue, the data set that a job has which names none. Other
 # defaults for its spaces are attributes of its family (`edgen.families.base.SpaceDefaults`).
 OF_ITS_DIMENSIONS = {
     "api/projects", "api/spaces/from_ed", "evaluation/measures/coverage_count", "export/conversation_rows",
-    "planning/sizes", "planning/unused_variables", "plugin/protocols", "protocols/selfplay",
-    "protocols/stage",
+    "planning/sizes", "planning/unused_variables", "plugin/protocols", "protocols/selfplay", "protocols/stage",
     "space/dump", "space/model", "space/parse", "space/scene", "space/splits",
 }  # fmt: skip
 

@@ -1,5 +1,4 @@
-"""The documentation site has every page, and the page of commands is what the commands say. `make docs-site`
-builds it."""
+"""The documentation site has every page, and the page of commands is what the commands say. `make docs-site` builds it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The schemas that editors check jobs and spaces with, and docs/job.md: made from the types, and as strict
-as the loader."""
+"""The schemas that editors check jobs and spaces with, and docs/job.md: made from the types, and as strict as the loader."""
 
 from __future__ import annotations
 
@@ -113,8 +112,7 @@ def test_what_is_invalid_is_refused_by_schema_and_loader(kind: str, path: Path) 
 def test_every_keyword_of_a_schema_has_an_example_that_it_refuses(kind: str) -> None:
     refused = {error.validator for _, path in (e.values for e in examples("invalid") if e.values[0] == kind)
                for error in errors(kind, values(path))}  # fmt: skip
-    about = {"$schema", "$id", "$ref", "title", "description", "default", "definitions", "properties",
-        "items", "anyOf",
+    about = {"$schema", "$id", "$ref", "title", "description", "default", "definitions", "properties", "items", "anyOf",
              "allOf", "if", "then", "else", "const", "propertyNames", "minProperties"}  # fmt: skip
     # Very long texts and lists are refused alike, and need no file each.
     assert set(_keywords(schema(kind))) - about - {"maxLength", "maxItems", "maxProperties"} <= refused

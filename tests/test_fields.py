@@ -48,8 +48,7 @@ def has_comment(field: ast.AnnAssign, lines: list[str]) -> bool:
 
 
 def has_help(field: ast.AnnAssign) -> bool:
-    """Return whether the annotation holds the field's help, as in `option("…")` or
-    `Meta(description="…")`."""
+    """Return whether the annotation holds the field's help, as in `option("…")` or `Meta(description="…")`."""
     for call in ast.walk(field.annotation):
         if isinstance(call, ast.Call):
             texts = [*call.args, *(one.value for one in call.keywords if one.arg == "description")]

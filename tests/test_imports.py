@@ -17,9 +17,7 @@ from tests import ROOT
 pytestmark = pytest.mark.integration
 
 HEAVY = {
-    "aiohttp", "jsonschema", "jsonschema_rs", "jinja2", "tenacity", "openai", "anthropic", "httpx", "litellm",
-    "google.generativeai", "google.genai", "google.ai", "grpc", "numpy", "nltk", "matplotlib", "rensa",
-    "torch", "pandas", "pydantic",
+    "aiohttp", "jsonschema", "jsonschema_rs", "jinja2", "tenacity", "openai", "anthropic", "httpx", "litellm", "google.generativeai", "google.genai", "google.ai", "grpc", "numpy", "nltk", "matplotlib", "rensa", "torch", "pandas", "pydantic",
 }  # fmt: skip
 
 SCRIPT = """
@@ -56,8 +54,7 @@ def imported_by(commands: Iterable[Sequence[str]]) -> dict[str, set[str]]:
 
 
 COMMANDS = (
-    "generate", "estimate", "status", "runs", "parse", "validate", "space", "doctor", "simulator", "init",
-    "preview",
+    "generate", "estimate", "status", "runs", "parse", "validate", "space", "doctor", "simulator", "init", "preview",
     "prompts", "compare", "stats", "report", "pairs", "merge", "baseline", "score", "export",
 )  # fmt: skip
 
@@ -84,10 +81,7 @@ def test_a_name_of_edgen_plugin_does_not_load_the_others() -> None:
 
 
 def test_the_settings_of_providers_are_read_without_what_calls_them() -> None:
-    code = (
-        "import sys, edgen.plugin.providers, edgen.providers.openai, edgen.providers.function; "
-        "print(*sys.modules)"
-    )
+    code = "import sys, edgen.plugin.providers, edgen.providers.openai, edgen.providers.function; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
@@ -103,8 +97,7 @@ def test_completion_imports_only_what_it_reads_names_with() -> None:
         check=True,
         cwd=ROOT,
         env={
-            **os.environ, "_EDGEN_COMPLETE": "complete_bash", "COMP_WORDS": "edgen preview jobs/q",
-                "COMP_CWORD": "2",
+            **os.environ, "_EDGEN_COMPLETE": "complete_bash", "COMP_WORDS": "edgen preview jobs/q", "COMP_CWORD": "2",
         },
     )  # fmt: skip
     assert done.stdout.split() == ["jobs/quickstart.yaml"]

@@ -1,5 +1,4 @@
-"""The test scenarios of examples/improve share no word with the training scenarios or with the examples of a
-prompt."""
+"""The test scenarios of examples/improve share no word with the training scenarios or with the examples of a prompt."""
 
 from __future__ import annotations
 

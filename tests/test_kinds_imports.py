@@ -96,8 +96,7 @@ def own_folders() -> dict[str, Path]:
 
 
 def foreign_imports(folder: Path) -> Iterator[tuple[str, str]]:
-    """Files with each module of edgen's that they import and that is neither public nor of the same
-    folder."""
+    """Files with each module of edgen's that they import and that is neither public nor of the same folder."""
     own = ".".join(folder.relative_to(ROOT).with_suffix("").parts)
     for file in [folder] if folder.is_file() else sorted(folder.rglob("*.py")):
         for node in imports_of(file):

@@ -1,5 +1,4 @@
-"""The lock and the two files exported from it name the same packages at the same versions; the trainers' has
-edgen's."""
+"""The lock and the two files exported from it name the same packages at the same versions; the trainers' has edgen's."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ def test_the_trainers_environment_has_all_that_edgen_needs() -> None:
 
 
 def brought_by(name: str) -> set[str]:
-    """A package and all that it needs. What only BERTScore needs, torch above all, is no part of the
-    development set-up."""
+    """A package and all that it needs. What only BERTScore needs, torch above all, is no part of the development set-up."""
     needs = {
         package["name"]: [one["name"] for one in package.get("dependencies", ())]
         + [one["name"] for more in package.get("optional-dependencies", {}).values() for one in more]

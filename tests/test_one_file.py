@@ -1,7 +1,7 @@
 """Each shipped provider, protocol, family, format and measure is one file or folder, plus its entry point.
 
-No other module of the engine imports it: what the rest must know is an attribute or a method of the object.
-The exceptions are listed here, each with its reason.
+No other module of the engine imports it: what the rest must know is an attribute or a method of the object. The
+exceptions are listed here, each with its reason.
 """
 
 from __future__ import annotations

@@ -23,8 +23,7 @@ pytestmark = pytest.mark.integration
 
 PLUGIN = ROOT / "examples" / "plugin"
 JOB = PLUGIN / "job.yaml"
-FIVE = {("provider", "canned"), ("protocol", "teach_back"), ("family", "notes"), ("format", "script"),
-    ("measure", "questions")}  # fmt: skip
+FIVE = {("provider", "canned"), ("protocol", "teach_back"), ("family", "notes"), ("format", "script"), ("measure", "questions")}  # fmt: skip
 
 
 class Environment:
@@ -155,8 +154,7 @@ def test_a_job_with_all_five_and_without(environment: Environment, tmp_path: Pat
     assert "12" in estimate
     assert json.loads(simulated)["accepted"] == 12
 
-    # By themselves, in a process that knows nothing of the run, so that nothing but their layout tells whose
-    # they are.
+    # By themselves, in a process that knows nothing of the run, so that nothing but their layout tells whose they are.
     shutil.copytree(run / "shards", files)
     (alone,) = environment.edgen(("stats", files, "--json"))
     told = json.loads(alone.out)

@@ -30,8 +30,7 @@ JOBS = sorted(
 )
 EACH = 10
 FINDER = SceneFinder()
-# The least share of values and key facts that are mentioned, on average; measured with 20 conversations, less
-# a margin.
+# The least share of values and key facts that are mentioned, on average; measured with 20 conversations, less a margin.
 LEAST_MENTIONED = {
     "course_advising": 0.8,
     "experiment": 0.95,
@@ -51,8 +50,7 @@ MOST_ECHOES = {"tutoring": 0.12, "language_learning": 0.1}
 USUAL_ECHOES = 0.04
 
 
-# The most sentences that a speaker says again, as a share of all. Exercises and plans repeat explanations on
-# purpose.
+# The most sentences that a speaker says again, as a share of all. Exercises and plans repeat explanations on purpose.
 MOST_REPEATED = {"tutoring": 0.11, "incident_response": 0.12, "lesson_plan": 0.1}
 USUAL_REPEATED = 0.05
 _SENTENCE = re.compile(r"(?<=[.?!…”]) ")

@@ -1,5 +1,5 @@
-"""The examples of docs/scale.md: the KubeRay manifest fits the fields of its kinds, the Slurm script is a
-script, and every edgen command in them exists."""
+"""The examples of docs/scale.md: the KubeRay manifest fits the fields of its kinds, the Slurm script is a script, and
+every edgen command in them exists."""
 
 from __future__ import annotations
 
@@ -62,8 +62,7 @@ RAY_JOB = {
                         "type": "array",
                         "items": {
                             **closed(
-                                groupName={"type": "string"}, replicas=COUNT, minReplicas=COUNT,
-                                    maxReplicas=COUNT,
+                                groupName={"type": "string"}, replicas=COUNT, minReplicas=COUNT, maxReplicas=COUNT,
                                 rayStartParams=START, template=POD,
                             ),
                             "required": ["groupName", "rayStartParams", "template"],

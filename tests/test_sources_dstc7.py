@@ -1,7 +1,7 @@
 """Features of DSTC7's track 1, point by point, on one run of the shipped advising job.
 
-One short check for each capability of the source; the domain's own tests have the details. IBM's own
-programs, ParlAI's and others' are run on the same exports in tests/rl/apart.
+One short check for each capability of the source; the domain's own tests have the details. IBM's own programs, ParlAI's and
+others' are run on the same exports in tests/rl/apart.
 """
 
 from __future__ import annotations
@@ -132,10 +132,8 @@ def test_dstc7_06_a_course_file_with_the_documented_fields_and_links_to_it(
     found = Exported(run, tmp_path / "out", subtask=5)
     courses = json.loads((tmp_path / "out" / "course-info.json").read_text(encoding="utf-8"))
     documented = {
-        "Area", "Category", "ClarityRating", "ClassSize", "Course", "CourseTitle", "Credits", "DaysOfClass",
-        "Description",
-        "EasinessRating", "EndTime", "HasDiscussion", "HasLab", "HelpfulnessRating", "Section", "Semester",
-        "StartTime",
+        "Area", "Category", "ClarityRating", "ClassSize", "Course", "CourseTitle", "Credits", "DaysOfClass", "Description",
+        "EasinessRating", "EndTime", "HasDiscussion", "HasLab", "HelpfulnessRating", "Section", "Semester", "StartTime",
         "Workload", "Year", "EnforcedReq", "AdvisoryReq", "MeetingInfo", "Easiness", "Helpfulness",
     }  # fmt: skip
     for one in courses.values():

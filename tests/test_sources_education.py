@@ -1,5 +1,5 @@
-"""Capabilities of Education Dialogue and MTPO (Shani et al. 2024, arXiv 2405.14655): a short check for each
-of the fifteen, by number."""
+"""Capabilities of Education Dialogue and MTPO (Shani et al. 2024, arXiv 2405.14655): a short check for each of the
+fifteen, by number."""
 
 from __future__ import annotations
 

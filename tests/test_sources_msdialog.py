@@ -1,7 +1,7 @@
 """Features of MSDialog, point by point, on one run of the shipped forum job.
 
-One short check for each capability of the source; the domains' own tests have the details. The sources' own
-programs are run on the same exports in tests/rl/apart.
+One short check for each capability of the source; the domains' own tests have the details. The sources' own programs are run on
+the same exports in tests/rl/apart.
 """
 
 from __future__ import annotations
@@ -72,8 +72,7 @@ def test_msdialog_01_metadata_of_dialogs_and_utterances(complete: dict[str, Any]
         assert dialog.keys() == {"category", "dialog_time", "title", "frequency", "utterances"}
         assert isinstance(dialog["frequency"], str)
         for place, one in enumerate(dialog["utterances"], 1):
-            assert one.keys() == {"affiliation", "utterance_time", "utterance_pos", "id", "user_id",
-                "actor_type", "utterance",
+            assert one.keys() == {"affiliation", "utterance_time", "utterance_pos", "id", "user_id", "actor_type", "utterance",
                                   "is_answer", "vote"}  # fmt: skip
             assert one["utterance_pos"] == place
             assert isinstance(one["id"], int)
@@ -132,8 +131,7 @@ def test_msdialog_04_the_choice_of_threads(run: edgen.Run, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("name", "file"),
-    [("msdialog-complete", "train.json"), ("msdialog-intent", "train.json"),
-    ("intent-prediction", "train.tsv"),
+    [("msdialog-complete", "train.json"), ("msdialog-intent", "train.json"), ("intent-prediction", "train.tsv"),
      ("msdialog-responserank", "valid.txt")],
 )  # fmt: skip
 def test_msdialog_05_all_four_layouts(name: str, file: str, run: edgen.Run, tmp_path: Path) -> None:

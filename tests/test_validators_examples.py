@@ -19,8 +19,7 @@ EXAMPLES = resources.folder("validators") / "examples"
 VALID = sorted((EXAMPLES / "valid").glob("*.json"))
 INVALID = sorted((EXAMPLES / "invalid").glob("*.json"))
 SCHEMA = json.loads((resources.folder("validators") / "conversation.schema.json").read_bytes())
-# Kinds that are about more than one record, about bytes that are no record, or a family's own; and those
-# about a run.
+# Kinds that are about more than one record, about bytes that are no record, or a family's own; and those about a run.
 BEYOND_ONE_RECORD = {
     "unreadable", "mixed", "duplicate_id", "vocabulary", "manifest", "stray", "layout",
     "missing", "ledger", "linked", "damaged", "no_digest", "no_tally", "unreadable_file",

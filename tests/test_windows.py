@@ -13,8 +13,7 @@ import yaml
 
 from tests import ROOT, fork_server
 
-# Everything is done as on this system first: so what is written is known, and libraries are there when it
-# changes.
+# Everything is done as on this system first: so what is written is known, and libraries are there when it changes.
 SCRIPT = """
 import contextlib, importlib, io, json, pkgutil, sys
 from pathlib import Path
@@ -71,25 +70,16 @@ MAKE = (
     "pairs arms --by probability",
 )
 WORK = (
-    "--help", "status run", "status arms --json", "runs . --json", "show run 0", "validate run", "stats run",
-    ("stats "
-    "arms "
-    "--json"),
-    "compare run other --json", "compare arms", "preview job.yaml -n 1", "estimate job.yaml", ("space show "
-    "education_dialogue"),
+    "--help", "status run", "status arms --json", "runs . --json", "show run 0", "validate run", "stats run", "stats arms --json",
+    "compare run other --json", "compare arms", "preview job.yaml -n 1", "estimate job.yaml", "space show education_dialogue",
     "prompts", "plugins", "doctor job.yaml --no-call", "batch list run", "parse told.txt",
-    "export run --to csv -o out/csv", "export run --to hf --files jsonl -o out/hf", ("export run --to ed -o "
-    "out/ed"),
-    "export arms --to sharegpt -o out/arms", "export run --to convokit -o out/convokit", ("export run --to "
-    "sft "
-    "-o "
-    "out/sft"),
+    "export run --to csv -o out/csv", "export run --to hf --files jsonl -o out/hf", "export run --to ed -o out/ed",
+    "export arms --to sharegpt -o out/arms", "export run --to convokit -o out/convokit", "export run --to sft -o out/sft",
     "report run -o run.html", "report arms -o arms.html", "init mine", "generate job.yaml -n 12 -o run",
 )  # fmt: skip
 WRITTEN = ("out", "run.html", "arms.html", "mine")
 REFUSED = (
-    "generate job.yaml -n 13 -o run", "generate job.yaml -o new", "pairs arms --by oracle", ("merge run -o "
-    "merged"),
+    "generate job.yaml -n 13 -o run", "generate job.yaml -o new", "pairs arms --by oracle", "merge run -o merged",
     "select run --where turns>2 -o chosen", "annotate run --labels teacher_moves",
 )  # fmt: skip
 SENTENCE = "this command writes a run, and edgen writes runs on Linux and macOS only."
@@ -147,12 +137,9 @@ def test_the_workflow_runs_on_windows_what_is_tried_here() -> None:
 
 
 ONLY_SOME = re.compile(
-    r"sys\.platform|\bos\.name\b|\b(fcntl|resource|msvcrt|pwd|grp|termios|tty|readline)\.[a-z]"
-    r"|\bos\.(O_(NOFOLLOW|DIRECTORY|"
-    r"NONBLOCK|CLOEXEC)|link|fork|kill|killpg|getuid|geteuid|fchmod|mkfifo|statvfs|uname|sched_\w+)\b"
-    r"|\bSIG(HUP|KILL|QUIT|USR\d|"
-    r"ALRM)\b|pthread_sigmask|add_signal_handler|tzset|import (fcntl|resource|msvcrt|pwd|grp|termios|tty"
-    r"|readline)\b"
+    r"sys\.platform|\bos\.name\b|\b(fcntl|resource|msvcrt|pwd|grp|termios|tty|readline)\.[a-z]|\bos\.(O_(NOFOLLOW|DIRECTORY|"
+    r"NONBLOCK|CLOEXEC)|link|fork|kill|killpg|getuid|geteuid|fchmod|mkfifo|statvfs|uname|sched_\w+)\b|\bSIG(HUP|KILL|QUIT|USR\d|"
+    r"ALRM)\b|pthread_sigmask|add_signal_handler|tzset|import (fcntl|resource|msvcrt|pwd|grp|termios|tty|readline)\b"
 )
 
 

@@ -1,12 +1,11 @@
 """The tiers of the tests: every test is `unit`, `integration` or `crash`.
 
 unit          calls the package's modules in this process: it starts no process and listens on no port
-integration   goes through a command, a process, a server or a browser, or takes seconds: sampling, large
-files crash         kills or interrupts edgen at work, and looks at what is left
+integration   goes through a command, a process, a server or a browser, or takes seconds: sampling, large files
+crash         kills or interrupts edgen at work, and looks at what is left
 
-A test has the mark that stands nearest to it, at its own head or its module's. Without one it has its
-folder's tier, or `integration` if one of its fixtures starts a server. A unit test that starts something
-fails and says so.
+A test has the mark that stands nearest to it, at its own head or its module's. Without one it has its folder's
+tier, or `integration` if one of its fixtures starts a server. A unit test that starts something fails and says so.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ def folder_of(path: Path) -> str:
 
 
 def assign(items: Iterable[pytest.Item]) -> None:
-    """Give each test its tier, so that `-m unit` selects by it, and the mark `long` if its examples are
-    generated."""
+    """Give each test its tier, so that `-m unit` selects by it, and the mark `long` if its examples are generated."""
     for item in items:
         if not any(mark.name in TIERS for mark in item.iter_markers()):
             starts = folder_of(item.path) in FOLDERS or STARTING.intersection(

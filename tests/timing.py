@@ -1,9 +1,8 @@
 """How long work takes, on a machine where others work too.
 
-Time is this thread's CPU time. Other work makes that longer as well, by a factor of two or more, since cores
-share caches. So a yardstick of known work is timed next to each measurement, and the measurement is divided
-by how much slower than usual that was. One try within the bound is enough: what is slow by nature is slow
-each time.
+Time is this thread's CPU time. Other work makes that longer as well, by a factor of two or more, since cores share
+caches. So a yardstick of known work is timed next to each measurement, and the measurement is divided by how much slower
+than usual that was. One try within the bound is enough: what is slow by nature is slow each time.
 """
 
 from __future__ import annotations
@@ -46,8 +45,7 @@ def takes_under(most: float, work: Callable[[], object], tries: int = TRIES) -> 
 
 
 def takes_at_most(times: float, work: Callable[[], object], other: Callable[[], object]) -> bool:
-    """Whether work takes at most so many times what other work takes, timed one after the other, in one of
-    the tries."""
+    """Whether work takes at most so many times what other work takes, timed one after the other, in one of the tries."""
     return any(
         max(thread_seconds(work), 0.001) <= times * max(thread_seconds(other), 0.001) for _ in range(TRIES)
     )

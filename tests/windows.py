@@ -1,8 +1,8 @@
 """Makes this process one as on Windows, as far as a POSIX system can be taken for one.
 
-What Windows lacks is taken away: modules, functions, flags and signals. What it refuses is refused: a link,
-a folder as a file, another name for a file that is open, a name with a colon. Text files are written with
-its encoding and its line ends. Libraries are to be imported before: theirs is another matter.
+What Windows lacks is taken away: modules, functions, flags and signals. What it refuses is refused: a link, a folder as a
+file, another name for a file that is open, a name with a colon. Text files are written with its encoding and its line ends.
+Libraries are to be imported before: theirs is another matter.
 """
 
 from __future__ import annotations
@@ -202,8 +202,7 @@ def _change_files() -> None:
     plain = io.open
 
     def open_as_there(
-        file: Any, mode: str = "r", buffering: int = -1, encoding: str | None = None,
-        errors: str | None = None,
+        file: Any, mode: str = "r", buffering: int = -1, encoding: str | None = None, errors: str | None = None,
         newline: str | None = None, closefd: bool = True, opener: Any = None,
     ) -> Any:  # fmt: skip
         check_name(file)

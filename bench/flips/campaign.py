@@ -108,8 +108,7 @@ def _try_commands(kind: Kind, given: argparse.Namespace) -> int:
             if trial.ended in ("silent", "bug"):
                 wrong += 1
                 print(
-                    f"  {trial.ended}: {trial.reading} after {trial.damage} in {trial.file}: {trial.calls} "
-                    f"calls more; {trial.told}",
+                    f"  {trial.ended}: {trial.reading} after {trial.damage} in {trial.file}: {trial.calls} calls more; {trial.told}",
                     flush=True,
                 )
     _print_table(f"{kind.name}: command", by_command)
@@ -170,8 +169,7 @@ def flips(
                 wrong.append(trial)
             if trial.ended not in ("same", "reported"):
                 print(
-                    f"  {trial.ended}: {trial.reading} after {trial.damage} of {trial.file}: {trial.calls} "
-                    f"calls more; {trial.told}",
+                    f"  {trial.ended}: {trial.reading} after {trial.damage} of {trial.file}: {trial.calls} calls more; {trial.told}",
                     flush=True,
                 )
     _print_table(f"{kind.name}: command", by_command)

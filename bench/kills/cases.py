@@ -85,8 +85,7 @@ limits: {budget: budget.yaml}
 def cases() -> tuple[Case, ...]:
     """All of them, in an order that has the quick ones of each kind early."""
     return (
-        *_generating(), *_labelling(), *_reading(), *_writing_files(), *_batches(), *_asking_people(),
-            *_across()
+        *_generating(), *_labelling(), *_reading(), *_writing_files(), *_batches(), *_asking_people(), *_across()
     )  # fmt: skip
 
 

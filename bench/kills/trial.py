@@ -146,18 +146,14 @@ class Bench:
         return await self._run(case.command, place, at, number, after, asks_people=case.asks_people)
 
     async def _run(
-        self, words: Words, place: Path, at: int = 0, number: int = signal.SIGKILL,
-            after: float | None = None,
+        self, words: Words, place: Path, at: int = 0, number: int = signal.SIGKILL, after: float | None = None,
         *, asks_people: bool = False,
     ) -> Ended:  # fmt: skip
         for name, address in self._servers.items():
             words = tuple(word.replace(name, address) for word in words)
         words = tuple(each for word in words for each in _expand(word, place))
         # Ctrl-C before edgen is at work is Python's affair.
-        code = (
-            f"import signal; signal.signal(2, signal.SIG_DFL); from bench.kills.hooks import run; run({at}, "
-            f"{int(number)}, {_LOG!r})"
-        )
+        code = f"import signal; signal.signal(2, signal.SIG_DFL); from bench.kills.hooks import run; run({at}, {int(number)}, {_LOG!r})"
         process = await fork_server.start(*words, code=code, cwd=place)
         reading = asyncio.create_task(process.communicate())
         answering = asyncio.create_task(answer_requests(place / "run")) if asks_people else None

@@ -23,8 +23,7 @@ VOLATILE: tuple[tuple[re.Pattern[bytes], bytes], ...] = tuple(
         (rb'aria-label="Latency of answers(?s:.*?)</details>', b"<latencies>"),
     )
 )
-# Files of a run that are not compared: ledgers, locks, digests (of files that name paths; `validate` checks
-# them), and
+# Files of a run that are not compared: ledgers, locks, digests (of files that name paths; `validate` checks them), and
 # this tool's own.
 LEFT_OUT = re.compile(r"\.db(-[a-z]+)?$|\.lock$|(^|/)digests\.json$|(^|/)places\.json$|^cpu\.tsv$")
 _SHOWN = 12  # lines of a difference

@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 FORMATS = (
-    "cima", "convokit", "crwiz", "csv", "dialogue-acts", "dstc7", "ed", "hf", "intent-prediction",
-    "llamafactory",
-    "msdialog-complete", "msdialog-intent", "msdialog-responserank", "mtpo", "open-instruct", "openrlhf",
-    "refuel",
-    "sft", "sharegpt", "skyrl", "sweet", "trl-conversation", "trl-dpo", "trl-kto", "trl-prompts", "trl-sft",
-    "verl", "verl-rl",
+    "cima", "convokit", "crwiz", "csv", "dialogue-acts", "dstc7", "ed", "hf", "intent-prediction", "llamafactory",
+    "msdialog-complete", "msdialog-intent", "msdialog-responserank", "mtpo", "open-instruct", "openrlhf", "refuel",
+    "sft", "sharegpt", "skyrl", "sweet", "trl-conversation", "trl-dpo", "trl-kto", "trl-prompts", "trl-sft", "verl", "verl-rl",
 )  # fmt: skip
 SPACES = (
-    "broad", "course_advising", "education_dialogue", "education_dialogue_faithful", "fractions",
-    "homework_help",
+    "broad", "course_advising", "education_dialogue", "education_dialogue_faithful", "fractions", "homework_help",
     "incident_response", "italian_prepositions", "italian_shapes", "language_learning", "lesson_plan",
     "math_misconceptions", "tech_support",
 )  # fmt: skip
@@ -54,15 +50,13 @@ class Chain(NamedTuple):
 
 
 def _run(
-    name: str, job: str, count: int, *steps: str, files: dict[str, str] | None = None,
-        again: tuple[str, ...] = (), **settings: Any
+    name: str, job: str, count: int, *steps: str, files: dict[str, str] | None = None, again: tuple[str, ...] = (), **settings: Any
 ) -> Chain:  # fmt: skip
     """A run of a shipped job, what is done with it, its exports in every format, and its reading."""
     words = "".join(f" --set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in settings.items())
     generate = f"generate jobs/{job}.yaml -n {count} -o run --json{words}"
     reading = (
-        "stats run", "stats run --json", "compare run --json", "status run", "status run --json", ("validate "
-        "run"),
+        "stats run", "stats run --json", "compare run --json", "status run", "status run --json", "validate run",
         f"estimate jobs/{job}.yaml -n {2 * count} -o run --runs . --json{words}", "report run -o report.html",
         f"show run {job}-000001-r0", f"show run {job}-000001-r0 --raw --json", "show run 0",
     )  # fmt: skip
@@ -89,18 +83,14 @@ _TRAINING = (
     "sft --actions labels", "trl-prompts --alternatives --actions wanted", "verl --no-masks",
 )  # fmt: skip
 _RETRIEVAL = (
-    f"dstc7 {_SMALL} --cuts all --speakers roles --prefix ubuntu --dev 0.3", (f"dstc7 {_SMALL} --negatives "
-    "bm25"),
-    f"dstc7 {_SMALL} --negatives same-topic", "dstc7 --candidates 3 --negatives written", ("dstc7 --subtask 2 "
-    "--pool "
-    "50"),
+    f"dstc7 {_SMALL} --cuts all --speakers roles --prefix ubuntu --dev 0.3", f"dstc7 {_SMALL} --negatives bm25",
+    f"dstc7 {_SMALL} --negatives same-topic", "dstc7 --candidates 3 --negatives written", "dstc7 --subtask 2 --pool 50",
     f"dstc7 --subtask 3 {_SMALL}", f"dstc7 --subtask 4 --none 0.4 {_SMALL}",
     f"dstc7 --subtask 5 {_SMALL} --speakers roles", f"dstc7 {_SMALL} --agent student",
 )  # fmt: skip
 # Which options of formats are tried on a run, beyond every format as it is.
 _VARIANTS = {
-    "quickstart": _TRAINING + _RETRIEVAL, "selfplay": _TRAINING, "tutoring": _TRAINING, "forum": _RETRIEVAL,
-    "advising": _RETRIEVAL,
+    "quickstart": _TRAINING + _RETRIEVAL, "selfplay": _TRAINING, "tutoring": _TRAINING, "forum": _RETRIEVAL, "advising": _RETRIEVAL,
 }  # fmt: skip
 _EXPORTED = ("quickstart", "selfplay", "experiment", "tutoring", "guided", "forum", "advising", "gated")
 
@@ -110,8 +100,7 @@ _PEOPLE = "id,turn,labels,annotator\n" + "".join(
     for rater in range(2)
 )
 _VOTES = "".join(
-    json.dumps({"a": f"selfplay-{i:06d}-r0", "b": f"selfplay-{i:06d}-r{1 + i % 3}", "choice": "ab"[i % 2],
-        "rater": f"person_{rater}"})
+    json.dumps({"a": f"selfplay-{i:06d}-r0", "b": f"selfplay-{i:06d}-r{1 + i % 3}", "choice": "ab"[i % 2], "rater": f"person_{rater}"})
     + "\n"
     for i in range(6)
     for rater in range(2)
@@ -140,15 +129,13 @@ def _quickstart() -> Chain:
         "export run --to intent-prediction --layer msdialog_intents -o exports/prediction",
         "export run --to dialogue-acts --layer teacher_moves -o exports/acts",
         "export run --to sft --actions labels --layer teacher_moves -o exports/moves",
-        "select run --where 'turns < 20 and words.Student > 20' --where 'not near_duplicate' --cap "
-        "ended_by=15 -o chosen --json",
+        "select run --where 'turns < 20 and words.Student > 20' --where 'not near_duplicate' --cap ended_by=15 -o chosen --json",
         "select run --where 'labels.quality >= 3' -o good", "select run --draw 10 --seed 3 -o drawn",
         "select run --balance ended_by --split-by topic --test 0.3 -o balanced",
         "stats chosen --json", "validate balanced", "export chosen --to ed -o exports/chosen",
         f"export run --to dstc7 {_SMALL} --cuts all --prefix set -o set",
         *(f"baseline set/set_test_subtask_1.json -o {how}.json --method {how} --json" for how in ("chance", "tfidf", "bm25", "model")),
-        *(f"score set/set_responses_subtask_1.tsv {how}.json --candidates 5 --examples "
-        "set/set_test_subtask_1.json" for how in ("chance", "tfidf", "bm25")),
+        *(f"score set/set_responses_subtask_1.tsv {how}.json --candidates 5 --examples set/set_test_subtask_1.json" for how in ("chance", "tfidf", "bm25")),
         "score set/set_responses_subtask_1.tsv model.json --candidates 5 --json",
         "validate run --fix fixed",
         *(f"generate jobs/quickstart.yaml -n 12 --range {piece} -o {piece[0]} --json" for piece in ("0:5", "5:12")),
@@ -166,14 +153,12 @@ def _selfplay() -> Chain:
     return _run(
         "selfplay", "selfplay", 8,
         f"{oracle} --dry-run", oracle, "pairs run --report", "pairs run --report --json",
-        "export run --to trl-conversation -o exports/by-oracle", "export run --to trl-kto -o "
-        "exports/kto-by-oracle",
+        "export run --to trl-conversation -o exports/by-oracle", "export run --to trl-kto -o exports/kto-by-oracle",
         "pairs run --signal probability --min-margin 0.05 --max-per-scenario 2 --json",
         "export run --to trl-dpo -o exports/by-probability",
         "pairs run --signal human --people votes.jsonl --json", "pairs run --report --json",
         "export run --to trl-conversation -o exports/by-people",
-        "pairs run --signal oracle --credit response --json",
-        "export run --to trl-dpo -o exports/by-response",
+        "pairs run --signal oracle --credit response --json", "export run --to trl-dpo -o exports/by-response",
         f"{credit} --dry-run", credit,
         "pairs run",
         files={"votes.jsonl": _VOTES},
@@ -227,12 +212,10 @@ def _others() -> Chain:
     steps += [
         f"generate jobs/language_learning.yaml -n 20 -o designs --set 'arms={json.dumps(arms)}'",
         "stats designs --json", "compare designs --json",
-        ("generate jobs/quickstart.yaml -n 30 -o faulty --set "
-        "'backends.default.faults=refusal=0.1,defects=0.3,truncated=0.1,garbage=0.1'"),
+        "generate jobs/quickstart.yaml -n 30 -o faulty --set 'backends.default.faults=refusal=0.1,defects=0.3,truncated=0.1,garbage=0.1'",
         "stats faulty --json", "status faulty --json", "validate faulty", "validate faulty/shards/*.json",
         "compare faulty designs", "compare quick faulty",
-        "generate jobs/quickstart.yaml -n 30 -o quick", "compare quick faulty --json", ("compare quick faulty "
-        "--prompts"),
+        "generate jobs/quickstart.yaml -n 30 -o quick", "compare quick faulty --json", "compare quick faulty --prompts",
     ]  # fmt: skip
     return Chain("others", tuple(steps))
 
@@ -241,12 +224,9 @@ _TABLE = "topic,mood\nfractions,happy\nverbs,sad\nrivers,calm\n"
 _REPLIES = "\n".join(
     json.dumps({"id": name, "reply": reply})
     for name, reply in {
-        "lines": "Teacher: What is a half?\nStudent: One of two equal parts.\nTeacher: Good.\nStudent: "
-        "Thanks. "
-        "[end]\n0.8",
+        "lines": "Teacher: What is a half?\nStudent: One of two equal parts.\nTeacher: Good.\nStudent: Thanks. [end]\n0.8",
         "bold": "**Teacher:** What is a half?\n\n**Student:** One of two equal parts.\n\nProbability: 0.7",
-        "json": '```json\n[{"role": "Teacher", "text": "What is a half?"}, {"role": "Student", "text": "A '
-        'part."}]\n```',
+        "json": '```json\n[{"role": "Teacher", "text": "What is a half?"}, {"role": "Student", "text": "A part."}]\n```',
         "numbers": "1. Teacher: What is a half?\n2. Student: A part of two.\n3. Teacher: Yes.\n",
         "refusal": "I cannot help with that.",
         "empty": "",
@@ -271,9 +251,7 @@ def _tools() -> Chain:
             "space expand education_dialogue --dimension topics --count 6 --dry-run",
             "space expand education_dialogue --dimension topics --count 6 -o more.yaml --json",
             "space from-csv table.csv -o table.yaml", "space show table.yaml --json", "space show none",
-            "generate jobs/quickstart.yaml -n 12 -o ed", ("space from-ed ed/shards/*train*.json -o ed.yaml "
-            "--name "
-            "mine"),
+            "generate jobs/quickstart.yaml -n 12 -o ed", "space from-ed ed/shards/*train*.json -o ed.yaml --name mine",
             *(f"machine check {name} --json" for name in ("incident_response", "lesson_plan", "none")),
             *(f"machine draw {name} -o {name}.svg" for name in ("incident_response", "lesson_plan")),
             *(f"list {kind}" for kind in KINDS), *(f"list {kind} --json" for kind in KINDS), "list",
@@ -284,21 +262,9 @@ def _tools() -> Chain:
             *(f"init made/{name} --protocol {name}" for name in ("oneshot", "selfplay", "tutoring", "guided", "forum")),
             "validate --replies --jsonl replies.jsonl", "simulator --list-faults",
             *requests,
-            "generate none.yaml", "generate jobs/quickstart.yaml --set nothing=1 -o x", "export ed", ("export "
-            "ed "
-            "--to "
-            "none "
-            "-o "
-            "x"),
-            "stats ed --only none", "select ed --where 'turnz < 1' -o x", "annotate ed --labels none",
-            ("pairs "
-            "ed "
-            "--signal "
-            "oracle"),
-            "generate jobs/quickstart.yaml --set prompt=none -o x", ("generate jobs/quickstart.yaml --set "
-            "'protocol=none' "
-            "-o "
-            "x"),
+            "generate none.yaml", "generate jobs/quickstart.yaml --set nothing=1 -o x", "export ed", "export ed --to none -o x",
+            "stats ed --only none", "select ed --where 'turnz < 1' -o x", "annotate ed --labels none", "pairs ed --signal oracle",
+            "generate jobs/quickstart.yaml --set prompt=none -o x", "generate jobs/quickstart.yaml --set 'protocol=none' -o x",
         ),
         {"table.csv": _TABLE, "replies.jsonl": _REPLIES},
     )  # fmt: skip
@@ -307,12 +273,7 @@ def _tools() -> Chain:
 CHAINS: dict[str, Callable[[], Chain]] = {
     "quickstart": _quickstart,
     "selfplay": _selfplay,
-    "experiment": lambda: _run("experiment", "experiment", 15, "compare run", "compare run --prompts",
-    "compare "
-    "run "
-    "--arms "
-    "json "
-    "refusing"),
+    "experiment": lambda: _run("experiment", "experiment", 15, "compare run", "compare run --prompts", "compare run --arms json refusing"),
     "tutoring": _tutoring,
     "guided": _guided,
     "forum": lambda: _run("forum", "tech_support", 10),

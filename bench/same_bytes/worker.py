@@ -27,8 +27,7 @@ from typing import Any, NoReturn
 
 SECONDS = 240  # after which a command is killed
 SLOW_TO_IMPORT = (
-    "openai", "google.genai", "google.generativeai", "anthropic", "litellm", "torch", "datasets", "pandas",
-    "polars",
+    "openai", "google.genai", "google.generativeai", "anthropic", "litellm", "torch", "datasets", "pandas", "polars",
     "transformers", "httpx", "pyarrow",
 )  # fmt: skip
 _COMMAND = re.compile(r"^  ([a-z][a-z-]*)(?:  |$)")

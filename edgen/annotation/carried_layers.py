@@ -40,8 +40,7 @@ def find_unlike_layers(runs: Sequence[RunFolder]) -> dict[str, str]:
                 found.setdefault(
                     name,
                     f"The layer {name} is not carried on: {what} is not the same in {run.path} and in "
-                    f"{before.path}. "
-                    "It stays in each of them.",
+                    f"{before.path}. It stays in each of them.",
                 )
     return found
 

@@ -151,8 +151,7 @@ class _Reading:
         if not isinstance(annotator, str) or not is_name(annotator):
             wrong.append(
                 f"annotator: {shorten_word(repr(annotator))} can be no annotator's name; it has letters, "
-                "digits, '_', '-' and "
-                "'.', and begins with a letter or a digit"
+                "digits, '_', '-' and '.', and begins with a letter or a digit"
             )
         if wrong:
             raise _NoLabelsError(*wrong)

@@ -58,8 +58,7 @@ class LayerFolder:
         if not is_name(name):
             raise UsageError(
                 f"--layer {name}: a layer's name has letters, digits, '_', '-' and '.', begins with a "
-                "letter or a digit, and has "
-                "at most 60 characters."
+                "letter or a digit, and has at most 60 characters."
             )
         self.run = run
         self.name = name
@@ -86,8 +85,7 @@ class LayerFolder:
         if before not in (None, now):
             raise UsageError(
                 f"{self.path}: this layer is of other labels, or of other units. Name another with --layer; "
-                "this one stays "
-                "as it is."
+                "this one stays as it is."
             )
 
     def note(self, asking: LabellingTask) -> None:
@@ -231,8 +229,7 @@ def require_job_layers(run: RunFolder, layers: Iterable[JobLayer]) -> None:
         elif layer.labels.exists() and not layer.noted.exists():
             raise UsageError(
                 f"{layer.labels}: these labels are none of the job's, and its layer {one.name} would take "
-                "their place. Call the "
-                f"job's layer otherwise, as in `labels: {{my_{one.name}: {{set: "
+                f"their place. Call the job's layer otherwise, as in `labels: {{my_{one.name}: {{set: "
                 f"{one.asking.labels.name}}}}}`."
             )
 

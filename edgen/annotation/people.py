@@ -36,8 +36,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
 
 REMEDY = (
     "Only the person can say this again: restore the file from a copy. If you changed it on purpose, move "
-    "it away together "
-    "with the run's digests.json, and give it with --people."
+    "it away together with the run's digests.json, and give it with --people."
 )
 _line = msgspec.json.Decoder(PersonLabels).decode
 _encode = msgspec.json.Encoder().encode
@@ -55,8 +54,7 @@ def require_names(layer: str, models: Iterable[str], given: Iterable[PersonLabel
         if name in models:
             raise UsageError(
                 f"--people: '{name}' is a model in the layer {layer}, and what it says is kept. Call the "
-                "person otherwise, by "
-                "`annotator` in each line, or by the file's name."
+                "person otherwise, by `annotator` in each line, or by the file's name."
             )
 
 

@@ -105,8 +105,7 @@ def resolve(run: RunFolder, options: AnnotateOptions) -> tuple[LabelSet, Annotat
     if noted is None:
         raise UsageError(
             f"{run.path}: there is no layer {options.layer}. To make it, name a label set, as in --labels "
-            "teacher_moves, "
-            "or your own file."
+            "teacher_moves, or your own file."
         )
     return noted.labels, msgspec.structs.replace(options, unit=noted.unit)
 
@@ -242,14 +241,12 @@ class Annotating:
                 if called in self.layer.people():
                     raise UsageError(
                         f"--backend {named}: '{called}' is a person in the layer {self.layer.name}; choose "
-                        "another name, as in "
-                        "--backend strict=judge."
+                        "another name, as in --backend strict=judge."
                     )
                 if not is_name(called) or called in seen:
                     raise UsageError(
                         f"--backend {named}: '{called}' is no name for an annotator, or another one has it; "
-                        "choose a name, as in "
-                        "--backend strict=judge."
+                        "choose a name, as in --backend strict=judge."
                     )
                 seen.add(called)
                 yield called, chosen

@@ -77,8 +77,7 @@ class ReadResults(msgspec.Struct, frozen=True):
             raise DataError(
                 first.path,
                 f"none of its {first.lines:,} lines answers a request of this run{about}. Is it another "
-                "run's, or a "
-                "request file?",
+                "run's, or a request file?",
             )
         raise ShortError(
             f"{first.path}: {first.strangers + first.unreadable:,} of its {first.lines:,} "
@@ -124,8 +123,7 @@ def cancel_batches(run: Path, numbers: Collection[int], control: Control) -> Can
         if missing := sorted(set(numbers) - out):
             raise UsageError(
                 f"batch {missing[0]} of {run} is not open (open: "
-                f"{', '.join(map(str, sorted(out))) or 'none'}); "
-                f"see `edgen batch list {run}`."
+                f"{', '.join(map(str, sorted(out))) or 'none'}); see `edgen batch list {run}`."
             )
         ended, read = 0, list[ResultCounts]()
         for held in known:

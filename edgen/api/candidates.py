@@ -134,8 +134,7 @@ class _Writing(Start[WriterAsker]):
         if not asker.planned:
             raise UsageError(
                 f"{self.reader.rundir.path}: no turn of {wanted.agent} has {wanted.after} turns before it. "
-                "Name another "
-                "role with --agent, or fewer turns with --after."
+                "Name another role with --agent, or fewer turns with --after."
             )
         return asker
 

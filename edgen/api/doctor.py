@@ -315,8 +315,7 @@ async def _call_with_schema(
         diagnosis.fail(
             "schema",
             f"the service accepts {name}, sent as {field}, but does not follow it: {said}. Its answers are "
-            "still read; "
-            "look up how the service takes a schema, or remove the schema",
+            "still read; look up how the service takes a schema, or remove the schema",
             _REFUSED,
         )
 

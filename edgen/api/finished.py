@@ -144,8 +144,7 @@ def _refer_to_others(rundir: RunFolder, format_: Format) -> None:
         folders = ", ".join(between)
         raise UsageError(
             f"{rundir.path}: this run has pairs with other runs only ({folders}); name these with --against "
-            "RUN, in the "
-            "same order as for `edgen pairs`."
+            "RUN, in the same order as for `edgen pairs`."
         )
 
 
@@ -168,8 +167,7 @@ def write_report(run: Path, control: Control, output: Path | None = None) -> Wri
     if not written.accepted:
         control.note(
             f"no conversation was accepted ({written.refused:,} were rejected or failed), so the report has "
-            "no "
-            "measures; it lists the reasons."
+            "no measures; it lists the reasons."
         )
     if written.pending:
         pending = "1 conversation is" if written.pending == 1 else f"{written.pending:,} conversations are"

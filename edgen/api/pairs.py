@@ -192,8 +192,7 @@ class PairMaking:
             if made.stale_votes:
                 self._control.note(
                     f"{quantity(made.stale_votes, 'vote')} on other texts than the run has now, or on pairs "
-                    "that it has no more: "
-                    "left out, and kept."
+                    "that it has no more: left out, and kept."
                 )
             facts |= {"made": made, "bias": bias_of_run(reader) if report else None}
         about = (self.run.path, options.by, scenarios, self.run.pairs, pairs.compared, pairs.votes)
@@ -260,8 +259,7 @@ class PairMaking:
             if reader.pending:
                 self._control.note(
                     f"{reader.pending:,} conversations of this run are pending; pairs are made of the "
-                    "finished ones only. "
-                    "`edgen generate` with its job makes the others."
+                    "finished ones only. `edgen generate` with its job makes the others."
                 )
             return count
         if not reader.accepted:
@@ -269,8 +267,7 @@ class PairMaking:
         if reader.origin == "replicates" and reader.job.replicates == 1:
             raise RunError(
                 f"{path}: this run has one conversation of each scenario, and a pair needs two. Generate "
-                "with "
-                "`replicates: 4` (add `branch: {at: sampled}` under selfplay), or with `arms`."
+                "with `replicates: 4` (add `branch: {at: sampled}` under selfplay), or with `arms`."
             )
         raise RunError(
             f"{path}: no scenario of this run has two accepted conversations, and a pair needs two; "
@@ -364,13 +361,11 @@ def require_pairs(paired: PairedRun) -> None:
 _HINTS = {
     "of": {
         "tie": "The orders disagree: see --report for the judge's biases; more votes (--set pairs.votes=3) "
-        "or "
-        "another judge may help.",
+        "or another judge may help.",
         "turns_left": "A lower --min-turns-left keeps pairs that part nearer to the end.",
         "margin": "A lower --min-margin keeps more.",
         "judge_directed": "Their texts speak to a judge; --set pairs.judge_directed=label labels them all "
-        "the "
-        "same.",
+        "the same.",
         "identical": "The conversations of a scenario say the same: give the backend a temperature.",
         "contradicted": "The verdicts go in circles: more votes (--set pairs.votes=3) may help.",
         "not_judged": "Nothing was said about these very conversations by this source.",
@@ -378,14 +373,12 @@ _HINTS = {
     "abstained by": {
         "oracle": "The judge's answers cannot be read: another template or judge may help.",
         "probability": "Probabilities are missing: the protocol has to ask for them (`closing: student` "
-        "under "
-        "selfplay).",
+        "under selfplay).",
         "human": "",
     },
     "no response by": {
         "flag": "No turn of this run has a response that was called nonsense, and another one next to it.",
         "judged": "No turn of this run has responses that a judge found best and worst: let one choose them "
-        "when "
-        "it generates.",
+        "when it generates.",
     },
 }

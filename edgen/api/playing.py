@@ -73,8 +73,7 @@ def open_game(
     if not playable:
         raise UsageError(
             f"{job}: the protocol {plan.job.protocol} has one model write whole conversations, so there is "
-            "no role to "
-            "play. Take a job in which each side speaks for itself, such as jobs/selfplay.yaml."
+            "no role to play. Take a job in which each side speaks for itself, such as jobs/selfplay.yaml."
         )
     if role is None:
         taught = [one for one in playable if side_of(one) == "Student"]
@@ -128,8 +127,7 @@ def _replacement(plan: Plan, role: str, job: Path) -> str:
             ).decode()
     raise UsageError(
         f"{job}: people play {role}, too, and you are alone. Give it a model (--set "
-        f"backends.{role}.stand_in=NAME), or "
-        "generate the job and invite both sides with `edgen web`."
+        f"backends.{role}.stand_in=NAME), or generate the job and invite both sides with `edgen web`."
     )
 
 

@@ -204,8 +204,7 @@ def _find_use(path: Path, plan: Plan, other: str) -> str:
         return uses[0] if len(uses) == 1 else able[0]
     raise UsageError(
         f"--diff {other}: this job has several prompts; name the one to replace, as in --diff "
-        f"{next(iter(plan.prompts))}={other} "
-        f"(known: {', '.join(plan.prompts)})."
+        f"{next(iter(plan.prompts))}={other} (known: {', '.join(plan.prompts)})."
     )
 
 

@@ -56,8 +56,7 @@ class AnnotatorAsker(UnitAsker):
     role = ROLE
     useless_help = (
         "A labeller answers with one JSON object of numbers and labels: see that its max_tokens leaves room "
-        "for it, or "
-        "name another backend with --backend."
+        "for it, or name another backend with --backend."
     )
 
     def __init__(

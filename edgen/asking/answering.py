@@ -197,8 +197,7 @@ def find_backend(job: Job, named: str, role: str) -> BackendConfig:
         raise UsageError(
             f"no backend '{name}' is in {path or 'the job of this run'} (known: {', '.join(job.backends)}). "
             "Name one with --backend ROLE, or one of another job with --backend JOB.yaml:ROLE, or give one "
-            "here: "
-            f"--set 'backends.{role}={{type: openai, model: …}}'."
+            f"here: --set 'backends.{role}={{type: openai, model: …}}'."
         )
     return job.backends[name]
 

@@ -69,8 +69,7 @@ class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
             f"backend    {self.provider}",
             (
                 f"calls      {self.expected:,} expected, at most {self.at_most:,}; none was made, and "
-                "nothing "
-                "was written"
+                "nothing was written"
             ),
         ]
 

@@ -35,8 +35,7 @@ class Comparisons(PromptAsker):
     outcomes = ("judged", "without verdict")
     useless_help = (
         "Its template should end in a question that 1 or 2 answers; see that max_tokens leaves room for it, "
-        "or name "
-        "another judge with --backend."
+        "or name another judge with --backend."
     )
 
     def __init__(self, reader: RunReader, job: Job, judge: Answerer) -> None:
@@ -93,8 +92,7 @@ class Comparisons(PromptAsker):
             self._warned = True
             log.warning(
                 "%s was asked for log probabilities (pairs.logprobs) and tells none with some answers; "
-                "their verdicts "
-                "stand without a soft preference.",
+                "their verdicts stand without a soft preference.",
                 self.answerer.model,
             )
 

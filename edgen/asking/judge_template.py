@@ -62,8 +62,7 @@ class JudgeTemplate:
                 hint = Problem(
                     "try",
                     f"--prompt {GUARDED_TEMPLATE}, which is for both kinds, or --prompt oracle_{compare}, "
-                    "the "
-                    f"published one for pairs.compare: {compare}",
+                    f"the published one for pairs.compare: {compare}",
                 )
                 raise TemplateError(error.source, error.summary, (*error.problems, hint)) from None
         before = find_published_template(self._run, compare)

@@ -59,8 +59,7 @@ class RolloutMaking:
                 f"{path.parent / 'inputs'}: the templates are not those that the conversations were made "
                 "with, so what was "
                 "played on from them would be asked for again. Restore them from a copy, or `edgen "
-                "generate` the run's job "
-                "again, which writes them."
+                "generate` the run's job again, which writes them."
             )
         return plan
 
@@ -105,8 +104,7 @@ class RolloutMaking:
             near = f" that at least {least} turns follow" if least else ""
             raise RunError(
                 f"{self._reader.rundir.path}: no pair of this run parts at a turn of one role{near}, so no "
-                "response can "
-                "be continued. Generate with `replicates: 4` and `branch: {at: sampled}`."
+                "response can be continued. Generate with `replicates: 4` and `branch: {at: sampled}`."
             )
         return some
 

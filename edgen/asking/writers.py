@@ -95,8 +95,7 @@ class WriterAsker(UnitAsker):
     role = ROLE
     useless_help = (
         "A writer answers with a list of texts: see that its max_tokens leaves room for it, or name another "
-        "backend with "
-        "--backend."
+        "backend with --backend."
     )
 
     def __init__(

@@ -142,8 +142,7 @@ def _describe_already(there: AlreadyThere) -> str:
     count, out = there.conversations, there.out
     said = (
         f"{count_noun(count, 'conversation')} of these {'is' if count == 1 else 'are'} there; the run has "
-        "used "
-        f"{count_noun(there.calls, 'call')}, {tokens}{cost} in all"
+        f"used {count_noun(there.calls, 'call')}, {tokens}{cost} in all"
     )
     if out.calls:
         most = f"{dollars(out.cost_usd)}" if out.cost_usd else count_noun(out.tokens, "token")
@@ -167,8 +166,7 @@ def _describe_price(price: BackendPrice, *, batch: bool) -> str:
     known = "; ".join(filter(None, (price.source, price.date)))
     return (
         f"${price.prompt:g} and ${price.completion:g} for a million prompt and completion "
-        f"tokens{cached}{share}"
-        f" ({known or 'the job says so'})"
+        f"tokens{cached}{share} ({known or 'the job says so'})"
     )
 
 

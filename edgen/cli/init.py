@@ -21,8 +21,7 @@ def command(
         Option(
             metavar="NAME",
             help="How conversations are made, as in oneshot (one prompt plays both sides) or selfplay "
-            "(agents take turns). "
-            "`edgen list protocols` describes each.  [default: oneshot]",
+            "(agents take turns). `edgen list protocols` describes each.  [default: oneshot]",
         ),
     ] = None,
     space: Annotated[
@@ -30,8 +29,7 @@ def command(
         Option(
             metavar="SPACE",
             help="A space: a shipped one's name, or a file. The folder gets a copy of it, and templates that "
-            "name its "
-            "dimensions.",
+            "name its dimensions.",
             autocompletion=complete.spaces,
         ),
     ] = None,

@@ -99,8 +99,7 @@ def _require_complete(status: StatusReport, merged: MergeResult, output: Path) -
     again = f" Failed ones are tried again by `edgen generate JOB -o {output}`." if status.failed else ""
     raise ShortError(
         f"{output} is written but short: {status.accepted:,} of {status.planned:,} conversations were "
-        "accepted."
-        f"{again}"
+        f"accepted.{again}"
     )
 
 

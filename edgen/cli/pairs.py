@@ -37,8 +37,7 @@ SignalOption = Annotated[
         help="The evidence for labels. oracle: a judge model. probability: the conversations' own "
         "probabilities. "
         "human: people's votes. Of several responses to one turn, flag: a student who called one nonsense; "
-        "judged: "
-        "the run's own judge, its best against its worst."
+        "judged: the run's own judge, its best against its worst."
     ),
 ]
 ReportOption = Annotated[

@@ -44,8 +44,7 @@ def command(
         RunFolder(run).require()
         raise UsageError(
             f"{run}: name a conversation of it by its id or its scenario's number, as in `edgen show {run} "
-            "0`; `last` is "
-            "the latest raw reply."
+            "0`; `last` is the latest raw reply."
         )
     if named == "last":
         _show_latest(run, json=json)

@@ -86,8 +86,7 @@ def _serve(
     if not is_loopback(host):
         note(
             f"edgen: {host} can be reached by other machines, without encryption. Anyone with a link can "
-            "use it: send "
-            "each to one person, and stop the server when nobody answers."
+            "use it: send each to one person, and stop the server when nobody answers."
         )
 
     def announce(link: str) -> None:

@@ -257,8 +257,7 @@ def _price_problems(price: Price) -> Iterator[Problem]:
             yield Problem(
                 f"price.{key}",
                 f"${dollars:g} for a million tokens is less than any model costs; is it meant for one "
-                "token, or for "
-                "a thousand? Write it for a million (0 where answers cost nothing)",
+                "token, or for a thousand? Write it for a million (0 where answers cost nothing)",
             )
 
 
@@ -266,16 +265,14 @@ def _price_needed(backend: BackendConfig, cap: str) -> str:
     """Say that a price is required, with a line to start from."""
     needed = (
         f"a run under {cap} needs the price of {backend.model}, in US dollars per million tokens; add this "
-        "line to "
-        "the backend"
+        "line to the backend"
     )
     found: tuple[str, Price] | None = find("provider", backend.provider).nearest_price(backend.model)
     if found is None:
         # Refused until it is filled in: with a price of 0, the cap would not bind.
         return (
             f"{needed}, with its figures for the words in capitals (0 where answers cost nothing; `batch` "
-            "is the "
-            "share of them that a batch job costs, 0.5 at most providers): "
+            "is the share of them that a batch job costs, 0.5 at most providers): "
             "price: {prompt: DOLLARS, completion: DOLLARS, batch: 1}"
         )
     model, near = found

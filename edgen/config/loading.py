@@ -88,8 +88,7 @@ def _suggest_instead(path: Path) -> str:
     if (shipped_job := path.name.removesuffix(".yaml")) in list_shipped("jobs"):
         return (
             f" `edgen init my-project --job {shipped_job}` makes a folder with a copy of the shipped job of "
-            "this name; "
-            "then: edgen generate my-project/job.yaml"
+            "this name; then: edgen generate my-project/job.yaml"
         )
     return suggest_file(path)
 

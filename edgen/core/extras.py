@@ -92,8 +92,7 @@ def require_extra(extra: str, what: str, *modules: str) -> None:
     if missing := find_missing_modules(extra, *modules):
         raise UsageError(
             f"{what} need {', '.join(missing)}, of the extra '{extra}', which is not installed. Install it "
-            "with: "
-            f"{install_command(extra)}"
+            f"with: {install_command(extra)}"
         )
     require_versions(extra)
 

@@ -273,8 +273,7 @@ def _make_digests_error(folder: Path, what: str) -> DamagedError:
         f"{folder / DIGESTS}: this list of digests is damaged ({what}), so nothing says whether the run's "
         "files are whole. "
         f"`edgen validate {folder} --restore` writes it again for the run's inputs, which the ledger has; "
-        "other files have no "
-        "digest until the command that makes them is run again."
+        "other files have no digest until the command that makes them is run again."
     )
 
 

@@ -80,8 +80,7 @@ def require_locks() -> None:
     if fcntl is None:
         raise UsageError(
             "this command writes a run, and edgen writes runs on Linux and macOS only. On Windows, start it "
-            "in WSL. "
-            "Reading, checking, exporting and comparing runs work here."
+            "in WSL. Reading, checking, exporting and comparing runs work here."
         )
 
 

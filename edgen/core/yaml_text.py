@@ -77,8 +77,7 @@ def values(text: str, parser: Parser | None = None) -> Any:
 
 _SAID = {
     "found invalid Unicode character escape code": "this escape is half of a character (a lone surrogate), "
-    "or "
-    "none"
+    "or none"
 }
 
 

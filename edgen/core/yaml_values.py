@@ -245,8 +245,7 @@ def _leaf(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
 
 _NAMES = {
     dict: "a mapping", list: "a list", str: "a text", bool: "true or false", int: "a whole number",
-        float: "a "
-    "number",
+        float: "a number",
     type(None): "nothing",
 }  # fmt: skip
 

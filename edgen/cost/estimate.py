@@ -202,8 +202,7 @@ def _of_rounds(plan: Plan) -> str:
     total, size = plan.rounds
     return (
         f"made in {total} rounds of {size:,} scenarios, the last with the rest; each begins when the one "
-        "before it has "
-        "ended"
+        "before it has ended"
     )
 
 
@@ -218,8 +217,7 @@ def _basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[st
             f"prompts: those of {_scenarios(prompts.rendered)} rendered and counted ({how})",
             (
                 "answers: assumed, because no earlier run used this template and type of model; so the "
-                "interval "
-                "is wide"
+                "interval is wide"
             ),
         ]
         if cached:
@@ -266,8 +264,7 @@ def _of_most(job: Job) -> str:
     return (
         f"at most{planned}: {asks}, each as long as max_tokens allows{retried}; not included are calls that "
         f"are lost (a timeout, a kill), charged at the maximum and tried up to {job.limits.attempts} times, "
-        "and "
-        "answers whose tokens the service does not count"
+        "and answers whose tokens the service does not count"
     )
 
 

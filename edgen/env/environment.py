@@ -206,7 +206,6 @@ def _policy_role(plan: Plan, plays: Role | None) -> Role:
         raise JobError(
             job.name,
             f"the closing question goes to {role}, whom the policy plays: set selfplay.closing to another "
-            "role or "
-            "to `judge`.",
+            "role or to `judge`.",
         )
     return role

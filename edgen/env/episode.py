@@ -59,8 +59,7 @@ class Episode:
             opener = self._stage.speaker(0)
             raise UsageError(
                 f"scenario {self.scenario.index}: the {opener} speaks first, so the first prompt takes a "
-                "call: "
-                f"use reset, or set selfplay.first to {self.role.lower()}."
+                f"call: use reset, or set selfplay.first to {self.role.lower()}."
             )
         return self.observe([])
 
@@ -70,8 +69,7 @@ class Episode:
         if before is None:
             raise UsageError(
                 f"scenario {self.scenario.index}: {self.role} has none of the first {self._most} turns: "
-                "look at "
-                "selfplay.order and selfplay.max_turns."
+                "look at selfplay.order and selfplay.max_turns."
             )
         played = yield from self._stage.play(0, [], but=self.role)
         if len(played.entries) < before or played.ended_by is not None:

@@ -36,8 +36,7 @@ _REFUSED = 1008  # the WebSocket's code for a policy violation
 _TOO_BIG = 1009
 _USAGE = (
     "This server needs its token: connect to the address with the token in it, http://HOST:PORT/TOKEN, or "
-    "send "
-    "'Authorization: Bearer TOKEN'."
+    "send 'Authorization: Bearer TOKEN'."
 )
 
 

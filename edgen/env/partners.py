@@ -68,8 +68,7 @@ class Partners:
         if (settings.limits, settings.backends) != (mine.limits, mine.backends):
             raise UsageError(
                 f"{settings.name} and {mine.name} cannot share a budget: their `backends` or `limits` "
-                "differ. "
-                "Give both jobs the same."
+                "differ. Give both jobs the same."
             )
         with self._lock:
             new = sorted({*roles} - {*self._clients})

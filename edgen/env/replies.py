@@ -110,15 +110,13 @@ class ReplyJudge:
         except (KeyError, TypeError, ValueError, msgspec.MsgspecError):
             raise UsageError(
                 "the row says not where its reply stands: take `extra_info` as `edgen export --to verl-rl` "
-                "or "
-                "`--to skyrl` wrote it."
+                "or `--to skyrl` wrote it."
             ) from None
         scenario = self._plan.scenario(index) if index >= 0 else None
         if scenario is None or scenario.values != values or role not in self._plan.job.speakers:
             raise UsageError(
                 f"scenario {index} of {self._plan.job.name} is another than the row's: take the job that "
-                "the exported "
-                "run was made by, or one with the same space, seed and design."
+                "the exported run was made by, or one with the same space, seed and design."
             )
         return _Place(scenario, role, turn, before)
 

@@ -64,8 +64,7 @@ def _ask(
     if data_source != "edgen":
         raise UsageError(
             f"edgen scores rows whose data_source is edgen, and this one's is {data_source!r}: give that "
-            "data a reward "
-            "function of its own."
+            "data a reward function of its own."
         )
     return judge_of(job, overrides).score(reply, reference, row or {})
 

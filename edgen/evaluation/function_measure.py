@@ -117,8 +117,7 @@ class OwnMeasure(Measure[OwnFigures]):
                 )
                 raise MeasureError(
                     f"the measure {self.name} returned {what} for conversation {sample.id}; it has to be a "
-                    "finite number, a "
-                    "truth, a text, None, or a dict of these by texts."
+                    "finite number, a truth, a text, None, or a dict of these by texts."
                 )
         return {column: value for column, value in columns.items() if value is not None}
 

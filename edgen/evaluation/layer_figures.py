@@ -200,6 +200,5 @@ def explain_unavailable(groups: Sequence[Sequence[str]]) -> str:
         f"not available for {said}: they send identical requests (one model, one template, no seed of their "
         "own), so they "
         "agree as one model does with itself. Give each another model or template, or use a service that "
-        "takes a seed "
-        "(`seed: auto`)."
+        "takes a seed (`seed: auto`)."
     )

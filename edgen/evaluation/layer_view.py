@@ -96,6 +96,5 @@ def _require_alike(named: str, noted: Noted | None, asking: LabellingTask) -> No
     if unknown := [one for one in noted.labels.names if one not in asking.labels.names]:
         raise UsageError(
             f"--gold {named}: this layer has labels that the other one lacks: {', '.join(unknown[:10])} (it "
-            "has: "
-            f"{', '.join(asking.labels.names[:20])})."
+            f"has: {', '.join(asking.labels.names[:20])})."
         )

@@ -91,14 +91,12 @@ def _check(one: MeasureFile, control: Control) -> None:
     if (run := run_around(path)) is not None:
         raise InputError(
             f"{path}: this is in the folder of the run {run}, and a file there is never run. Move it out, "
-            "and name it with "
-            f"--measure FILE:{one.name}."
+            f"and name it with --measure FILE:{one.name}."
         )
     if sha256(path.read_bytes()) != one.sha256:
         raise InputError(
             f"{path}: this file of the run's measure {one.name} has changed since the run was made. Restore "
-            "it, or use it "
-            f"as it is with --measure {path}:{one.name}."
+            f"it, or use it as it is with --measure {path}:{one.name}."
         )
     require_consent(path, control.trust, "the run")
 
@@ -158,8 +156,7 @@ def load_job_measures(job: Job, reach: Reach, trust: Trust) -> None:
     if (reach.base / "run.db").exists():
         raise InputError(
             f"{reach.base}: this is a run's folder, and what its job names under `measures` is not run; "
-            "start from your "
-            "own job file."
+            "start from your own job file."
         )
     for reference in job.measure_references:
         file, _ = split_reference(reference)
@@ -167,8 +164,7 @@ def load_job_measures(job: Job, reach: Reach, trust: Trust) -> None:
         if reach.root is not None and not path.is_relative_to(reach.root):
             raise InputError(
                 f"measures: {file} leads to {path}, outside of the job's project {reach.root}; move it "
-                "there, or add "
-                "--allow-outside."
+                "there, or add --allow-outside."
             )
         if not path.is_file():
             raise UsageError(f"measures: {reference}: there is no file {path}.")

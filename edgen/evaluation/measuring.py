@@ -117,8 +117,7 @@ def _note_skipped(
         needs = join_list(sorted({others[name] for name in skipped}))
         yield (
             f"Not measured: {join_list(skipped)}. {'These are' if len(skipped) > 1 else 'This is'} for "
-            "conversations of "
-            f"the {needs} family, and these are of {_name_kind(family)}."
+            f"conversations of the {needs} family, and these are of {_name_kind(family)}."
         )
 
 

@@ -39,22 +39,14 @@ _HELP: dict[str, str] = {
     RejectionReason.EMPTY: "The model says nothing: give it room with `max_tokens`, and look at its chat "
     "template.",
     RejectionReason.TRUNCATED: "Answers are cut off: raise `max_tokens` of the backend, or ask for less in "
-    "the "
-    "template.",
+    "the template.",
     RejectionReason.REFUSED: "The model or its service declines: word the template otherwise, or take "
-    "another "
-    "model.",
+    "another model.",
     RejectionReason.NO_LABELS: "Conversations are not labelled: see the answers of the backend annotator, "
-    "and "
-    "its "
-    "`max_tokens`.",
+    "and its `max_tokens`.",
     RejectionReason.LOOP: "A side repeats itself: raise the temperature, or take a larger model.",
     RejectionReason.PLACEHOLDER: "The model copies the form of its answer: send it as a schema (`forms: "
-    "schema`), "
-    "or "
-    "take "
-    "a "
-    "larger model.",
+    "schema`), or take a larger model.",
     RejectionReason.ECHO: "The model copies its prompt: word the template otherwise, or take a larger model.",
     RejectionReason.LEAKED_SECRET: "A side says what it cannot know: show it less, or take `leaked_secret: "
     "flag`.",
@@ -63,18 +55,15 @@ _LOOK = "`edgen preview JOB` shows the prompt."
 # By the form that was sent.
 _IN_WORDS = (
     "The model does not follow the form: request it with `forms: schema`, put a JSON Schema next to the "
-    "template, or "
-    f"take a model that follows it; {_LOOK}"
+    f"template, or take a model that follows it; {_LOOK}"
 )
 _SCHEMA_LOST = (
     "The model does not follow the form in words: take a service that keeps to a JSON Schema, or a model "
-    "that follows "
-    f"the words; {_LOOK}"
+    f"that follows the words; {_LOOK}"
 )
 _BY_SCHEMA = (
     "The answers do not fit although the service gets the form as a schema: give them room with "
-    "`max_tokens`, try the "
-    f"schema with `edgen doctor JOB`, or take a larger model; {_LOOK}"
+    f"`max_tokens`, try the schema with `edgen doctor JOB`, or take a larger model; {_LOOK}"
 )
 _NAMES = f"Name the roles of the space in the template, or say under `role_words` what it calls them; {_LOOK}"
 
@@ -160,8 +149,7 @@ class Usefulness:
                 f"{self._ledger.path}: this run stopped at {when} because hardly any answer was usable, and "
                 "nothing that "
                 f"shapes its answers has changed since. Nothing was asked. {self._look()} Change the "
-                "template, the model or "
-                f"its settings and start again; {_GO_ON}"
+                f"template, the model or its settings and start again; {_GO_ON}"
             )
 
     def count_answer(
@@ -213,8 +201,7 @@ class Usefulness:
         return UselessError(
             f"{found} ({describe_reasons(reasons)}), so the run stopped rather than pay for more of them. "
             f"{self._describe_latest()}{help_} {self._look()} Then start again: what was answered is "
-            "stored, and "
-            f"what the change does not touch is used again; {_GO_ON}"
+            f"stored, and what the change does not touch is used again; {_GO_ON}"
         )
 
     def _describe_latest(self) -> str:

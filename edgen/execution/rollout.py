@@ -297,8 +297,7 @@ class OutcomeRecorder:
             FailuresError(
                 f"{len(self._failed_in_a_row)} scenarios in a row got no answer, the last with "
                 f"{describe_failure(failure)}. The run stopped, because more calls would be useless. `edgen "
-                "doctor "
-                f"JOB` shows what is wrong. {GO_ON}"
+                f"doctor JOB` shows what is wrong. {GO_ON}"
             )
         )
 
@@ -319,8 +318,7 @@ class OutcomeRecorder:
 GO_ON = "Then run the same command again to resume."
 ADVICE = {
     FailureKind.AUTHENTICATION: "The key is missing or not accepted: check the environment variable that the "
-    "job "
-    "names.",
+    "job names.",
     FailureKind.PERMISSION: "The key may not use this model or service: check its project and permissions.",
     FailureKind.QUOTA: "The account's quota or credit is used up: raise it, or wait until it is renewed.",
     FailureKind.NOT_FOUND: "The model or the path does not exist there: check `model` and `base_url` in the "
@@ -328,11 +326,9 @@ ADVICE = {
     FailureKind.BAD_REQUEST: "The request as it stands is not taken: check the backend's parameters and "
     "`extra_body`.",
     FailureKind.BAD_OUTPUT: "The server cannot read what its own model wrote: look at its chat template and "
-    "parser, "
-    "and give the model room with `max_tokens`.",
+    "parser, and give the model room with `max_tokens`.",
     FailureKind.CONTEXT_OVERFLOW: "The prompt is too long for the model: shorten the template, or give it "
-    "more "
-    "context.",
+    "more context.",
 }
 
 

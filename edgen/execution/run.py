@@ -120,20 +120,17 @@ def check_part(job: Job, part: range | None) -> None:
             "--range and a gate on near_duplicate do not go together: what is new in a piece may be in "
             "another one, too. "
             "Make the pieces without that gate (--set gates.NAME='True'), merge them, and `edgen select RUN "
-            "--where "
-            "'not near_duplicate'`."
+            "--where 'not near_duplicate'`."
         )
     if part.stop > job.conversations:
         raise UsageError(
             f"--range {part.start}:{part.stop}: the job has {job.conversations} scenarios, so a range ends "
-            "at "
-            f"{job.conversations:,} at most. More of them: -n."
+            f"at {job.conversations:,} at most. More of them: -n."
         )
     if part.start and protocol_of(job).rounds(job).total > 1:
         raise UsageError(
             f"--range {part.start}:{part.stop}: this job is made in rounds, and later rounds use the "
-            "results of "
-            f"earlier ones, so a piece of it starts at scenario 0. Use --range 0:{part.stop}."
+            f"results of earlier ones, so a piece of it starts at scenario 0. Use --range 0:{part.stop}."
         )
 
 
@@ -156,8 +153,7 @@ def check_piece(folder: Path, known: RunPlan, job: Job, asked: range | None) -> 
         )
         raise UsageError(
             f"{folder}: this run holds {held}, and --range {asked.start}:{asked.stop} leaves some of them "
-            "out. "
-            f"Use {again} to resume it, or choose another folder for the piece with -o."
+            f"out. Use {again} to resume it, or choose another folder for the piece with -o."
         )
 
 
@@ -330,8 +326,7 @@ class ActiveRun:
         elif self._plan.job.top_up and any(_is_gate_rejection(reason) for reason in lost):
             more = (
                 f" Of the last {GATED} scenarios or more none passed, so no more are planned; "
-                "rejected.jsonl has what "
-                "each of them was, and `gates` of the job what was asked."
+                "rejected.jsonl has what each of them was, and `gates` of the job what was asked."
             )
             if counts.rejected["no_labels"] and self._plan.gates.layers:
                 more += (

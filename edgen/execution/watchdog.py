@@ -96,8 +96,7 @@ def _make_silence_error(role: str, client: ModelClient, seconds: float) -> Provi
         f"{backend_prefix(role)}The service has answered nothing for {seconds:g} s, with "
         f"{waiting} {'call' if waiting == 1 else 'calls'} waiting for it."
         f"{_describe_last_failure(client)} The run stopped rather than wait for ever. If the service is "
-        "only slow, raise "
-        f"limits.give_up_after. {GO_ON}"
+        f"only slow, raise limits.give_up_after. {GO_ON}"
     )
 
 

@@ -268,13 +268,9 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
         "": "A conversation begins with what was said first, whoever said it; --opening adds an opening.",
         "user": "Where the trained side speaks first, an opening line by the user stands before it.",
         "system": "Each conversation opens with a system message; where the trained side speaks first, it "
-        "does "
-        "so "
-        "right behind it, which some chat templates refuse.",
+        "does so right behind it, which some chat templates refuse.",
         "both": "Each conversation opens with a system message; where the trained side speaks first, a line "
-        "by "
-        "the "
-        "user stands between.",
+        "by the user stands between.",
     }
     if chat.as_environment:
         yield "Each conversation opens with the messages that the environment shows the trained side."

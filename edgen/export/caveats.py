@@ -54,8 +54,7 @@ def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
         first, _, end = facts["range"].partition(":")
         yield (
             f"This is a piece of its job: scenarios {first} to {int(end) - 1}, of {job.conversations}. "
-            "Which side of the "
-            "split they are on was chosen among them alone."
+            "Which side of the split they are on was chosen among them alone."
         )
     yield from _list_losses(facts)
     yield from list_unfinished(facts)
@@ -63,22 +62,19 @@ def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
     if any(role.name == "Student" for role in space.roles):
         yield (
             "The probability that the student understood is what the model wrote down. Nobody measured "
-            "whether it is "
-            "right, and no student learnt anything."
+            "whether it is right, and no student learnt anything."
         )
     if job.arms:
         yield (
             "The arms share their scenarios and differ on purpose. Taken together they are no sample of "
-            "anything; "
-            "take the arm that is meant."
+            "anything; take the arm that is meant."
         )
     if job.design == "even":
         yield (
             "The design is even, so nothing is as frequent as in classrooms: among the scenarios that were "
             "planned, every "
             "value of a dimension occurs equally often, to within one, or as often as its weight in the "
-            "space asks. "
-            "Conditions and exclusions of the space can shift these counts."
+            "space asks. Conditions and exclusions of the space can shift these counts."
         )
     if job.design == "balanced":
         yield (
@@ -86,8 +82,7 @@ def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
             "planned have "
             "every cell of the space (one value of each dimension) equally often, to within one. Where "
             "there are fewer scenarios than cells, no cell comes twice, and how often a value comes differs "
-            "by "
-            "chance."
+            "by chance."
         )
 
 

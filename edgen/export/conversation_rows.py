@@ -24,8 +24,7 @@ COLUMNS: Columns = {
         "turns",
         (
             "the turns, each with role ({roles}) and text; where a side said that the conversation ends, "
-            "the last text "
-            "ends with `[end of conversation]`"
+            "the last text ends with `[end of conversation]`"
         ),
     ),
     "split": ("string", "train or test; all turns of a scenario are on one side"),
@@ -42,8 +41,7 @@ COLUMNS: Columns = {
         "string",
         (
             "the prompt template, by the sha256 of its text; where a conversation has several (selfplay), "
-            "one digest over "
-            "theirs, which stand in README.md under How it was made"
+            "one digest over theirs, which stand in README.md under How it was made"
         ),
     ),
     "simulated": ("bool", "whether a simulator wrote it"),

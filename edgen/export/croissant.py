@@ -65,8 +65,7 @@ def describe_files(
         "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": run.name,
         "description": f"Synthetic conversations of {speakers} about scenarios of the space "
-        f"{run.space.name}.{written} "
-        f"{format_.summary}",
+        f"{run.space.name}.{written} {format_.summary}",
         "keywords": keywords(format_, run, run.simulated),
     }
     if options.license is not None:

@@ -134,15 +134,13 @@ def _of_rollouts(level: Level, often: int) -> str:
     times = "once" if often == 1 else f"{often} times"
     rest = (
         "The labels rest on rollouts: from both turns at which a pair parts the conversation was played on "
-        f"{times}, and "
-        "the mean over what came of it counts."
+        f"{times}, and the mean over what came of it counts."
     )
     if level == "turn":
         return f"{rest} A row holds that turn."
     return (
         f"**{rest}** Such a label says which side has the better turn there, and nothing about the turns "
-        "after it, "
-        "which stand here too."
+        "after it, which stand here too."
     )
 
 
@@ -156,8 +154,7 @@ def _of_turns(rows: Mapping[Compare, int], who: str) -> str:
         )
     return (
         f"The labels of {rows['conversation']} rows were given to whole conversations, those of "
-        f"{rows['response']} "
-        "to single responses; a row holds the turn at which the conversations part."
+        f"{rows['response']} to single responses; a row holds the turn at which the conversations part."
     )
 
 
@@ -262,8 +259,7 @@ def warn_of_credit(level: Level | None, evidence: Mapping[Evidence, int]) -> Ite
         f"On planted truth such a label names the better turn in {whole:.0%} of pairs, and a judge of the "
         "two responses in "
         f"{response:.0%} (`edgen pairs --signal oracle --credit response`). Formats of whole conversations "
-        "(mtpo, refuel, "
-        "trl-conversation) take them as they are."
+        "(mtpo, refuel, trl-conversation) take them as they are."
     )
 
 
@@ -284,8 +280,7 @@ def credit_notes(level: Level | None, evidence: Iterable[Evidence]) -> Iterator[
         f"On planted truth, {known.scenarios} simulated scenarios in which each turn's worth is known "
         f"({known.date}), the "
         "preferred turn truly was the better one of so many labelled pairs, with 95% intervals. That "
-        "compares the ways; "
-        "how right the labels of this data are it does not say:"
+        "compares the ways; how right the labels of this data are it does not say:"
     )
     for figure in known.figures:
         every, cut = figure.case(ALL), figure.case(CUT)

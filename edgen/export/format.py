@@ -231,8 +231,7 @@ def list_flaws(format_: Format) -> Iterator[str]:
         if option.name in taken:
             yield (
                 f"has an option `{option.name}`, and `edgen export` has an option {flag_of(option.name)} of "
-                "its "
-                "own; give it another name"
+                "its own; give it another name"
             )
         if option.required:
             yield f"has an option `{option.name}` without a default"

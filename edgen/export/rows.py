@@ -43,8 +43,7 @@ REASONS: Mapping[str, str] = {
     "too_long": "the messages up to the turn at which the conversations part are more tokens than "
     "--max-tokens",
     "tokens_differ": "what stands before the turn is tokenised otherwise once the turn follows, so it cannot "
-    "be "
-    "masked",
+    "be masked",
     "only_ends": "the trained side only ends the conversation there, so there are no words to compare with",
     "no_labels": "no turn has a label",
     "invalid": "the record breaks the schema of the released data",

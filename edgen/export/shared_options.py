@@ -74,8 +74,7 @@ class ChatOptions(FormatOptions, frozen=True, kw_only=True):
         Literal["keep", "drop"] | None,
         option(
             "Keep or drop the end marker in the trained side's last turn.  [default: keep with an opening "
-            "prompt that "
-            "asks for turns; else drop]"
+            "prompt that asks for turns; else drop]"
         ),
     ] = None
 
@@ -92,8 +91,7 @@ class PairSetOptions(FormatOptions, frozen=True, kw_only=True):
         tuple[str, ...],
         option(
             "Formats of pairs only: the pairs that `edgen pairs` made of this run and RUN; may be repeated, "
-            "in the same "
-            "order as there.",
+            "in the same order as there.",
             metavar="RUN",
             completes="runs",
         ),
@@ -137,8 +135,7 @@ class ActionOptions(FormatOptions, frozen=True, kw_only=True):
         Told | None,
         option(
             "Formats of single responses only: state in the prompt what the response does (labels), or what "
-            "it was "
-            "asked to do (wanted).  [default: neither]"
+            "it was asked to do (wanted).  [default: neither]"
         ),
     ] = None
 

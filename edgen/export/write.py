@@ -243,8 +243,7 @@ def _ways_out(run: RunReader, chat: Chat, left_out: Mapping[str, int]) -> Iterat
         by = "|".join(get_args(Source))
         yield (
             f"Where pairs have no label, see what `edgen pairs {run.rundir.path} --signal {by}` left out: "
-            "another source, "
-            "another judge, more votes or a smaller margin may give labels."
+            "another source, another judge, more votes or a smaller margin may give labels."
         )
 
 

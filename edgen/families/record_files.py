@@ -61,8 +61,7 @@ class RecordFile:
         raise DataError(
             printable(self.path),
             f"record {number} has the layout of {other.title}, and earlier ones that of "
-            f"{self.reader.title}; put "
-            "them into separate files.",
+            f"{self.reader.title}; put them into separate files.",
         )
 
 

@@ -153,8 +153,7 @@ def _plan(folder: Path, job: Job) -> _Partitions:
         if plan.conversations != job.conversations:
             raise UsageError(
                 f"{folder}: this run was begun with {plan.conversations:,} conversations, and cannot be "
-                "divided "
-                f"otherwise now. Resume it with -n {plan.conversations}; more can be made once it is "
+                f"divided otherwise now. Resume it with -n {plan.conversations}; more can be made once it is "
                 "complete."
             )
         return plan

@@ -67,8 +67,7 @@ def _carry_candidates(runs: Sequence[RunFolder], to: RunFolder) -> dict[str, str
             else:
                 notes[file.name] = (
                     f"candidates/{file.name} is missing: `edgen annotate {to.path} --write {file.stem}` "
-                    "makes it from the "
-                    "texts of the pieces."
+                    "makes it from the texts of the pieces."
                 )
     return notes
 

@@ -78,8 +78,7 @@ def _find_common_job(runs: Sequence[RunFolder]) -> Job:
     if protocol_of(jobs[0]).rounds(jobs[0]).total > 1:
         raise RunError(
             f"{runs[0].path}: this run is made in rounds, and what a later round is made with is of one run "
-            "alone, so it "
-            "is not merged with others."
+            "alone, so it is not merged with others."
         )
     prints = [None if job.resolved is None else job.resolved.fingerprint for job in jobs]
     for run, job, made_under in zip(runs, jobs, prints, strict=True):

@@ -187,8 +187,7 @@ class _Merger:
             if source.fingerprint not in ("", expected):
                 raise RunError(
                     f"{run.path}: its conversations were not made by the job that it names: `edgen "
-                    "generate` with a "
-                    "changed job did not finish. Run it again until it ends."
+                    "generate` with a changed job did not finish. Run it again until it ends."
                 )
             found.append(source)
         return found
@@ -250,8 +249,7 @@ def _refuse_selected(run: RunFolder, source: SourceLedger) -> None:
     if SELECTION in source.facts:
         raise RunError(
             f"{run.path}: this run was selected of another (`edgen select`), so it is not a piece of a job. "
-            "Merge the runs "
-            "that were generated, and select of what comes of it."
+            "Merge the runs that were generated, and select of what comes of it."
         )
 
 
@@ -282,8 +280,7 @@ def _shortage(status: RunStatus) -> str | None:
     if status.pending:
         return (
             f"Merged, with {status.pending:,} of {status.planned:,} conversations pending: `edgen generate` "
-            "with the job "
-            "makes them."
+            "with the job makes them."
         )
     if status.accepted < status.plan.asked:
         return f"Merged: {status.accepted:,} of {status.plan.asked:,} conversations were accepted."

@@ -112,8 +112,7 @@ def _find_value_differences(plans: Mapping[str, Plan], arms: Iterable[str], spac
                         f"its values of {ours.name} are not those of the job's space ({odd!r} is in one of "
                         "them only, "
                         "or says something else of itself), so its scenarios would be others; an arm may "
-                        "weigh the "
-                        "same values otherwise",
+                        "weigh the same values otherwise",
                     )
                 )
     return problems

@@ -53,8 +53,7 @@ def write_job(plan: Plan, head: str) -> str:
     asked = "prompt: ./prompt.j2" if [*templates] == ["default"] else f"prompts: {{{prompts}}}"
     return (
         f"{head}name: {as_key(job.name)}\nseed: {job.seed}\nconversations: {job.conversations}\nspace: "
-        "./space.yaml\n"
-        f"design: {job.design}\n"
+        f"./space.yaml\ndesign: {job.design}\n"
         f"protocol: {job.protocol}\n{asked}\nbackends:\n  default: {{type: simulator}}\nsplit: {{test: "
         "0.15, by: scenario}\n"
     )

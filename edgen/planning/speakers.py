@@ -95,8 +95,7 @@ def _explain_unanswered(plan: Plan, request: Request) -> str | None:
     names = _join_names([role for role, *_ in request.speakers])
     return (
         f"the simulator cannot answer {Path(prompt.source).name}. {reason} Name the roles of the space "
-        f"({names}) in the "
-        "template, or say under `role_words` what it calls them"
+        f"({names}) in the template, or say under `role_words` what it calls them"
     )
 
 

@@ -22,8 +22,7 @@ GUARDED_TEMPLATE = "oracle_guarded"  # what a judge is asked with where nothing 
 _MOST_NOTED = 1_000_000  # bytes: a template, and who is asked with it
 _RESTORE = (
     "It says with which template the judge was asked, and what was judged is kept under that. Restore it "
-    "from a copy; or move "
-    "it away, and name the same template: --set prompts.oracle=NAME."
+    "from a copy; or move it away, and name the same template: --set prompts.oracle=NAME."
 )
 _BETWEEN = "~"  # stands in no candidate's name
 

@@ -55,7 +55,6 @@ def apply_credit(
     if pairs.rollouts is not None and pairs.compare == "response":
         raise UsageError(
             "pairs.rollouts: of rollouts, whole conversations are compared: leave pairs.compare at "
-            "conversation, or "
-            "say --credit."
+            "conversation, or say --credit."
         )
     return pairs

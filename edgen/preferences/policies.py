@@ -140,8 +140,7 @@ def policy_lines(matrices: Iterable[dict[str, Any]]) -> Iterator[str]:
         if any(left_out.values()):
             yield (
                 f"  left out: {left_out['abstained']:,} that the judge abstained on, "
-                f"{left_out['judge_directed']:,} with a "
-                "text that speaks to a judge"
+                f"{left_out['judge_directed']:,} with a text that speaks to a judge"
             )
 
 
@@ -165,6 +164,5 @@ def _estimate(cell: dict[str, Any]) -> str:
     sd = "" if cell["sd"] is None else f", sd {cell['sd']:.3f} over {cell['replicates']} replicates"
     return (
         f"{one['value']:.1%}{span}{sd}; {first['value']:.1%} when shown first, {second['value']:.1%} when "
-        "shown second; "
-        f"{one['n']:,} pairs, {cell['ties']:,} ties"
+        f"shown second; {one['n']:,} pairs, {cell['ties']:,} ties"
     )

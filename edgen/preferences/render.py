@@ -195,8 +195,7 @@ def _logprobs(told: Report) -> Iterator[str]:
     if told["bounded"]:
         yield (
             f"    {quantity(told['bounded'], 'verdict')} with bounds: the service lists one side alone; p "
-            "is the "
-            "bound nearer to even"
+            "is the bound nearer to even"
         )
     if not told["known"]:
         return

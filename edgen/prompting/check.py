@@ -49,8 +49,7 @@ def check_size(text: str, sandbox: Sandbox) -> None:
         if pieces > MAX_PIECES:
             raise TemplateSyntaxError(
                 f"up to here the template has more than {MAX_PIECES:,} names, numbers, signs and stretches "
-                "of "
-                "text; a prompt is shorter",
+                "of text; a prompt is shorter",
                 line,
             )
         if kind in ("integer", "float") and len(value) > _MAX_DIGITS:
@@ -265,8 +264,7 @@ def word_error(error: BaseException, template: jinja2.Template, source: str) -> 
     elif found := _NO_FIELD.search(message):
         message = (
             f"a value says nothing of its '{found[1]}': give it to every entry of the dimension, or ask "
-            "first, as in "
-            f"{{% if topic.{found[1]} is defined %}}"
+            f"first, as in {{% if topic.{found[1]} is defined %}}"
         )
     elif isinstance(error, MemoryError) or not message:
         message = f"it cannot be computed ({type(error).__name__})"

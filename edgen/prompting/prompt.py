@@ -291,8 +291,7 @@ def load_prompt(
         raise TemplateError(
             source,
             f"it is for another use: it says `expects: {front.expects}` ({kinds[front.expects].says}), and "
-            "its "
-            f"answer would be read as `{expects}` here ({kinds[expects].says}).",
+            f"its answer would be read as `{expects}` here ({kinds[expects].says}).",
         )
     sandbox = Sandbox()
     template, used = compile_text(text, source, sandbox, available, fields)

@@ -91,8 +91,7 @@ class SelfplayProtocol(ConversationProtocol):
     )
     about_leaks = (
         "Where each side has a prompt of its own (selfplay), it is told nothing of the other's description: "
-        "look for "
-        "any leak, which is a guess or a prompt that says too much."
+        "look for any leak, which is a guess or a prompt that says too much."
     )
     about_probability = "`closing: student` under `selfplay` asks for it"
 
@@ -243,8 +242,7 @@ class SelfplayProtocol(ConversationProtocol):
         """Yield the agents' knowledge."""
         yield (
             "An agent plays each role and is told only what that role sees. What agents give away of it by "
-            "themselves "
-            "is in the text."
+            "themselves is in the text."
         )
 
     def simulated(self, request: Simulation) -> str | None:

@@ -274,8 +274,7 @@ def list_flaws(provider: Provider) -> Iterator[str]:
     if (given.tag_field, given.tag) != ("type", provider.name):
         yield (
             f"has a `Config` with tag_field={given.tag_field!r} and tag={given.tag!r}; write "
-            'tag_field="type" '
-            f'and tag="{provider.name}"'
+            f'tag_field="type" and tag="{provider.name}"'
         )
 
 

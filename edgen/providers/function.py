@@ -193,8 +193,7 @@ def config_of(function: AnswerFunction) -> FunctionConfig:
     if not isinstance(threads, int) or not 1 <= threads <= _MOST_THREADS:
         raise UsageError(
             f"the attribute `threads` of the backend {name} is {threads!r}: it is the number of calls at "
-            "once, "
-            f"from 1 to {_MOST_THREADS}."
+            f"once, from 1 to {_MOST_THREADS}."
         )
     version = getattr(function, "version", None)
     return FunctionConfig(model=name, version=None if version is None else str(version))
@@ -221,8 +220,7 @@ class FunctionProvider(Provider):
     def create(self, config: FunctionConfig, key: Key, link: Link) -> Backend:  # noqa: ARG002
         raise InputError(
             f"the backend {config.model} is a function of Python, which a job's file cannot bring: hand it "
-            "over as "
-            "in edgen.generate(job, backends={'default': the_function})."
+            "over as in edgen.generate(job, backends={'default': the_function})."
         )
 
 

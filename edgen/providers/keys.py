@@ -76,8 +76,7 @@ def _value_of(request: KeyRequest, environ: Mapping[str, str]) -> dict[str, str]
     if not value and request.required:
         raise ProviderError(
             f"{request.service} is to be sent the header {request.header}, and {name}, which it names, is "
-            "not set: "
-            f"export {name}=…"
+            f"not set: export {name}=…"
         )
     if not (value.isascii() and value.isprintable()):
         raise ProviderError(f"{name} holds characters that no header has: set it again to the key alone.")
@@ -98,13 +97,11 @@ def find_key(names: Sequence[str], environ: Mapping[str, str], *, service: str, 
                 f"{service} needs an API key, and the variable that api_key_env names is not set. Its name "
                 "is not "
                 "shown, because it could be a key itself: api_key_env takes the name of an environment "
-                "variable, "
-                "as in api_key_env: MY_KEY, and the variable the key."
+                "variable, as in api_key_env: MY_KEY, and the variable the key."
             )
         raise ProviderError(
             f"{service} needs an API key, and {' and '.join(names)} {'are' if len(names) > 1 else 'is'} not "
-            "set: "
-            f"export {names[0]}=… (or name another variable with api_key_env in the job)."
+            f"set: export {names[0]}=… (or name another variable with api_key_env in the job)."
         )
     name, key = found[0]
     if not (key.isascii() and key.isprintable() and " " not in key):

@@ -47,8 +47,7 @@ def load_sdk(name: str, kind: str) -> ModuleType:
     except ImportError:
         raise InputError(
             f"batch jobs of type {kind} need more packages: `{install_command('batch')}`. Without them, "
-            "leave --via batch "
-            "out and the same job is done call by call."
+            "leave --via batch out and the same job is done call by call."
         ) from None
 
 

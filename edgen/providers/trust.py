@@ -44,8 +44,7 @@ _ANOTHERS = compile_later(
     r"|UV_PUBLISH_.*|CARGO_REGISTRY_.*|DOCKER_.*|KUBE.*|TF_TOKEN_.*|HEROKU_.*|DIGITALOCEAN_.*|SENTRY_.*"
     r"|DATADOG_.*|DD_API_KEY"
     r"|PG.*|MYSQL_.*|POSTGRES_.*|REDIS_.*|MONGO.*|STRIPE_.*|SLACK_.*|TWILIO_.*|SENDGRID_.*"
-    r"|GOOGLE_APPLICATION_CREDENTIALS"
-    r"|AZURE_CLIENT_.*|AZURE_STORAGE_.*"
+    r"|GOOGLE_APPLICATION_CREDENTIALS|AZURE_CLIENT_.*|AZURE_STORAGE_.*"
 )
 
 
@@ -228,8 +227,7 @@ def _consent(text: str, source: str, *, typed: bool = False) -> Consent:
         shown = f" {where!r}" if place is None else ""
         raise UsageError(
             f"{source}{shown}: expected HOST or HOST=VARIABLE, the name of a host and the name of the "
-            "variable that "
-            "holds its key, as in llm.example.org=MY_KEY or 127.0.0.1=MY_KEY."
+            "variable that holds its key, as in llm.example.org=MY_KEY or 127.0.0.1=MY_KEY."
         )
     port = place.port if re.search(r":\d+$", bare) else None
     return Consent(place.host, port, variable, typed)
@@ -269,8 +267,7 @@ def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey
         return Refused(
             f"{key} is not sent, because the job's address is not a plain one: it takes a host and a "
             "path, as in https://llm.example.org/v1, and a host that all versions of IDNA read alike (write "
-            "others in "
-            "ASCII, as xn--…)."
+            "others in ASCII, as xn--…)."
         )
     if is_anothers(variable) and not consents.name(variable, place):
         return Refused(
@@ -283,8 +280,7 @@ def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey
         return Refused(
             f"{key} is not sent to {place.name} over plain http, where anybody on the way can read "
             "it: use https, or a tunnel to 127.0.0.1. For a server that wants no key, name a variable that "
-            "is not "
-            "set (api_key_env: NO_KEY)."
+            "is not set (api_key_env: NO_KEY)."
         )
     if consents.cover(variable, place) or (
         place.secure and place.port == 443 and _is_own(variable, place.host)

@@ -27,8 +27,7 @@ _DECLINES = compile_later(
     r"(?i)\b(?:(?:as|i\s+am|i['’]m|i['’]m\s+just|i\s+am\s+just)\s+an?\s+(?:large\s+)?(?:ai\b"
     r"|artificial\s+intelligence|language\s+model)"
     r"(?:\s+(?:language\s+model|model|assistant|system|chatbot))?\s*(?:,|and\b|so\b|that\b|i\b|designed"
-    r"|created|trained)"
-    r"[^.!?\n]{0,120}?(?:can(?:no|['’])t|can\s+not|unable|not\b|don['’]t|won['’]t)"
+    r"|created|trained)[^.!?\n]{0,120}?(?:can(?:no|['’])t|can\s+not|unable|not\b|don['’]t|won['’]t)"
     rf"|{_NOT}\s+(?:assist|comply|help(?:\s+you)?)(?:\s+you)?\s+with\s+(?:that|this|such|your"
     r"|the)\s*(?:kind\s+of\s+)?(?:request|content|topic|task|role-?play)"
     r"|i(?:\s+am|['’]m)?(?:\s+(?:afraid|sorry)[, ]+(?:but\s+)?i(?:\s+am|['’]m)?)?\s+"
@@ -36,10 +35,8 @@ _DECLINES = compile_later(
     rf"|{_NOT}\s+(?:fulfill?|complete|process|continue\s+with|accommodate)\s+(?:that|this|your"
     r"|the)\s+(?:request|role-?play)"
     rf"|{_NOT}\s+(?:generate|create|produce|provide|write|engage\s+in|participate\s+in|take\s+part\s+in"
-    r"|continue)\s+"
-    r"(?:this|that|such|the|any)?\s*(?:kind\s+of\s+|type\s+of\s+)?(?:content|role-?play\w*"
-    r"|response\s+to\s+(?:that|this))"
-    r"|(?:decline|refuse)\s+(?:this|that|your)\s+request\b"
+    r"|continue)\s+(?:this|that|such|the|any)?\s*(?:kind\s+of\s+|type\s+of\s+)?(?:content|role-?play\w*"
+    r"|response\s+to\s+(?:that|this))|(?:decline|refuse)\s+(?:this|that|your)\s+request\b"
     r"|against\s+(?:my|our|the)\s+(?:usage\s+|content\s+|safety\s+)?(?:guidelines|policy|policies"
     r"|programming)\b"
     r"|violates?\s+(?:my|our|the|openai['’]s|content|usage|safety)\b[^.\n]{0,40}polic(?:y|ies)\b"
@@ -47,8 +44,7 @@ _DECLINES = compile_later(
     r"|als\s+(?:eine?\s+)?KI(?:-\w{1,20})?\b[^.\n]{0,60}\b(?:nicht|kein\w{0,2})\b"
     r"|como\s+(?:una?\s+)?(?:IA|inteligencia\s+artificial|modelo\s+de\s+lenguaje)\b[^.\n]{0,60}\bno\b"
     r"|en\s+tant\s+qu(?:e\s+|['’])(?:IA|intelligence\s+artificielle|assistant\s+IA"
-    r"|modèle\s+de\s+langage)\b[^.\n]{0,60}\bpas\b"
-    r")|作为(?:一个|一名)?(?:AI|人工智能|语言模型)[^。\n]{0,40}(?:无法|不能)"
+    r"|modèle\s+de\s+langage)\b[^.\n]{0,60}\bpas\b)|作为(?:一个|一名)?(?:AI|人工智能|语言模型)[^。\n]{0,40}(?:无法|不能)"
 )
 # Nothing but a refusal, as models write it.
 _ONLY_DECLINES = compile_later(
@@ -70,8 +66,7 @@ _DECLINES_ABROAD = compile_later(
     r"|असमर्थ)"
     # about the request itself
     r"|\bdiese[rn]?\s+(?:anfrage|aufforderung)\s+(?:leider\s+)?nicht\s+(?:erfüllen|nachkommen|bearbeiten"
-    r"|beantworten)"
-    r"|\bne\s+(?:peux|puis)\s+(?:pas\s+)?(?:satisfaire|répondre\s+à|donner\s+suite\s+à"
+    r"|beantworten)|\bne\s+(?:peux|puis)\s+(?:pas\s+)?(?:satisfaire|répondre\s+à|donner\s+suite\s+à"
     r"|traiter)\s+(?:à\s+)?(?:cette|votre)\s+demande"
     r"|\bno\s+puedo\s+(?:cumplir\s+con|atender|responder\s+a|ayudar(?:te|le)?\s+con)\s+(?:esta|esa|su"
     r"|tu)\s+(?:solicitud|petición)"
@@ -81,8 +76,7 @@ _DECLINES_ABROAD = compile_later(
     r"|solicitação)"
     r"|(?:无法|不能)(?:满足|完成|协助|处理|回应)(?:您的|你的|这个|该|此)(?:请求|要求)|(?:ご|その)(?:要望|リクエスト|依頼)には(?:お応え|対応)(?:でき|いたしかね)"
     r"|(?:요청|부탁)(?:을|은|에)\s?(?:들어\s?드릴|처리할|응할|도와\s?드릴)\s?수\s?없|(?:تلبية|تنفيذ)\s+(?:هذا"
-    r"|طلبك)[^.\n]{0,12}(?:الطلب)?"
-    r"|(?:इस|आपके)\s+अनुरोध\s+(?:को|में)\s[^।\n]{0,20}(?:नहीं|असमर्थ)"
+    r"|طلبك)[^.\n]{0,12}(?:الطلب)?|(?:इस|आपके)\s+अनुरोध\s+(?:को|में)\s[^।\n]{0,20}(?:नहीं|असमर्थ)"
 )
 _ABROAD = (
     "artifi", "modello", "modelo", "anfrage", "aufforderung", "demande", "solicitud", "petición", "richiesta",
@@ -98,8 +92,7 @@ _REFUSES = compile_later(
     r"|not\s+going\s+to|must\s+(?:respectfully\s+|politely\s+)?decline|decline\s+to|have\s+to\s+decline"
     r"|refuse\s+to|do\s+not\s+feel|don['’]t\s+feel"
     r"|['’]d\s+rather\s+not|(?:do\s+not|don['’]t)\s+(?:think|believe)\s+(?:it['’]s|it\s+is|that\s+is"
-    r"|this\s+is)\s+appropriate)"
-    r"|\bnot\s+something\s+(?:that\s+)?(?:i|we)\s+can\b"
+    r"|this\s+is)\s+appropriate)|\bnot\s+something\s+(?:that\s+)?(?:i|we)\s+can\b"
     r"|\b(?:sorry|apologi[sz]e|apologies|unfortunately)\b[^.\n]{0,60}?(?:can(?:no|['’])t|unable|not\s+able"
     r"|won['’]t|decline)"
     r"|\bas\s+an?\s+(?:ai|large\s+language|language)\b[^.\n]{0,80}?(?:can(?:no|['’])t|unable|not|won['’]t)"
@@ -111,9 +104,7 @@ _REFUSING = (
     "can't", "can’t", "cannot", "can not", "won't", "won’t", "will not", "unable", "not able", ("not "
     "comfortable"), "not going to",
     "decline", "refuse", "not feel", "n't feel", "n’t feel", "rather not", "appropriate", "not something",
-    ("as "
-    "a "
-    "ai"), "as an ai",
+    "as a ai", "as an ai",
     "as a lang", "as an lang", "as a large", "as an large", "guidelines", "polic", "programming",
 )  # fmt: skip
 # The same in other languages.
@@ -135,8 +126,7 @@ _REFUSES_ABROAD = compile_later(
 )
 _REFUSING_ABROAD = (
     "nicht", "kein", "je ne", "je refuse", "impossible", "no me ", "não me ", "puedo", "podemos", "posso",
-    "consigo", ("non "
-    "sono"),
+    "consigo", "non sono",
     "rifiuto", "niet", "я не", "не могу", "无法", "無法", "不能", "不可以", "不便", "できません", "かねます", "お断り", "できない", "수",
     "لا", "لن", "عن", "नहीं", "असमर्थ", "איני", "יכול",
 )  # fmt: skip
@@ -153,8 +143,7 @@ _PREAMBLE = RolePattern(
     rf"(?:the\s|a\s|your\s)?OWN\b(?:[^\n.!:]{{0,80}}[.!:]{{0,3}}[^\S\n]{{0,9}}(?:\n\s{{0,99}}|\Z)"
     r"|(?(agrees)[^\n.!:]{0,80}[.!:][^\S\n]{1,9}(?!you\b)|(?!)))"
     rf"|\A{_AGREES}here(?:['’]s|\sis)\s(?:my|the)\s(?:next\s)?(?:response|reply"
-    r"|turn)\b[^\n:]{0,40}:[*_]{0,3}\s{0,99}"
-    r"|\Ahere(?:['’]s|\sis)\smy\s(?:next\s)?(?:response|reply"
+    r"|turn)\b[^\n:]{0,40}:[*_]{0,3}\s{0,99}|\Ahere(?:['’]s|\sis)\smy\s(?:next\s)?(?:response|reply"
     r"|turn)\b[^\n:]{0,40}:[*_]{0,3}[^\S\n]{0,9}(?:\n\s{0,99}|\Z)"
 )
 # "Response:", but not the beginning of a definition, "Response: what follows a stimulus".
@@ -166,15 +155,13 @@ _RESPONSE = RolePattern(
 )
 _SPEAKS = (
     r"(?:(?:['’]s)?\s(?:next\s)?(?:turn|response|reply|message|line|utterance)|\s(?:next\s)?(?:says|replies"
-    r"|responds)"
-    r"|\s(?:would|will|might|could)\s(?:\w{1,20}\s)?(?:say|reply|respond))"
+    r"|responds)|\s(?:would|will|might|could)\s(?:\w{1,20}\s)?(?:say|reply|respond))"
 )
 # A first line in which the model speaks about the role that it plays, not as that role.
 _ANNOUNCEMENT = RolePattern(
     r"(?i)\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood)\b[^\n:]{0,40}?)?"
     rf"(?:\b(?:here(?:['’]s|\sis)\b[^\n:]{{0,40}}?)?\bthe\s(?:\w{{1,20}}\s)?OWN{_SPEAKS}\b[^\n:]{{0,40}}"
-    r"|\bas\sthe\sOWN,?\si(?:\s(?:would|will|might|could)|['’](?:d|ll))\s(?:say|reply"
-    r"|respond)\b[^\n:]{0,40}"
+    r"|\bas\sthe\sOWN,?\si(?:\s(?:would|will|might|could)|['’](?:d|ll))\s(?:say|reply|respond)\b[^\n:]{0,40}"
     rf"|\bhere(?:['’]s|\sis)\s[^\n:]{{1,40}}?\sas\sthe\sOWN)"
     r"[*_]{0,3}:[*_]{0,3}[^\S\n]{0,9}(?:\n|(?=[\"“]))\s{0,99}(?=\S)"
 )
@@ -204,11 +191,9 @@ _ON_REPLY = RolePattern(
     r"|played)\b[^\n]{0,80}?"
     r"\b(?:response|reply|short|brief|concise|simple|role|persona|character|tone|sentences|words)\b"
     r"|\b(?:this|my)\s(?:response|reply|turn)\b|\bpersona\b|\brole-?play\w{0,4}\b|\b(?:in|of"
-    r"|out\sof)\scharacter\b"
-    r"|\bas\s(?:requested|instructed)\b|\bword\s(?:count|limit)\b"
+    r"|out\sof)\scharacter\b|\bas\s(?:requested|instructed)\b|\bword\s(?:count|limit)\b"
     r"|\bthe\s(?:ROLE)(?:['’]s)?\s(?:is|was|seems|appears|feels|shows|may|might|should|can|could|will|would"
-    r"|has|gets"
-    r"|prefers|preferences?|reactions?)\b"
+    r"|has|gets|prefers|preferences?|reactions?)\b"
 )
 # Who speaks to the other side, or does sums, is still in the lesson.
 _IN_LESSON = compile_later(r"(?i)=|\b(?:you|your|yours|we|our|us|let['’]s)\b")

@@ -47,8 +47,7 @@ _BRACKETED = RolePattern(r"【(NAME)】[ ]?[:：]?")
 
 _CHANCE = (
     r"wahrscheinlichkeit|probabilités?|probabilidade?|probabilità|waarschijnlijkheid|prawdopodobieństwo"
-    r"|olasılık|xác\ssuất"
-    r"|вероятность|ймовірність|概率|機率|机率|可能性|確率|확률|가능성|احتمال|संभावना|प्रायिकता|הסתברות"
+    r"|olasılık|xác\ssuất|вероятность|ймовірність|概率|機率|机率|可能性|確率|확률|가능성|احتمال|संभावना|प्रायिकता|הסתברות"
 )
 # Every one of these words holds one of these.
 _STEMS = (
@@ -71,17 +70,14 @@ _HEADING = compile_later(
 )
 _NOT = compile_later(
     r"(?i)(?<![^\W_])(?:nicht|kein\w{0,2}|un\w{0,20}verst\w+|pas|no|non|não|niet|geen|nie|не|không|değil"
-    r"|לא)(?![^\W_])"
-    r"|不|没|未|ない|않|못|\bلم\b|\bلا\b|عدم|नहीं"
+    r"|לא)(?![^\W_])|不|没|未|ない|않|못|\bلم\b|\bلا\b|عدم|नहीं"
 )
 _SIGNS = str.maketrans({"٫": ".", "٪": "%", "％": "%"})
 _END_WORDS = (
     r"(?:das\s)?ende\s(?:des\s|der\s)?(?:gesprächs?|unterhaltung|konversation|dialogs?|unterrichts?)"
-    r"|gesprächsende"
-    r"|(?:das\s)?gespräch\s(?:ist\s)?(?:zu\sende|beendet|endet)"
+    r"|gesprächsende|(?:das\s)?gespräch\s(?:ist\s)?(?:zu\sende|beendet|endet)"
     r"|fin\s(?:de\sla\s|du\s|del\s|de\sl['’])?(?:conversation|dialogue|discussion|conversación|diálogo"
-    r"|charla)"
-    r"|fine\s(?:della\s|del\s)?(?:conversazione|dialogo)|fim\sd[ao]\s(?:conversa|conversação|diálogo)"
+    r"|charla)|fine\s(?:della\s|del\s)?(?:conversazione|dialogo)|fim\sd[ao]\s(?:conversa|conversação|diálogo)"
     r"|einde\s(?:van\s)?(?:het\s)?gesprek|конец\s(?:разговора|беседы|диалога)|кінець\sрозмови|koniec\srozmowy"
     r"|konuşma(?:nın)?\ssonu|kết\sthúc\s(?:cuộc\s)?(?:(?:hội|đối)\sthoại|trò\schuyện)|(?:对话|對話|会话|谈话"
     r"|对話)(?:结束|結束|到此结束|完)|结束对话|(?:会話|対話)の?(?:終了|終わり)"

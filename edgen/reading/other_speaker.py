@@ -67,8 +67,7 @@ _SAYS = (
     r"(?:says|asks|replies|answers|responds|adds|exclaims|whispers|continues|explains|speaks|thinks|sagt"
     r"|fragt|antwortet|dit|demande"
     r"|répond|dice|pregunta|responde|contesta|risponde|chiede|diz|pergunta|zegt|vraagt|antwoordt|говорит"
-    r"|спрашивает|отвечает|каже"
-    r"|mówi|pyta|说|說|问|問|回答|言う|聞く)"
+    r"|спрашивает|отвечает|каже|mówi|pyta|说|說|问|問|回答|言う|聞く)"
 )
 _AFTER_NAMES = frozenset(
     [*string.ascii_lowercase, "voice", "reply", "response", "turn", "answer", *re.findall(r"\w+", _SAYS)]
@@ -84,13 +83,11 @@ _PLAIN_TITLES = (
     "mr mrs ms miss mx dr prof mme mlle madame monsieur herr frau señor señora sr sra srta signor signora "
     "sig senhor senhora "
     "dott mevrouw meneer pan pani narrator classmate parent principal headmaster headmistress coach "
-    "counselor counsellor "
-    "interviewer moderator"
+    "counselor counsellor interviewer moderator"
 )
 _TITLES = (
     r"(?:Mrs?\.?|Ms\.?|Miss|Mx\.?|Dr\.?|Prof\.?|Mme\.?|Mlle\.?|Madame|Monsieur|Herr|Frau|Señora?|Sra?\."
-    r"|Srta\.|Signora?|Sig\.|Senhora?"
-    r"|Dott\.|Mevrouw|Meneer|Pan|Pani)"
+    r"|Srta\.|Signora?|Sig\.|Senhora?|Dott\.|Mevrouw|Meneer|Pan|Pani)"
 )
 _NAME = r"[^\W\d_a-z][\w'’-]{0,20}(?:\s[^\W\d_a-z][\w'’-]{0,20})?"
 _OTHERS = (
@@ -120,8 +117,7 @@ _LONE = (
 )
 _SENTENCE = compile_later(
     r"[\s*_\"“”„'‘’«「『]{0,6}(?:[^\W\d_a-z]|[¿¡])(?:[^\s.!?…。！？]{0,40}[?？！]"
-    r"|\S{0,40}\s\S{1,40}[^\n.!?…。！？]{1,400}[.!?…。！？।؟]"
-    r"|[\u0590-\uffdc][^\n]{3,400}?[.!?…。！？।؟])"
+    r"|\S{0,40}\s\S{1,40}[^\n.!?…。！？]{1,400}[.!?…。！？।؟]|[\u0590-\uffdc][^\n]{3,400}?[.!?…。！？।؟])"
 )
 _UTTERED = r"(?-i:[\"“„«]?[^\W\d_a-z]\S{0,40}\s\S[^\n]{1,400}[.!?…])"
 # A speaker's letter at the beginning of a line, without a colon: `[S1] But why?`
@@ -337,8 +333,7 @@ def _patterns(roles: RoleWords) -> _Patterns:
         ),
         short=compile_later(
             rf"{_BEGINS}{_ROUND}(?P<who>(?P<letter>[{letters}P]\d{{1,2}}|[{letters or 'P'}]\.?)|(?i:{_YOU}"
-            rf"|{_NUMBERED})"
-            rf"|(?P<lone>(?i:{_LONE}|{_GROUPS}|{plurals})))(?i:{_NOTE}){_DECOR}\Z"
+            rf"|{_NUMBERED})|(?P<lone>(?i:{_LONE}|{_GROUPS}|{plurals})))(?i:{_NOTE}){_DECOR}\Z"
         ),
         last=compile_later(rf"(?i)(?:{_YOU}|{_LONE}|{_GROUPS}|together|{plurals})\Z"),
         titled=compile_later(

@@ -18,22 +18,18 @@ MOST = 500  # characters of a phrase that are looked at
 
 _METHODS = {
     "hands_on": r"hands.?on|experien|experiment|real.?(?:world|life|problem|data)|everyday|\bdoing|build"
-    r"|touch"
-    r"|lab(?:s|oratory)?\b|movement|moving|physical|kinesth|outdoor|demonstrat|field ?trip|excursion"
+    r"|touch|lab(?:s|oratory)?\b|movement|moving|physical|kinesth|outdoor|demonstrat|field ?trip|excursion"
     r"|manipulat|craft",
     "creative": r"creativ|stor(?:y|ies)|\bgam|\bplay|role.?play|drama|\barts?\b|music|song|imagin|humou?r"
-    r"|invent"
-    r"|puzzle",
+    r"|invent|puzzle",
     "assessment": r"assess|quiz|\btests?\b|testing|exam\b|exams|being asked|graded|checkpoint|retriev|recall"
     r"|flash.?card",
     "visual": r"visual|diagram|(?<!big )picture|drawing|chart|\bmaps?\b|mapping|mind.?map|sketch|\bgraph"
-    r"|illustrat"
-    r"|infographic|colou?r",
+    r"|illustrat|infographic|colou?r",
     "reading": r"\bread|\btext|book|written|writing|note.?taking|taking notes|summar|literature|article|essay"
     r"|journal|\bsource",
     "peer": r"peer|group|partner|team|collab|cooperat|jigsaw|classmate|tutoring others|teach(?:ing)? (?:it "
-    r")?to "
-    r"(?:others|each)|pairs?\b",
+    r")?to (?:others|each)|pairs?\b",
     "independent": r"independ|self.?(?:paced|directed|study|guided)|own pace|alone|autonom|research|explor"
     r"|discover(?!ed)|by (?:him|her|them)sel|flipped|choice",
     "project": r"project|problem.?(?:based|solving|first)|\bcases?\b|case.?stud|challenge|authentic|apprentic"
@@ -41,16 +37,11 @@ _METHODS = {
     "practice": r"practi[cs]|drill|exercis|worked example|step.?by.?step|repet|repeat|mastery|rehears|spaced"
     r"|scaffold|(?<!to )\bexamples?\b|mistake|correct",
     "technology": r"technolog|video|simulation|computer|\bapps?\b|online|digital|software|animation"
-    r"|multimedia"
-    r"|tablet"
-    r"|podcast|audio",
+    r"|multimedia|tablet|podcast|audio",
     "coaching": r"coach|one.?(?:on|to).?one|feedback|mentor|individual|guid|hint|encourag|differentiat"
-    r"|conferenc"
-    r"|\binterests",
+    r"|conferenc|\binterests",
     "discussion": r"interactiv|discuss|debat|dialog|conversation|question|inquir|enquir|socratic|seminar"
-    r"|talking"
-    r"|argu"
-    r"|\bback\b",
+    r"|talking|argu|\bback\b",
     "lecture": r"lectur|direct instruction|explicit instruction|explain(?!ed|.*\bback\b)|explanation|explicit"
     r"|listen|present(?:ing|ation)|expos|frontal|teacher.?led",
 }
@@ -59,16 +50,13 @@ _STUDENT_REACTIONS = {
     "adapts": r"adapt|adjust|go(?:es)? along|gives? it a (?:try|chance)|flexib|open to|accept|tries anyway"
     r"|compromis|makes the best|willing|persua|convinc|won over",
     "rude": r"rude|insult|disrespect|swear|hostile|aggress|mean\b|mock|sarcas|cheek|offen|impolite|talks? "
-    r"back"
-    r"|snap|pointless",
+    r"back|snap|pointless",
     "anxious": r"anxi|nervous|afraid|scared|worr|panic|stress|insecure|overwhelm|fear|shy|embarrass|doubts? "
-    r"(?:him"
-    r"|her|them)sel|self.?doubt|tears|\bcr(?:y|ies)\b",
+    r"(?:him|her|them)sel|self.?doubt|tears|\bcr(?:y|ies)\b",
     "frustrated": r"frustrat|angry|anger|annoy|irritat|impatien|upset|cross\b|temper|exasperat|confus"
     r"|discourag",
     "argues": r"argu|challeng|contradict|disagree|debat|\bobjects|questions (?:every|the|why)|defian|resist"
-    r"|refus"
-    r"|rebel|provok|stubborn",
+    r"|refus|rebel|provok|stubborn",
     "jokes": r"jok|clown|funny|silly|distract(?:s|ing)? (?:the )?(?:other|class)|fool|prank|laugh|humou?r",
     "tells": r"tell|\bsays?\b|says so|speak|\basks?\b|voice|suggest|request|explain|point(?:s)? out|mention"
     r"|negotiat|complain",
@@ -80,25 +68,20 @@ _STUDENT_REACTIONS = {
 
 _TEACHER_REACTIONS = {
     "adapts": r"adapt|adjust|flexib|accommodat|chang(?:es?|ing) (?:his|her|their|the)? ?(?:method|approach"
-    r"|way"
-    r"|plan|style)|meets? (?:him|her|them|the student)|tries? (?:an)?other|compromis|asks? (?:what|how)"
+    r"|way|plan|style)|meets? (?:him|her|them|the student)|tries? (?:an)?other|compromis|asks? (?:what|how)"
     r"|open to|switch|blend|differentiat|\bmix|willing|persua|convinc|won over",
     "insists": r"insist|stick|stubborn|refus|persist|continu|keeps? (?:on|going|to)|ignor|rigid|no matter"
-    r"|unchang"
-    r"|carr(?:y|ies) on|repeat|doubles? down|return|argu",
+    r"|unchang|carr(?:y|ies) on|repeat|doubles? down|return|argu",
     "blames": r"blam|accus|fault|critici[sz]|scold|reproach|compar",
     "gives_up": r"gives? up|giving up|abandon|stops? (?:trying|teaching|the lesson)|resign|\bquits?\b"
-    r"|withdraw"
-    r"|disengag|lose(?:s)? interest|walks? (?:out|away)|cuts? .*short|ends? the lesson|lower",
+    r"|withdraw|disengag|lose(?:s)? interest|walks? (?:out|away)|cuts? .*short|ends? the lesson|lower",
     "frustrated": r"frustrat|angry|anger|annoy|irritat|impatien|upset|temper|exasperat|snap|short.?tempered"
-    r"|rais(?:es"
-    r"|ing) (?:his|her|their)? ?voice",
+    r"|rais(?:es|ing) (?:his|her|their)? ?voice",
     "sarcastic": r"sarcas|\biron|mock|cynic|condescend|patroni|belittl|dismiss|joke",
     "hurries": r"hurr|rush|quick|\bfast|speed|skip|\btime|less room",
     "strict": r"strict|punish|threat|rule|disciplin|authorit|warn|detention|\bcold|formal|control",
     "doubts": r"doubt|anxi|nervous|insecure|worr|unsure|flustered|apolog|confus|hesita|overwhelm|embarrass"
-    r"|sad\b"
-    r"|disappoint|patience",
+    r"|sad\b|disappoint|patience",
 }
 
 

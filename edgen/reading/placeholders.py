@@ -23,8 +23,7 @@ _TO_FILL_IN = compile_later(
 _BLANK = frozenset(
     [
         "name", "topic", "question", "blank", "empty", "redacted", "silence", "no response", "no answer",
-        ("no "
-        "reply"), "something",
+        "no reply", "something",
         "conversation continues", "to be continued", "continued", "continue", "dialogue",
         "dialogue continues", "student", "teacher",
     ]
@@ -37,8 +36,7 @@ _TRAILING = compile_later(
     r"(?i)\A(?:your|my|ihre?|deine?|votre|ta|ton|tu|su|(?:il|la|o|a)\s(?:tu[oa]|su[oa]|seu|teu)|sua|seu|ваш"
     r"|je|uw|jouw)\s"
     r"(?:answer|reply|response|texte?|testo|texto|message|turn|post|antwort|nachricht|réponse|respuesta"
-    r"|mensaje|risposta|messaggio"
-    r"|resposta|mensagem|ответ|текст|antwoord)\s?(?:…|\.{2,})\Z"
+    r"|mensaje|risposta|messaggio|resposta|mensagem|ответ|текст|antwoord)\s?(?:…|\.{2,})\Z"
 )
 # An answer in JSON without a word.
 _EMPTY_JSON = compile_later(
@@ -56,18 +54,14 @@ _FIELDS = frozenset(
         "text", "a text", "the text", "some text", "string", "a string", "title", "message", "content",
         "placeholder",
         "turn", "utterance", "reply", "response", "say", "speech", "value", "lorem ipsum", "your text",
-        ("your "
-        "message"),
+        "your message",
         "your answer", "your own words", "in your own words", "your reply", "your response", "what you say",
-        ("what "
-        "you "
-        "write"), "what to say", "n a", "tbd", "todo",
+        "what you write", "what to say", "n a", "tbd", "todo",
         "to be continued", "conversation continues", "response text", "reply text", "message text", ("turn "
         "text"),
         "message content", "the message", "the utterance", "the response", "next turn", "the next turn",
         "the next turn of the conversation", "placeholder text", "no response", "foo", "foo bar", "foobar",
-        ("blah "
-        "blah"), "blah blah blah",
+        "blah blah", "blah blah blah",
     ]
 )  # fmt: skip
 _NOUN = r"(?:text|message|reply|answer|response|turn|utterance|question|content|words|speech|post|comment)"
@@ -86,8 +80,7 @@ _PHRASES = compile_later(
     r"|(?:(?:this|here)\sis\s)?(?:an?|one|another|the)\s(?:possible|sample|example|typical"
     r"|suggested)\s(?:response|reply|turn|message|utterance|text)"
     rf"|(?:reply|respond|answer)\sto\s(?:the|your)\s{_WHO}|(?:the\s)?{_WHO}s?['’ ]?s\s(?:(?:next|first|last"
-    rf"|own)\s)?{_NOUN}"
-    rf"|(?:message|reply|turn|utterance|response|text)\s\d{{1,3}}"
+    rf"|own)\s)?{_NOUN}|(?:message|reply|turn|utterance|response|text)\s\d{{1,3}}"
     rf"|(?:an?\s|the\s)?(?:short\s|brief\s)?{_NOUN}\s(?:to|about|of|from|for|by)\s(?:the|a"
     rf"|your)\s(?:question|topic|conversation|lesson|prompt|{_WHO})"
     r"|what\s(?:you|the\s\w+|he|she|they)\s(?:would\s)?(?:says?|said|writes?|replies|answers?)\snext"
@@ -99,8 +92,7 @@ _PHRASES = compile_later(
     r"|(?:tu|su|la)\s(?:respuesta|texto|mensaje)\saquí|(?:la\s)?(?:tua|vostra)\srisposta\squi|(?:a\s)?(?:sua"
     r"|tua)\sresposta\saqui"
     r"|(?:ваш|твой)\sответ(?:\sздесь)?|(?:je|uw|jouw)\santwoord\shier|(?:请)?在?(?:此|这里)?(?:处)?输入.{0,8}|你的回答"
-    r"|您的回答"
-    r"|(?:écri(?:s|vez|re)|saisi(?:s|ssez|r)|tape[zr]?)\s(?:votre|ta|ton)\s(?:réponse|texte"
+    r"|您的回答|(?:écri(?:s|vez|re)|saisi(?:s|ssez|r)|tape[zr]?)\s(?:votre|ta|ton)\s(?:réponse|texte"
     r"|message)(?:\sici)?"
     r"|(?:escrib[ea]|introdu[zc][ec]a?|ingres[ae])\s(?:aquí\s)?(?:tu|su|la)\s(?:respuesta|texto"
     r"|mensaje)(?:\saquí)?"
@@ -111,8 +103,7 @@ _PHRASES = compile_later(
     r"|(?:typ|schrijf)\s(?:hier\s)?(?:je|uw|jouw)\santwoord(?:\shier)?"
     r"|(?:tu\s)?wpisz\s(?:tutaj\s)?(?:swoją\s)?odpowiedź(?:\stutaj)?"
     r"|(?:введите|напишите)\s(?:здесь\s)?(?:ваш\s)?(?:ответ|текст)(?:\sздесь)?|(?:buraya\s)?(?:cevabınızı"
-    r"|yanıtınızı)\s(?:buraya\s)?yaz(?:ın|ınız)?"
-    r"|(?:ここに)?.{0,6}を入力.{0,8}|.{0,8}입력하세요"
+    r"|yanıtınızı)\s(?:buraya\s)?yaz(?:ın|ınız)?|(?:ここに)?.{0,6}を入力.{0,8}|.{0,8}입력하세요"
 )
 
 # Most texts: a line of ASCII with another first word and no mark of a placeholder is no placeholder.

@@ -79,8 +79,7 @@ def _forest(
         title=title,
         chart=Intervals(intervals, Axis(unit, format_signed), 0.0),
         caption=f"{'Paired differences' if arm.paired else 'Differences of two samples, not paired,'} with "
-        "95% "
-        "intervals; "
+        "95% intervals; "
         "dashed: no difference. Filled: remains when all metrics are tested together (Holm, 5%). "
         + (f"Look at {', '.join(sure[:6])}." if sure else "None is filled here.")
         + (f" The {len(rows)} clearest of {len(found)}." if len(found) > len(rows) else "")

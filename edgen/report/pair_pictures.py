@@ -55,8 +55,7 @@ def blocks(pairs: PairsReport) -> Iterator[Block]:
     yield from intervals_picture(
         "pairs-order", "Does the judge keep its verdict?", list(_estimates(_RELIABILITY, judges)),
         "Flips: the other order favours the other side. Ties: no side is favoured in both orders, so there "
-        "is no label. "
-        "Abstentions: too few verdicts could be read. A reliable judge has few of each.",
+        "is no label. Abstentions: too few verdicts could be read. A reliable judge has few of each.",
     )  # fmt: skip
     yield from intervals_picture(
         "pairs-bias", "What else sways the judge?", list(_estimates(_BIASES, judges)),
@@ -92,8 +91,7 @@ def policy_blocks(matrix: Values) -> Iterator[Block]:
     what = "whole conversations" if matrix["compare"] == "conversation" else "responses"
     yield (
         f"How often {matrix['model']} prefers the row to the column, comparing {what} in both orders, with "
-        "a 95% interval; "
-        "50% is no preference."
+        "a 95% interval; 50% is no preference."
     )
     yield Table(("row over column", *matrix["arms"]), rows, style="wide")
 

@@ -83,8 +83,7 @@ def rejections(arms: Sequence[ArmReport]) -> Iterator[Picture]:
         title=title,
         chart=Bars(rows),
         caption="The whole track is what was planned. Look for one reason that stands out: a model that "
-        "refuses, a template that "
-        "asks for too much, a token limit that cuts off."
+        "refuses, a template that asks for too much, a token limit that cuts off."
         + (f" The {_MOST_BARS} most frequent of {len(found)}." if len(found) > _MOST_BARS else ""),
         alternative=describe_rows("Bars", title, rows),
         tables=(Table(("reason", "status", "arm", "count"), tuple(cells)),),
@@ -139,8 +138,7 @@ def latencies(arms: Sequence[ArmReport]) -> Iterator[Picture]:
         title="How long an answer took",
         chart=Histograms(rows, Axis("time of an answer", _tick, log=True)),
         caption="Every stored answer, also to earlier forms of the job: the attempt that succeeded, without "
-        "waits and retries. "
-        "The axis is logarithmic. Look for a second peak: "
+        "waits and retries. The axis is logarithmic. Look for a second peak: "
         f"the service stalls or queues. {explain_histograms(rows)}",
         alternative=f"Latency of answers. {said}",
         tables=(Table(("", "answers", "5%", "25%", "median", "75%", "95%", "longest"), tuple(cells)),),

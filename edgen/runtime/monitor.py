@@ -75,8 +75,7 @@ class Monitor:
         if count := self.session.ledger.damaged_outcomes:
             self.note(
                 f"{self.session.ledger.path}: what was made of stored answers was damaged in {count:,} "
-                "places. It is "
-                "made again from these answers, without a call."
+                "places. It is made again from these answers, without a call."
             )
 
     async def watch(self) -> None:

@@ -171,8 +171,7 @@ def _run(given: bytes) -> bytes:
         if version != __version__:
             raise UsageError(
                 f"A process on {socket.gethostname()} has edgen {__version__}, this one {version}. Install "
-                "the same on all "
-                "nodes."
+                "the same on all nodes."
             )
         result = _Result(pickle.dumps(pickle.loads(work)()))  # noqa: S301 - the same
     except EdgenError as error:

@@ -124,8 +124,7 @@ def _ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Itera
                     note_of = path.with_name(path.name + ACKNOWLEDGED)
                     problem = (
                         "there is no valid count of stored answers in this file, so nothing says whether "
-                        "the ledger lost some; "
-                        "the next command that asks writes it"
+                        "the ledger lost some; the next command that asks writes it"
                     )
                     yield _Found(note_of, "no_digest", problem)
                 if path.exists() and path.stat().st_nlink > 1:
@@ -169,8 +168,7 @@ def _digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator
             more = f" and {len(without) - 3} more" if len(without) > 3 else ""
             problem = (
                 f"no digest of {shown}{more}: written by an older edgen or by hand; the command that makes "
-                "the file writes one "
-                "when it is run again"
+                "the file writes one when it is run again"
             )
             yield _Found(folder.path, "no_digest", problem)
     yield from told
@@ -278,8 +276,7 @@ def _repair(folder: RunFolder, run: RunFolder, name: str) -> str:
     if path.name == "labels.jsonl":
         return (
             f"`edgen annotate {folder.path}` with the same labels writes {path} again from what its "
-            "annotators said; a layer of "
-            "the job's own gates is written by `edgen generate`."
+            "annotators said; a layer of the job's own gates is written by `edgen generate`."
         )
     return _copy_of(path)
 

@@ -59,8 +59,7 @@ def select(
     if options == SelectOptions(seed=options.seed):
         raise UsageError(
             "say what to keep: --where EXPRESSION, --cap NAME=N, --balance NAME or --draw N; or split what "
-            "is there anew, "
-            "with --split-by NAME."
+            "is there anew, with --split-by NAME."
         )
     refuse_target([path], output)
     run = RunFolder(path)
@@ -68,8 +67,7 @@ def select(
     if not run.ledger.exists() and (arms := [name for name, _ in run.list_begun_arms() if name]):
         raise UsageError(
             f"{path}: this run has arms ({', '.join(arms)}), each with its own conversations. Select from "
-            "one: "
-            f"edgen select {run.arm(arms[0]).path} …"
+            f"one: edgen select {run.arm(arms[0]).path} …"
         )
     with run.lock_for_reading():
         choice, selection, side = _choose(run, options, tell, note)
@@ -124,8 +122,7 @@ def _make_no_split_error(choice: ConversationChoice, rule: SplitRule) -> ShortEr
     else:
         why = (
             f"there are {len(counts):,} groups of conversations that stay together, the smallest of "
-            f"{min(counts.values()):,} "
-            f"in {choice.kept:,}, too many for a share of {rule.test:.4g}"
+            f"{min(counts.values()):,} in {choice.kept:,}, too many for a share of {rule.test:.4g}"
         )
     return ShortError(f"--split-by {rule.by}: nothing would be on the test side, so no run was made: {why}.")
 

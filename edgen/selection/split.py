@@ -64,8 +64,7 @@ class NewSplit:
             others = " while others have " + ("texts" if self._kind is str else "numbers") if kind else ""
             raise UsageError(
                 f"--split-by {self.name}: {identifier} has {what}{others}, so its values have no order; "
-                "leave --in-order "
-                "out, or name something that is a text or a number everywhere."
+                "leave --in-order out, or name something that is a text or a number everywhere."
             )
         self._kind = kind
 

@@ -92,8 +92,7 @@ _END = (
 _LIKES = (
     r"\b[Yy]ou (?:really |also |strongly |usually |always )?(?:(?:like|love|enjoy|prefer) to (?:teach|learn)|"
     r"(?:teach|learn) best|like|love|enjoy|prefer|favou?r)(?! (?:the |your |a )?(?:student|about"
-    r"|this\s?way,))"
-    r"(?: (?:like this|this way|best|by|through|with|from|using))?[ ]?[:,]?"
+    r"|this\s?way,))(?: (?:like this|this way|best|by|through|with|from|using))?[ ]?[:,]?"
 )
 _LABEL = r"(?im:^[ \t>*#\-\d.\"]{0,12}(?:your |own )?(?:"
 _LABEL_END = r")[\"*_ \t]{0,6}[:=][\"*_ \t]{0,6}(\S[^\n]{0,398}?)[\"*_,]{0,6}[ \t]*$)"

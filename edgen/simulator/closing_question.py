@@ -70,8 +70,7 @@ _ASKED_FREELY = re.compile(
 )
 _NUMBER_FREELY = re.compile(
     r"\b0(?:\.0+)?\b[^\n]{1,20}\b1(?:\.0+|00)?\b|\bper ?cent(?:age)?\b|\d ?%|\b(?:one|a|single|just the"
-    r"|only the) (?:\w+ )?number\b"
-    r"|\bnumber (?:only|alone)\b|\bprozent\b|\bzahl\b",
+    r"|only the) (?:\w+ )?number\b|\bnumber (?:only|alone)\b|\bprozent\b|\bzahl\b",
     re.IGNORECASE,
 )
 

@@ -340,8 +340,7 @@ def asks_for_nothing_else(messages: Sequence[Message]) -> bool:
 
 _LEADS = compile_later(
     r"teacher|tutor|instructor|coach|mentor|trainer|lecturer|professor|examiner|interviewer|counsell?or"
-    r"|therapist|expert"
-    r"|guide|host|moderator|facilitator|adviser|advisor|parent|doctor|librarian",
+    r"|therapist|expert|guide|host|moderator|facilitator|adviser|advisor|parent|doctor|librarian",
     re.IGNORECASE,
 )
 _NAME = r"[^\W\d_][\w-]{0,30}"

@@ -29,8 +29,7 @@ JUDGE = {
     "judge_longer": "the judge picks the longer text, in words",
     "judge_noise": "the judge picks the worse one",
     "judge_obeys": "the judge picks the text with a line that tells it to, if such a line looks like the "
-    "prompt's "
-    "own",
+    "prompt's own",
     "judge_prose": "the judge answers in prose that picks none",
     "judge_both": "the judge finds both good",
 }

@@ -28,8 +28,7 @@ _LIKELY = 0.98  # share of the remaining probability that the listed tokens have
 _NUMBER, _OTHER = re.compile("[12]"), str.maketrans("12", "21")
 _COMMON = (
     " the", " and", " you", " are", " for", " not", " but", " can", " how", " why", " one", " two", " let",
-    (" "
-    "see"),
+    " see",
     " say", " yes", " our", " all", " new", " way", " was", " had", " its", " out",
 )  # fmt: skip
 

@@ -23,8 +23,7 @@ _CHAT = frozenset({*CHAT_SELF, *CHAT_OTHER, "t", "s"})
 
 _ARTICLE = (
     r"(?:an?|the|one|two|his|her|their|its|your|some|de[rmsn]|die|das|eine[rmnrs]?|ein|une?|uma?|una|uno"
-    r"|l[aeo]s?|els?|il|gli|os?|"
-    r"he[tr]|een)"
+    r"|l[aeo]s?|els?|il|gli|os?|he[tr]|een)"
 )
 _BETWEEN = compile_later(
     r"\b(?:between|among|of|by|involving|featuring|with|zwischen|entre|tra|fra|tussen|między|между"
@@ -33,14 +32,12 @@ _BETWEEN = compile_later(
 )
 _LISTED = compile_later(
     r"(?im)^[^\w\n]{0,8}(?:the )?(?:roles|speakers|characters|participants|people|personas|cast|parts"
-    r"|voices)[^:\n]{0,40}[:=]"
-    r"[ \t]*((?:[^\n]*\S[^\n]*)?(?:\n[ \t]*(?:[-*•]|\d+[.)])[^\n]*)*)"
+    r"|voices)[^:\n]{0,40}[:=][ \t]*((?:[^\n]*\S[^\n]*)?(?:\n[ \t]*(?:[-*•]|\d+[.)])[^\n]*)*)"
 )
 _AND = compile_later(r",?\s+(?:and|with|vs\.?|versus|&|to|und|et|y|e|en|i|и|och)\s+", re.IGNORECASE)
 _HEAD_ENDS = compile_later(
     r"\s+(?:in|at|of|from|who|whose|that|which|about|on|for|with|named|called|during|as|is|are|has|will|when"
-    r"|where|while|"
-    r"over|before|after|trying|learning|speaking|working|using|über|von|"
+    r"|where|while|over|before|after|trying|learning|speaking|working|using|über|von|"
     r"sur|sobre|su|à|o|про|о|об|over)\b|[,(–—]",
     re.IGNORECASE,
 )
@@ -50,8 +47,7 @@ _ITEM = compile_later(
 )
 _SAYS = (
     r"(?:asks?|answers?|explains?|helps?|teach(?:es)?|tells?|says?|talks?|speaks?|wants|knows|interviews"
-    r"|coaches|trains|advises|"
-    r"meets|comes|needs|learns|does|replies|responds)"
+    r"|coaches|trains|advises|meets|comes|needs|learns|does|replies|responds)"
 )
 _SPEAKING = compile_later(
     rf"\b(?:an?|the|one|each)\s+(?:[\w-]+\s+){{0,2}}?([^\W\d_]{{3,20}})\s+{_SAYS}\b"
@@ -63,13 +59,11 @@ _SPOKEN = compile_later(rf"(?m)^[^\w\n]{{0,8}}({NAME})[*_\])>]{{0,3}}[ ]?[:：]"
 # People whom no suffix shows, and some that a sentence may name without an article.
 _PERSON = (
     r"nurse|client|guest|host|child|parent|boss|judge|coach|pupil|chef|pilot|expert|novice|friend|clerk"
-    r"|guide|apprentice|"
-    r"tenant|landlord|king|queen|hero|spy|thief|monk|priest|mentee|teen"
+    r"|guide|apprentice|tenant|landlord|king|queen|hero|spy|thief|monk|priest|mentee|teen"
 )
 _TRADE = (
     r"doctor|patient|teacher|student|tutor|learner|trainer|trainee|mentor|manager|employee|customer|agent"
-    r"|buyer|seller|"
-    r"athlete|player|tourist|"
+    r"|buyer|seller|athlete|player|tourist|"
     r"driver|passenger|lawyer|librarian|reader|interviewer|candidate|journalist|mother|father|son|daughter"
     r"|sister|brother|"
     r"farmer|waiter|baker|sailor|soldier|scientist|engineer|programmer|developer|reviewer|author|editor"

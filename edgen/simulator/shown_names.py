@@ -11,8 +11,7 @@ NAME = r"[^\W\d_](?:[\w'’-]{0,30}\w)?"
 # Placeholders for a turn's text, or for a name, in a shown layout.
 TEXT = (
     r"(?:\.\.\.|…|(?:<(?!/)|\[|\{|\()[^<>\[\]{}()\n]{1,60}[>\]})]|(?:the |its |her |his |their |first |next "
-    r")?"
-    r"(?:text|words|utterance|message|line|turn|reply|speech|content|what (?:he|she|they|it) sa(?:y|id"
+    r")?(?:text|words|utterance|message|line|turn|reply|speech|content|what (?:he|she|they|it) sa(?:y|id"
     r"|ys))\b)"
 )
 # Before a name in a shown layout: the time, a tag, a picture.

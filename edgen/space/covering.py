@@ -42,8 +42,7 @@ def covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
         raise SpaceError(
             "design",
             f"`pairwise` with strength {strength} would have to cover {tuples:,} combinations of values; at "
-            "most "
-            f"{MAX_TUPLES:,} are covered. Use `design: balanced`, or fewer values.",
+            f"most {MAX_TUPLES:,} are covered. Use `design: balanced`, or fewer values.",
         )
     if cells.count is None:
         raise SpaceError("design", "`pairwise` cannot follow so many conditions; use `design: random`.")

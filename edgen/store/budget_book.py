@@ -107,8 +107,7 @@ class BudgetBook:
             except OSError as problem:
                 raise RunError(
                     f"{self.path}: the budget's book cannot be made ({problem.strerror}); put "
-                    f"{self.file.name} into a "
-                    "folder that can be written."
+                    f"{self.file.name} into a folder that can be written."
                 ) from None
         if (
             self.path.lstat().st_nlink > 1
@@ -296,8 +295,7 @@ class BudgetBook:
             )
         return RunError(
             f"{self.path}: the budget's book is damaged ({text}). Restore it from a copy, or move it away "
-            "to begin a new "
-            "one, which knows nothing of what was spent before."
+            "to begin a new one, which knows nothing of what was spent before."
         )
 
 

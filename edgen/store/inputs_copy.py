@@ -81,8 +81,7 @@ def _restore(folder: Path, copies: list[dict[str, str]]) -> list[Path]:
                 f"{folder / name}: it is not what the run was made with, and the ledger has no copy that "
                 "is. Restore it from a "
                 "copy of the run, or `edgen generate` the job from its project again: it writes the run's "
-                "inputs again, and pays "
-                "only for what they change."
+                "inputs again, and pays only for what they change."
             )
         text = good.pop()
         texts[folder / name] = text

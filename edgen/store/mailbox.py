@@ -218,8 +218,7 @@ DROP TABLE old_ends;
         with self._writing() as book:
             book.execute(
                 f"UPDATE requests SET typed = max(?, seen) WHERE {_OF_SEAT} AND done IS NULL AND typed IS "  # noqa: S608
-                "NULL"
-                " AND seen IS NOT NULL",
+                "NULL AND seen IS NOT NULL",
                 (now, *_list_seat_values(seat)),
             )
 
@@ -273,8 +272,7 @@ DROP TABLE old_ends;
         with self._writing() as book:
             book.execute(
                 "INSERT INTO lobby VALUES (?, ?, ?, ?) ON CONFLICT (role, person) DO UPDATE SET seen = "
-                "excluded.seen,"
-                " came = CASE WHEN seen < ? THEN excluded.came ELSE came END",
+                "excluded.seen, came = CASE WHEN seen < ? THEN excluded.came ELSE came END",
                 (role, person, now, now, now - patience),
             )
             free = book.execute(_FREE, (role, role, role, person, role, person)).fetchone()

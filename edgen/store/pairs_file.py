@@ -99,8 +99,7 @@ def use_pair_set(run: RunFolder, name: str | None) -> None:
     if not _NAME.fullmatch(name) or name in _TAKEN:
         raise UsageError(
             f"{name!r} cannot be the name of a pair set: give 1 to 60 letters, digits and signs of _ . -, "
-            "with a letter or a "
-            f"digit first, and none of {', '.join(_TAKEN)}."
+            f"with a letter or a digit first, and none of {', '.join(_TAKEN)}."
         )
     run.pairs = run.pairs_folder / name / "pairs.jsonl"
 
@@ -112,8 +111,7 @@ def require_pair_set(run: RunFolder, name: str | None) -> None:
         found = ", ".join(pair_sets(run)) or "none yet"
         raise UsageError(
             f"{run.pairs_folder}: there is no pair set {name!r} (sets: {found}); `edgen pairs` with "
-            f"`--signal … --name {name}` "
-            "makes it."
+            f"`--signal … --name {name}` makes it."
         )
 
 

@@ -87,8 +87,7 @@ class People(SharedBook):
         if not _NAME.fullmatch(person):
             raise UsageError(
                 f"{escape_hidden(person[:_LONGEST_NAME])!r} cannot be a person's name: give 1 to "
-                f"{_LONGEST_NAME} letters, digits and "
-                "signs of _ . -, with a letter or a digit first."
+                f"{_LONGEST_NAME} letters, digits and signs of _ . -, with a letter or a digit first."
             )
         secret = secrets.token_urlsafe(24)
         with self._writing() as book:

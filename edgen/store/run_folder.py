@@ -246,16 +246,14 @@ class RunFolder:
         if self._is_project():
             raise RunError(
                 f"{self.path}: this is a project, not a run. Its run is the folder outputs/<name>, with the "
-                "name in "
-                f"{self.job}; `edgen generate {self.job}` makes it."
+                f"name in {self.job}; `edgen generate {self.job}` makes it."
             )
         if self.job.exists():
             return
         if self.path.suffix in (".yaml", ".yml") and self.path.is_file():
             raise RunError(
                 f"{self.path}: this is a job file, not a run. Its run is the folder outputs/<name>, with "
-                "the name "
-                f"in the job; `edgen generate {self.path}` makes it."
+                f"the name in the job; `edgen generate {self.path}` makes it."
             )
         meant = " or ".join(map(str, find_near_runs(self.path)[:3]))
         raise RunError(
@@ -296,8 +294,7 @@ class RunFolder:
         if not arms and self.job.exists() and (not self.ledger.exists() or self.ledger.stat().st_size == 0):
             raise RunError(
                 f"{self.ledger}: the ledger of this run is missing or empty, so what was paid for is "
-                "unknown. "
-                "Restore it, or choose another run folder with -o."
+                "unknown. Restore it, or choose another run folder with -o."
             )
 
     def _is_own(self, path: Path) -> bool:

@@ -55,8 +55,7 @@ def require_order(run: RunFolder) -> None:
         if not has_digest(path):
             raise RunError(
                 f"{path}: this file was not written by edgen, so its lines may be in any order, and the run "
-                "cannot be "
-                "divided among processes; leave --workers out."
+                "cannot be divided among processes; leave --workers out."
             )
         require_kept(path, "Make it again with the command that wrote it.")
 

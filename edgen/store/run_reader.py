@@ -112,8 +112,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             which = f"arm {arm}" if arm else "this run"
             raise RunError(
                 f"{self.rundir.path}: the conversations of {which} were not made by the job that is noted "
-                "here: "
-                "generation with a changed job was begun and not ended, or job.yaml was edited. "
+                "here: generation with a changed job was begun and not ended, or job.yaml was edited. "
                 "Run `edgen generate` with the job again, to its end."
             )
 

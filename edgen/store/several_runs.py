@@ -127,8 +127,7 @@ class SeveralRuns(RunReader):
                     f"{other.rundir.path}: no accepted conversation is of a scenario that "
                     f"{first.rundir.path} has one of, too, so "
                     "there is nothing to compare. Name runs of the same scenarios: of one space, with the "
-                    "same seed and "
-                    "design."
+                    "same seed and design."
                 )
 
     @property
@@ -234,8 +233,7 @@ def _require_same_roles(first: RunReader, other: RunReader) -> None:
     if mine != theirs:
         raise UsageError(
             f"{other.rundir.path}: its roles are {', '.join(theirs)}, and those of {first.rundir.path} are "
-            f"{', '.join(mine)}; "
-            "name runs of the same roles."
+            f"{', '.join(mine)}; name runs of the same roles."
         )
 
 

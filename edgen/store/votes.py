@@ -43,8 +43,7 @@ _encode = msgspec.json.Encoder().encode
 
 REMEDY = (
     "Only people can give these again: restore the file from a copy. If you changed it on purpose, move it "
-    "away together with "
-    "digests.json, and give it with --people."
+    "away together with digests.json, and give it with --people."
 )
 
 
@@ -234,8 +233,7 @@ def _read(line: str, scenario_of: ScenarioOf) -> tuple[tuple[str, str], HumanVot
     if a == b and value.get("texts") is None:
         raise _NoVoteError(
             f"a and b are the same conversation, {_quote_value(a)}; for two responses to one of its turns, "
-            "give `texts`, the digest "
-            "of the pair"
+            "give `texts`, the digest of the pair"
         )
     if of["a"] != of["b"]:
         raise _NoVoteError(

@@ -109,6 +109,5 @@ def _make_rewrite_command(path: Path) -> str:
     """Return the command that writes the file again."""
     return (
         f"`edgen annotate {path.parents[1]} --write {path.stem}` with the same options writes it again from "
-        "the "
-        "stored answers."
+        "the stored answers."
     )

@@ -37,8 +37,7 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
             for name in _find_unseen(measure, samples, data.space):
                 check.fail(
                     f"no conversation has the column {name!r}, which an aggregate reads; give a `run` that "
-                    "has it, "
-                    "or name the column that `of_one` returns"
+                    "has it, or name the column that `of_one` returns"
                 )
             if data.space is not None:
                 for sample, words in samples:

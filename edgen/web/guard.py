@@ -45,14 +45,12 @@ _HEADERS = {
 }
 NOT_NOW = (  # for people, whom words that name places of this machine do not concern
     "The run cannot be read now. Load this page again in a minute; if that does not help, tell the person "
-    "who invited you. "
-    "Everything that you answered before is stored."
+    "who invited you. Everything that you answered before is stored."
 )
 _TOO_LARGE = "This is too large for a form. Go back, shorten what you wrote, and send it again."
 _NOT_IN = (
     "Open the link that you were given: it lets this browser in. If you come from that link, allow cookies "
-    "for this "
-    "address, and open it again."
+    "for this address, and open it again."
 )
 _MOST_ADDRESS = 8_192  # characters of a request's path and query
 _RATE, _BURST = 20.0, 60.0  # changes per second and visitor

@@ -93,8 +93,7 @@ def require_invitations(paths: Sequence[Path], host: str) -> None:
         return
     raise UsageError(
         f"--host {host}: others can reach this address, and nobody is invited. Add --vote or --label SET "
-        "with --invite NAME; "
-        "leave --host out to see the pages on this machine."
+        "with --invite NAME; leave --host out to see the pages on this machine."
     )
 
 

@@ -110,8 +110,7 @@ def set_up(
     if next(label_units(reader, asking), None) is None:
         raise UsageError(
             f"{reader.rundir.path}: no unit of this run can carry the labels {labels.name}: no conversation "
-            "was accepted, or "
-            "the roles are others."
+            "was accepted, or the roles are others."
         )
     right = before.known
     if known is not None:

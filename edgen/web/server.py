@@ -68,8 +68,7 @@ async def _serve(
         except OSError as problem:
             raise UsageError(
                 f"{host}, port {port}: this address cannot be opened ({problem.strerror}); leave --port out "
-                "for a free "
-                "port, and give --host an address of this machine."
+                "for a free port, and give --host an address of this machine."
             ) from None
         taken = runner.addresses[0][1]
         stop = asyncio.Event()

@@ -85,8 +85,7 @@ def set_up(reader: RunReader, before: Setup, known: Path | None) -> Setup:
             f"{reader.rundir.path}: there are no pairs to vote on. A pair is two accepted conversations of "
             "one scenario, or "
             "two responses to one turn: generate with `replicates: 2` or more, with `arms`, or with several "
-            "responses; or name "
-            "two runs of the same scenarios."
+            "responses; or name two runs of the same scenarios."
         )
     if known is None:
         return before

@@ -27,8 +27,7 @@ from datasets import Dataset, concatenate_datasets, load_dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
-# The model's own chat template without its default system message, and with the marks that tell TRL which
-# tokens to learn.
+# The model's own chat template without its default system message, and with the marks that tell TRL which tokens to learn.
 CHAT = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n"
     "{% if m['role'] == 'assistant' %}{% generation %}{{ m['content'] }}<|im_end|>{% endgeneration %}"
@@ -54,8 +53,7 @@ def train(model: Any, tokens: Any, rows: Dataset, told: argparse.Namespace) -> f
         shared: dict[str, Any] = {
             "output_dir": folder, "per_device_train_batch_size": 1, "num_train_epochs": told.epochs,
             "learning_rate": told.rate, "lr_scheduler_type": "linear", "warmup_steps": 2, "seed": told.seed,
-            "logging_strategy": "epoch", "report_to": [], "save_strategy": "no", "use_cpu": True,
-            "bf16": False,
+            "logging_strategy": "epoch", "report_to": [], "save_strategy": "no", "use_cpu": True, "bf16": False,
             "activation_checkpointing": False, "disable_tqdm": True, "max_length": 512,
         }  # fmt: skip
         if told.method == "sft":

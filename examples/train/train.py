@@ -63,8 +63,7 @@ def tiny_model(env: SyncEducationEnv, seed: int) -> tuple[Any, Any]:
     torch.manual_seed(seed)
     torch.set_num_threads(1)  # more only wait for each other in a model of this size
     config = LlamaConfig(
-        vocab_size=len(tokens), hidden_size=64, intermediate_size=128, num_hidden_layers=2,
-            num_attention_heads=4,
+        vocab_size=len(tokens), hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
         max_position_embeddings=4096, pad_token_id=tokens.pad_token_id, eos_token_id=tokens.eos_token_id,
         bos_token_id=None,
     )  # fmt: skip
@@ -82,8 +81,7 @@ def train(env: SyncEducationEnv, model: Any, tokens: Any, **settings: Any) -> np
         return worth
 
     config = GRPOConfig(
-        per_device_train_batch_size=PROMPTS * GENERATIONS, num_generations=GENERATIONS, logging_steps=10,
-            report_to=[],
+        per_device_train_batch_size=PROMPTS * GENERATIONS, num_generations=GENERATIONS, logging_steps=10, report_to=[],
         save_strategy="no", gradient_checkpointing=False, **settings,
     )  # fmt: skip
     trainer = GRPOTrainer(
@@ -154,8 +152,7 @@ def main() -> None:
         print("before:", *say_lesson(env, model, tokens, 0, turn), sep="\n  ")
         started = time.monotonic()
         rewards = train(
-            env, model, tokens, output_dir=folder, max_steps=told.steps, seed=told.seed,
-                max_completion_length=turn,
+            env, model, tokens, output_dir=folder, max_steps=told.steps, seed=told.seed, max_completion_length=turn,
             learning_rate=told.rate or (1e-6 if told.model else 3e-3), use_cpu=not torch.cuda.is_available(),
             bf16=torch.cuda.is_available(),
         )  # fmt: skip

@@ -14,8 +14,7 @@ from tests.cli.command import Command
 
 PRICE = {"prompt": 2.0, "completion": 8.0}
 JOB = {
-    "name": "t", "seed": 3, "conversations": 25, "space": "education_dialogue",
-    "prompt": "education_dialogue",
+    "name": "t", "seed": 3, "conversations": 25, "space": "education_dialogue", "prompt": "education_dialogue",
     "backends": {"default": {"type": "simulator", "price": PRICE}},
 }  # fmt: skip
 ASKED = 1.05  # times that an answer is expected to be asked for; the simulator's first one is always read

@@ -1,5 +1,4 @@
-"""`edgen candidates`: texts for a run's turns stand in its order, whatever was killed, and nothing is asked
-for twice."""
+"""`edgen candidates`: texts for a run's turns stand in its order, whatever was killed, and nothing is asked for twice."""
 
 from __future__ import annotations
 
@@ -93,10 +92,7 @@ def test_an_answer_of_a_function_is_read_and_what_is_in_vain_is_counted(run: Pat
         last = next(
             line for line in request.messages[0].content.split("\n") if line.startswith("(1) Teacher: ")
         )
-        return (
-            f"Sure:\n1. {last.removeprefix('(1) Teacher: ')}\n2. Quite another thing.\n3. Quite another "
-            "thing!"
-        )
+        return f"Sure:\n1. {last.removeprefix('(1) Teacher: ')}\n2. Quite another thing.\n3. Quite another thing!"
 
     found = edgen.candidates(run, "wrong", by="writer", progress=False, backends={"writer": write})
     assert {line.texts for line in found} == {("Quite another thing.",)}

@@ -1,5 +1,4 @@
-"""What was changed since a layer was begun, or is being changed now: `edgen annotate` refuses it, and what
-is there stays."""
+"""What was changed since a layer was begun, or is being changed now: `edgen annotate` refuses it, and what is there stays."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""People as annotators, sheets for them, and layers against gold: what was given is what is counted, and
-nothing gets lost."""
+"""People as annotators, sheets for them, and layers against gold: what was given is what is counted, and nothing gets lost."""
 
 from __future__ import annotations
 
@@ -53,8 +52,7 @@ class TestGold:
     def test_file_table_and_layer_say_the_same(self, run: Path, tmp_path: Path) -> None:
         """Of all units but two gold is there; in every fourth it says the next label."""
         here = units(run)
-        gold = {(unit.id, unit.turn): other(unit.labels[0]) if place % 4 == 0 else unit.labels[0] for place,
-            unit in enumerate(here[2:])}  # fmt: skip
+        gold = {(unit.id, unit.turn): other(unit.labels[0]) if place % 4 == 0 else unit.labels[0] for place, unit in enumerate(here[2:])}  # fmt: skip
         lines, table = tmp_path / "gold.jsonl", tmp_path / "gold.csv"
         lines.write_text("".join(line(unit, gold[unit.id, unit.turn]) for unit in here[2:]))
         rows = [f"{name};{turn};{label.lower()}" for (name, turn), label in gold.items()]
@@ -119,10 +117,8 @@ class TestGold:
         unit, kept = units(run)[0], (run / "layers" / "teacher_moves" / "labels.jsonl").read_bytes()
         good = {"id": unit.id, "turn": unit.turn, "labels": ["Focus"]}
         bad = [
-            good, good, {**good, "id": "t-000999-r0"}, {**good, "turn": 99}, {**good, "turn": 1},
-                {**good, "turn": True},
-            {**good, "labels": ["Hint"]}, {**good, "labels": ["Focus", "Telling"]}, {**good, "labels": 7},
-            {**good, "lables": 1},
+            good, good, {**good, "id": "t-000999-r0"}, {**good, "turn": 99}, {**good, "turn": 1}, {**good, "turn": True},
+            {**good, "labels": ["Hint"]}, {**good, "labels": ["Focus", "Telling"]}, {**good, "labels": 7}, {**good, "lables": 1},
             {**good, "text_sha256": "0"}, [1], {"id": unit.id},
         ]  # fmt: skip
         file = tmp_path / "gold.jsonl"
@@ -160,8 +156,7 @@ class TestGold:
             )
         refused = command("annotate", run, "--layer", "teacher_moves", "--gold", "teacher_moves")
         assert "this is the layer itself" in refused.err
-        assert "no such layer of this run" in command("annotate", run, "--layer", "teacher_moves", "--gold",
-            "x").err  # fmt: skip
+        assert "no such layer of this run" in command("annotate", run, "--layer", "teacher_moves", "--gold", "x").err  # fmt: skip
         edgen.annotate(run, "student_states", progress=False)
         assert "this layer has labels that the other one lacks" in " ".join(
             command("annotate", run, "--layer", "teacher_moves", "--gold", "student_states").err.split()
@@ -202,15 +197,13 @@ class TestPeople:
         ]
         assert units(run)[0].annotators["lee"] == ("Generic",)
         kept = run / "layers" / "teacher_moves" / "annotators" / "lee.jsonl"
-        assert [json.loads(one)["labels"] for one in kept.read_text().splitlines()] == [["Telling"],
-            ["Generic"]]  # fmt: skip
+        assert [json.loads(one)["labels"] for one in kept.read_text().splitlines()] == [["Telling"], ["Generic"]]  # fmt: skip
 
     def test_none_takes_a_models_name_nor_a_model_a_persons(
         self, command: Command, run: Path, tmp_path: Path
     ) -> None:
         here = units(run)
-        for name, clause in {"model": "'model' is a model in the layer",
-        "a b": "can be no annotator's name"}.items():  # fmt: skip
+        for name, clause in {"model": "'model' is a model in the layer", "a b": "can be no annotator's name"}.items():  # fmt: skip
             file = tmp_path / f"{name}.jsonl"
             file.write_text(line(here[0], "Focus"))
             ended = command("annotate", run, "--labels", "teacher_moves", "--people", file)
@@ -263,16 +256,13 @@ class TestPeople:
             writer.writerows(rows)
         edgen.annotate(run, "teacher_moves", people=[sheet], progress=False)
         labelled = [unit for unit in units(run) if unit.annotators.get("kim") == ("Telling",)]
-        assert [(unit.id, str(unit.turn)) for unit in labelled] == [(row["id"],
-            row["turn"]) for row in rows[1:]]  # fmt: skip
+        assert [(unit.id, str(unit.turn)) for unit in labelled] == [(row["id"], row["turn"]) for row in rows[1:]]  # fmt: skip
         whole = ("annotate", run, "--labels", "quality", "--unit", "conversation", "--sheet")
         assert command(*whole, tmp_path / "q.jsonl").code == 0
         lines = [json.loads(one) for one in (tmp_path / "q.jsonl").read_text().splitlines()]
         assert [(one["turn"], one["labels"]) for one in lines] == [(None, [])] * 8
         own = tmp_path / "own.yaml"
-        own.write_text("name: own\nroles: [Wizard]\nlabels:\n- {name: A, definition: a}\n- {name: B, "
-        "definition: "
-        "b}\n")  # fmt: skip
+        own.write_text("name: own\nroles: [Wizard]\nlabels:\n- {name: A, definition: a}\n- {name: B, definition: b}\n")  # fmt: skip
         none = command("annotate", run, "--labels", own, "--sheet", tmp_path / "none.csv")
         assert (none.code, "no unit of this run can carry" in none.err) == (2, True)
         assert not (tmp_path / "none.csv").exists()

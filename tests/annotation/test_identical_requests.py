@@ -1,6 +1,5 @@
-"""Several answers to one prompt: requests carry seeds of their own where the service takes a seed; where
-they do not, the agreement of annotators is one model's with itself, and votes at temperature 0 are
-copies."""
+"""Several answers to one prompt: requests carry seeds of their own where the service takes a seed; where they do not,
+the agreement of annotators is one model's with itself, and votes at temperature 0 are copies."""
 
 from __future__ import annotations
 
@@ -194,8 +193,7 @@ def test_replicates_carry_seeds_and_a_single_conversation_none(
 ) -> None:
     one, url = service
     job = {
-        "name": "t", "conversations": 2, "replicates": 1, "space": "education_dialogue",
-        "prompt": "education_dialogue",
+        "name": "t", "conversations": 2, "replicates": 1, "space": "education_dialogue", "prompt": "education_dialogue",
         "asks": 1, "backends": {"default": json.loads(backend(url))},
     }  # fmt: skip
     for replicates, seeded in ((1, False), (3, True)):

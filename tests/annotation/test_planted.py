@@ -1,9 +1,8 @@
 """What is measured of three simulated annotators is what their planted confusions predict, over 20 seeds.
 
-The predictions are from the confusion matrices alone, by definitions (`bench.planted_labels`). A figure that
-is right lies within its predicted 95% interval in 13 of 20 seeds or fewer with chance 3.4e-5: with other
-seeds, one of the 53 would be called wrong with chance .002. Of the five that tell of all labels together,
-one would lie there in 16 or fewer with chance .08. The seeds here are fixed.
+The predictions are from the confusion matrices alone, by definitions (`bench.planted_labels`). A figure that is right lies within
+its predicted 95% interval in 13 of 20 seeds or fewer with chance 3.4e-5: with other seeds, one of the 53 would be called wrong with
+chance .002. Of the five that tell of all labels together, one would lie there in 16 or fewer with chance .08. The seeds here are fixed.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from edgen.core.values import Turn
 from edgen.store.run_reader import RunReader
 
 JOB = {
-    "name": "t", "seed": 3, "conversations": 26, "space": "education_dialogue",
-    "prompt": "education_dialogue",
+    "name": "t", "seed": 3, "conversations": 26, "space": "education_dialogue", "prompt": "education_dialogue",
     "backends": {"default": {"type": "simulator"}},
 }  # fmt: skip
 OF_ALL_LABELS = ("alpha", "kappa", "majority")
@@ -49,8 +47,7 @@ def test_figures_are_what_was_planted(conversations: list[tuple[Turn, ...]]) -> 
     assert len(headlines) == 5
     assert min(headlines.values()) >= 17, headlines
     assert 0.93 < sum(near.values()) / (SEEDS * len(near)) < 0.98
-    # Intervals that edgen tells are by a bootstrap of 26 conversations; an interval that holds the truth 92
-    # times in 100 does so
+    # Intervals that edgen tells are by a bootstrap of 26 conversations; an interval that holds the truth 92 times in 100 does so
     # in 12 of 20 seeds or fewer with chance 9e-5.
     assert told == near.keys() - {"majority is right"}
     assert {name: covered[name] for name in told if covered[name] < 13} == {}
@@ -77,8 +74,8 @@ def test_the_predictions_are_those_of_the_matrices() -> None:
 
 
 def test_turn_by_turn_and_together_it_is_the_same_annotator(conversations: list[tuple[Turn, ...]]) -> None:
-    """The simulator errs as often in both ways: how often each label was taken for each other is alike, by a
-    chi-squared of two samples, which lies four standard deviations above its mean with chance .001."""
+    """The simulator errs as often in both ways: how often each label was taken for each other is alike, by a chi-squared of
+    two samples, which lies four standard deviations above its mean with chance .001."""
     counts = {
         together: Counter(
             (name, true, label)

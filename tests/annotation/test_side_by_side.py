@@ -1,5 +1,4 @@
-"""Several annotators at work at once: one budget, one service's limits, one end, and the same bytes as
-undisturbed."""
+"""Several annotators at work at once: one budget, one service's limits, one end, and the same bytes as undisturbed."""
 
 from __future__ import annotations
 
@@ -117,8 +116,7 @@ async def test_by_batch_the_rounds_of_all_are_with_the_provider_at_once(made: Pa
     online, batch = (Path(shutil.copytree(made, tmp_path / name / "run")) for name in ("online", "batch"))
     async with simulator("--batch-seconds", "0.6") as url:
         backend = {"type": "openai", "model": "m", "base_url": f"{url}/v1", "seed": "auto", "max_tokens": 300}
-        said = ("--labels", "msdialog_intents", "--annotators", "3", "--sample", "3", "--set",
-            f"backends.annotator={json.dumps(backend)}", "--set", "batch.poll=0.2s")  # fmt: skip
+        said = ("--labels", "msdialog_intents", "--annotators", "3", "--sample", "3", "--set", f"backends.annotator={json.dumps(backend)}", "--set", "batch.poll=0.2s")  # fmt: skip
         ended = await run_edgen("annotate", batch, *said, "--via", "batch")
         assert ended.code == 0, ended.err
         assert (await run_edgen("annotate", online, *said)).code == 0

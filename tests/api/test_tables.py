@@ -1,5 +1,4 @@
-"""What Python users asked for: backends beside a job, comparisons and pairs as data frames, arms' measures
-by name."""
+"""What Python users asked for: backends beside a job, comparisons and pairs as data frames, arms' measures by name."""
 
 from __future__ import annotations
 

@@ -53,8 +53,7 @@ def _read(reply: Reply) -> Polite | Rejection:
 
 
 class Model:
-    """Finds turns with an even number of characters polite. It fails on the calls `fails`, and mumbles on
-    `mumbles`."""
+    """Finds turns with an even number of characters polite. It fails on the calls `fails`, and mumbles on `mumbles`."""
 
     def __init__(self, fails: tuple[int, ...] = (), mumbles: tuple[int, ...] = ()) -> None:
         self.calls, self.fails, self.mumbles = 0, fails, mumbles

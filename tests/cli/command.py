@@ -13,8 +13,7 @@ import typer.main
 from edgen.cli.app import app
 from edgen.cli.errors import run_guarded
 
-# Typer makes its tree of commands out of their signatures each time anew, which takes longer than many
-# commands.
+# Typer makes its tree of commands out of their signatures each time anew, which takes longer than many commands.
 get_command = functools.cache(typer.main.get_command)
 
 

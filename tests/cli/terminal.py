@@ -21,9 +21,8 @@ def at_terminal(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> tuple[int, str]:
-    """Run `edgen`, or code, with a terminal to read from and for remarks: the exit code, and what was shown.
-    Asked a question, it is given the answer, or an interrupt: a terminal would send that to the group in
-    front, and here there is none."""
+    """Run `edgen`, or code, with a terminal to read from and for remarks: the exit code, and what was shown. Asked a question, it is
+    given the answer, or an interrupt: a terminal would send that to the group in front, and here there is none."""
 
     async def work() -> tuple[int, str]:
         ours, theirs = pty.openpty()

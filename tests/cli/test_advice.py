@@ -22,8 +22,7 @@ from tests.source_imports import imports_of
 
 # What other programs take, which edgen's texts speak of.
 OTHERS = re.compile(
-    r"pip install|ray start|uv (sync|pip)|--no-deps|llama-gguf-split|python3? -m|--data\.|llamafactory-cli"
-    r"|torchrun|cp -r|\(\?i\)|X -e X|--project X |\\d"
+    r"pip install|ray start|uv (sync|pip)|--no-deps|llama-gguf-split|python3? -m|--data\.|llamafactory-cli|torchrun|cp -r|\(\?i\)|X -e X|--project X |\\d"
 )
 OPTION = re.compile(r"(?<![\w{/.?-])(--[a-z][a-z-]*[a-z]|-[a-z])(?![\w-]|\.\w)")
 MENTIONED = re.compile(r"\bedgen ((?:[a-z][a-z-]+ ?){1,2})([^`'\"\n;|)]*)")
@@ -189,8 +188,7 @@ def give_two_names(run: Path) -> None:
 
 
 NEEDED = {  # what a command needs beside the run, to get as far as that
-    ("pairs",): ("--by", "oracle"), ("annotate",): ("--labels", "quality"),
-    ("candidates",): ("--write", "wrong"),
+    ("pairs",): ("--by", "oracle"), ("annotate",): ("--labels", "quality"), ("candidates",): ("--write", "wrong"),
     ("export",): ("--to", "csv", "-o", "out"), ("select",): ("--draw", "1", "-o", "out"),
 }  # fmt: skip
 

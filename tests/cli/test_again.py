@@ -190,8 +190,7 @@ def test_a_finished_run_is_read_where_nothing_can_be_written(command: Command, t
 def test_what_others_read_of_the_job_is_taken_over(
     command: Command, tmp_path: Path, change: dict[str, Any], more: dict[str, Any]
 ) -> None:
-    """Nothing of these shapes a conversation, and `pairs`, `stats` and `status` read them in the run's
-    copy."""
+    """Nothing of these shapes a conversation, and `pairs`, `stats` and `status` read them in the run's copy."""
     run = tmp_path / "run"
     assert command("generate", job(tmp_path, **more), "-o", run).code == 0
     (tmp_path / "later").mkdir()

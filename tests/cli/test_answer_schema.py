@@ -1,5 +1,4 @@
-"""Templates with a JSON Schema beside them, from the command line: generated, resumed, shown, refused,
-diagnosed."""
+"""Templates with a JSON Schema beside them, from the command line: generated, resumed, shown, refused, diagnosed."""
 
 from __future__ import annotations
 
@@ -280,8 +279,7 @@ def test_the_shipped_copy_says_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("backend", "said"),
     [
-        ({"type": "google-generativeai", "model": "m"}, ("the SDK takes none; `type: gemini` reaches the same "
-        "models")),
+        ({"type": "google-generativeai", "model": "m"}, "the SDK takes none; `type: gemini` reaches the same models"),
         (
             {"type": "openai", "model": "m", "base_url": "http://127.0.0.1:1/v1", "extra_body": {"response_format": {"type": "json_object"}}},
             "its extra_body sets response_format, too; keep one of the two",

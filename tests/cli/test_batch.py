@@ -1,5 +1,4 @@
-"""`edgen batch list|cancel|read`, --write-only, and what goes wrong with batches, by real processes and
-servers."""
+"""`edgen batch list|cancel|read`, --write-only, and what goes wrong with batches, by real processes and servers."""
 
 from __future__ import annotations
 

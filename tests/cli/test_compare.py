@@ -286,10 +286,7 @@ class TestMistakes:
         for arguments, said in (
             (
                 ("--arms", "publishd", "json"),
-                (
-                    "there is no arm 'publishd' (did you mean 'published'?); there are published, json, "
-                    "refusing."
-                ),
+                "there is no arm 'publishd' (did you mean 'published'?); there are published, json, refusing.",
             ),
             (("--arms", "json", "json"), "'json' is named twice"),
             (("--arms", "json"), "name at least two"),

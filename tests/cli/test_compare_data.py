@@ -1,5 +1,4 @@
-"""`edgen compare` with data sets as arms: an independent sample, only what applies, and sentences for what
-is wrong."""
+"""`edgen compare` with data sets as arms: an independent sample, only what applies, and sentences for what is wrong."""
 
 from __future__ import annotations
 
@@ -46,10 +45,8 @@ def data_set(path: Path, count: int, mean: int, seed: int = 1, **more: Any) -> P
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     job = {
-        "name": "t", "seed": 3, "conversations": 40, "space": "education_dialogue",
-        "prompt": "education_dialogue",
-        "backends": {"default": {"type": "simulator"}},
-        "arms": {"published": {}, "json": {"prompt": "education_dialogue_json"}},
+        "name": "t", "seed": 3, "conversations": 40, "space": "education_dialogue", "prompt": "education_dialogue",
+        "backends": {"default": {"type": "simulator"}}, "arms": {"published": {}, "json": {"prompt": "education_dialogue_json"}},
     }  # fmt: skip
     (folder / "job.yaml").write_text(json.dumps(job))
     assert call("generate", folder / "job.yaml", "-o", folder / "run") == 0
@@ -112,8 +109,7 @@ class TestDataSets:
         assert max(map(len, ended.out.splitlines()[:-1])) <= 80
         words = " ".join(ended.out.split())
         for said in (
-            "no scenario shared: independent samples", ("real.json: 60 conversations, read as Education "
-            "Dialogue"),
+            "no scenario shared: independent samples", "real.json: 60 conversations, read as Education Dialogue",
             "not paired: p by a permutation test of the studentised difference, intervals by the bootstrap",
             "a data set does not tell how it was made", "does not tell which", "is no proof of likeness",
             "may have read real.json in training", "a simulator had a part in run.json",
@@ -157,10 +153,7 @@ class TestDataSets:
         assert metric(found, "student_words").arms["other.jsonl"].value == pytest.approx(9, abs=0.5)
         told = {one.why for one in found.not_compared if "words a turn, teacher" in one.what}
         assert told == {"no Teacher speaks in it"}
-        words = (
-            "Tutor of other.jsonl and Teacher of run.json are not compared; if they are the same, --role "
-            "Teacher=Tutor"
-        )
+        words = "Tutor of other.jsonl and Teacher of run.json are not compared; if they are the same, --role Teacher=Tutor"
         assert any(caveat.startswith(words) for caveat in found.caveats)
         found = compared(path, run, names=arms, roles={"Tutor": "Teacher"})
         assert metric(found, "teacher_words").arms["other.jsonl"].value == pytest.approx(9, abs=0.5)

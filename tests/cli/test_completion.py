@@ -1,5 +1,4 @@
-"""Completion in shells: the words that the real scripts get, fast, silent, and harmless whatever files are
-called."""
+"""Completion in shells: the words that the real scripts get, fast, silent, and harmless whatever files are called."""
 
 from __future__ import annotations
 
@@ -84,8 +83,7 @@ def shell(folder: Path, kind: str, line: str) -> subprocess.CompletedProcess[str
     }  # fmt: skip
     return subprocess.run(
         [folder / "bin" / "edgen"],
-        cwd=folder, env={**environment(folder), **asked}, capture_output=True, text=True, timeout=120,
-            check=False,
+        cwd=folder, env={**environment(folder), **asked}, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
 

@@ -1,5 +1,4 @@
-"""Ledgers that are damaged, or a stranger's, under every command that reads one: a sentence, and the right
-exit code."""
+"""Ledgers that are damaged, or a stranger's, under every command that reads one: a sentence, and the right exit code."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     get_command(app)(["pairs", str(folder / "run"), "--by", "oracle"], standalone_mode=False)
     with change(folder / "run") as connection:
         connection.execute(
-            "INSERT INTO batches VALUES (1, 'read', 'f', 'default', 'edgen-t', 1, 9, 'run.batches/1', 'f', "
-            "'b', 1, 2, NULL)"
+            "INSERT INTO batches VALUES (1, 'read', 'f', 'default', 'edgen-t', 1, 9, 'run.batches/1', 'f', 'b', 1, 2, NULL)"
         )
         connection.execute("INSERT INTO outstanding VALUES (1, NULL, 3, 0, 0, 0, x'00', 100, 0.25)")
         connection.execute("INSERT INTO returned VALUES (5, 0, 0, 0, x'00', 'timeout', 'late', 2)")

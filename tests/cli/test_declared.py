@@ -1,5 +1,4 @@
-"""Options are declared once: in a struct's field, from which the command line and the Python functions
-follow."""
+"""Options are declared once: in a struct's field, from which the command line and the Python functions follow."""
 
 from __future__ import annotations
 

@@ -221,11 +221,9 @@ class TestRepair:
         self, command: Command, tmp_path: Path, name: str
     ) -> None:
         job = {
-            "name": "gated", "conversations": 3, "space": "education_dialogue",
-            "prompt": "education_dialogue",
+            "name": "gated", "conversations": 3, "space": "education_dialogue", "prompt": "education_dialogue",
             "protocol": "oneshot", "backends": {"default": {"type": "simulator"}},
-            "gates": {"good": "'probing' in labels.teacher_moves or turns > 0"},
-            "labels": {"teacher_moves": {}},
+            "gates": {"good": "'probing' in labels.teacher_moves or turns > 0"}, "labels": {"teacher_moves": {}},
         }  # fmt: skip
         (tmp_path / "job.yaml").write_text(yaml.safe_dump(job))
         asked = ("generate", tmp_path / "job.yaml", "-o", tmp_path / "run")

@@ -74,8 +74,7 @@ def test_a_signal_while_the_arguments_are_read_ends_with_its_own_number(
 def test_a_signal_that_asyncio_forgets_ends_with_its_own_number(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It comes after the handler is installed and before asyncio's count begins: the task is only
-    cancelled."""
+    """It comes after the handler is installed and before asyncio's count begins: the task is only cancelled."""
     install = signal.signal
 
     def install_and_send(number: int, handler: Any) -> Any:

@@ -90,9 +90,8 @@ def held(facts: dict[str, Any], used: dict[str, float]) -> dict[str, bool]:
 def test_the_interval_holds_what_a_run_used(
     command: Command, tmp_path: Path, kind: dict[str, Any], pilot: int, planned: int
 ) -> None:
-    """Each job is estimated from an earlier run of other scenarios, and without any. Of sixteen 95%
-    intervals, fourteen have to hold: good ones do in 96% of such series, intervals that hold in 70% of the
-    cases in one of ten."""
+    """Each job is estimated from an earlier run of other scenarios, and without any. Of sixteen 95% intervals, fourteen have
+    to hold: good ones do in 96% of such series, intervals that hold in 70% of the cases in one of ten."""
     seeds = dose(5, 16)
     from_runs = dict.fromkeys(("calls", "prompt", "completion", "usd"), 0)
     for seed in range(seeds):
@@ -150,8 +149,7 @@ def test_a_run_of_another_form_is_no_part_of_it(command: Command, tmp_path: Path
 
 
 def test_a_run_that_was_stopped(command: Command, tmp_path: Path) -> None:
-    """Conversations that are begun count with what they used; those of a run broken off early tell
-    nothing."""
+    """Conversations that are begun count with what they used; those of a run broken off early tell nothing."""
     backend = PRICED | {"max_tokens": 400}
     path = job(tmp_path, "stopped", backends={"default": backend}, conversations=12, **SELFPLAY)
     runs = tmp_path / "runs"
@@ -203,8 +201,7 @@ def test_no_run_uses_more_than_the_most(command: Command, tmp_path: Path, kind: 
 
 
 def test_the_most_holds_for_the_longest_scenario_too(command: Command, tmp_path: Path) -> None:
-    """One topic of thousands has a long text, and for one preference the template says more: no sample need
-    show both."""
+    """One topic of thousands has a long text, and for one preference the template says more: no sample need show both."""
     space = yaml.safe_load((resources.folder("preference_space") / "education_dialogue.yaml").read_text())
     space["topics"] = [f"topic {number}" for number in range(1500)]
     space["topics"][1234] = "tides " * 1000 + "."
@@ -447,12 +444,10 @@ class TestGates:
 
     @pytest.mark.parametrize("pilot", ["none", "without", "same"])
     def test_requests_for_labels_are_counted(self, command: Command, tmp_path: Path, pilot: str) -> None:
-        """Four of five levels pass, as is assumed where nothing tells; the annotator has a price of its
-        own."""
+        """Four of five levels pass, as is assumed where nothing tells; the annotator has a price of its own."""
         annotator = PRICED | {"price": {"prompt": 10.0, "completion": 0.0}}
         kind: dict[str, Any] = {
-            "gates": {"good": "labels.quality >= 2"}, "labels": {"quality": {"annotators": 2}}, "asks": 2,
-            "top_up": True,
+            "gates": {"good": "labels.quality >= 2"}, "labels": {"quality": {"annotators": 2}}, "asks": 2, "top_up": True,
             "backends": {"default": PRICED, "annotator": annotator},
         }  # fmt: skip
         if pilot != "none":

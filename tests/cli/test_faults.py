@@ -1,5 +1,4 @@
-"""Clocks that are wrong, disks without locks, runs that an earlier edgen left wedged, signals while Python
-starts."""
+"""Clocks that are wrong, disks without locks, runs that an earlier edgen left wedged, signals while Python starts."""
 
 from __future__ import annotations
 

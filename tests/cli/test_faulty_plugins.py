@@ -155,10 +155,7 @@ def calls_made(command: Command, run: Path) -> int:
     [
         ("turns = turns[:-1]", "conversation.turns has"),
         (
-            (
-                "turns = [msgspec.structs.replace(t, role={'Teacher': 'Student'}.get(t.role, 'Teacher')) for t "
-                "in turns]"
-            ),
+            "turns = [msgspec.structs.replace(t, role={'Teacher': 'Student'}.get(t.role, 'Teacher')) for t in turns]",
             "in place of 'Teacher'",
         ),
         (
@@ -436,10 +433,7 @@ def test_one_that_imports_a_private_module_works_with_a_note(
     (found,) = [
         one for one in json.loads(command("plugins", "--json").out)["plugins"] if one["name"] == "tenth"
     ]
-    note = (
-        "imports edgen.evaluation.measure, which may change in any release; `edgen.plugin` has names that "
-        "stay"
-    )
+    note = "imports edgen.evaluation.measure, which may change in any release; `edgen.plugin` has names that stay"
     assert (found["error"], found["note"]) == (None, note)
     assert note in " ".join(command("plugins").out.split())
 

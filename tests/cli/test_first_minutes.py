@@ -1,5 +1,4 @@
-"""What somebody meets who has just installed edgen: a job that is not there, a model's name, the shell's
-completion."""
+"""What somebody meets who has just installed edgen: a job that is not there, a model's name, the shell's completion."""
 
 from __future__ import annotations
 
@@ -72,8 +71,7 @@ class TestMistakesOfTheFirstHour:
         [
             ("preview my-project", "Did you mean my-project/job.yaml?"),
             ("estimate my-project/job.yaml --set space=./spaces.yaml", "Did you mean my-project/space.yaml?"),
-            ("estimate my-project/job.yaml --set space=space", ("no such space; did you mean the file "
-            "./space.yaml?")),
+            ("estimate my-project/job.yaml --set space=space", "no such space; did you mean the file ./space.yaml?"),
             ("estimate my-project/job.yaml --set prompt=promt.j2", "Did you mean my-project/prompt.j2?"),
             ("init talks --space my-project/spaec.yaml", "my-project/space.yaml?"),
             ("init talks --space spaec.yaml", "spaec.yaml: there is no such file."),
@@ -81,8 +79,7 @@ class TestMistakesOfTheFirstHour:
             ("show my-project 0", "`edgen generate my-project/job.yaml` makes it."),
             ("status outputs/my-projct", "Did you mean outputs/my-project?"),
             ("show outputs/my-project", "as in `edgen show outputs/my-project 0`"),
-            ("show outputs", ("there is no run here; `edgen generate JOB -o outputs` makes one. Did you mean "
-            "outputs/my-project?")),
+            ("show outputs", "there is no run here; `edgen generate JOB -o outputs` makes one. Did you mean outputs/my-project?"),
             ("report outputs/my-project/shards", "Did you mean outputs/my-project?"),
         ],
     )  # fmt: skip

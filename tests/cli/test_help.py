@@ -1,5 +1,4 @@
-"""Help: sections, a sentence and an example for each command, and old names that work and say their new
-ones."""
+"""Help: sections, a sentence and an example for each command, and old names that work and say their new ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Conversations that speak to their judge, from the run to its labels: who is moved by it, and what is
-labelled."""
+"""Conversations that speak to their judge, from the run to its labels: who is moved by it, and what is labelled."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A run's folder may come from a stranger: no command writes or reads through a link in it, or waits for a
-pipe."""
+"""A run's folder may come from a stranger: no command writes or reads through a link in it, or waits for a pipe."""
 
 from __future__ import annotations
 
@@ -135,8 +134,8 @@ def test_a_link_anywhere_in_a_run_is_refused(
 
 
 def linked(place: str, sound: Path, folder: Path) -> tuple[Path, Path]:
-    """A run in which a link stands in this place, and the folder that what it leads to is in: the very
-    content that was there, so that nothing else is wrong with it."""
+    """A run in which a link stands in this place, and the folder that what it leads to is in: the very content that
+    was there, so that nothing else is wrong with it."""
     run, theirs = folder / "run", folder / "theirs"
     shutil.copytree(sound / "run", run)
     theirs.mkdir()
@@ -202,8 +201,7 @@ def test_a_temporary_name_of_old_is_no_way_out(sound: Path, command: Command, tm
     (tmp_path / "bashrc").write_text("theirs")
     for place in OLD_TEMPORARIES:
         (run / place).symlink_to(tmp_path / "bashrc")
-    # In its subfolders a link is refused; beside them, under a name that nothing uses any more, it is no
-    # obstacle.
+    # In its subfolders a link is refused; beside them, under a name that nothing uses any more, it is no obstacle.
     assert command("generate", sound / "job.yaml", "-o", run, "-n", "4").code == 2
     for place in OLD_TEMPORARIES:
         if "/" in place:

@@ -132,10 +132,7 @@ class TestMistakes:
         assert (tmp_path / ".all.merging" / "letter.txt").read_text() == "dear"
 
     def test_a_run_that_is_worked_on(self, command: Command, tmp_path: Path, halves: list[Path]) -> None:
-        script = (
-            f"import fcntl; f = open({str(halves[1] / 'run.lock')!r}); fcntl.flock(f, 2); "
-            "print(flush=True); input()"
-        )
+        script = f"import fcntl; f = open({str(halves[1] / 'run.lock')!r}); fcntl.flock(f, 2); print(flush=True); input()"
         with subprocess.Popen(
             [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as holder:
@@ -157,8 +154,7 @@ class TestMistakes:
     def test_open_batches(self, command: Command, tmp_path: Path, halves: list[Path]) -> None:
         with closing(sqlite3.connect(halves[1] / "run.db")) as connection, connection:
             connection.execute(
-                "INSERT INTO batches VALUES (4, 'sent', 'f', 'default', 'tok', 1, 9, 'x', 'f1', 'b1', 1, 2, "
-                "NULL)"
+                "INSERT INTO batches VALUES (4, 'sent', 'f', 'default', 'tok', 1, 9, 'x', 'f1', 'b1', 1, 2, NULL)"
             )
         self.refused(command, "batches are open in run.db: 4 (sent)", *halves, "-o", tmp_path / "all")
         with closing(sqlite3.connect(halves[1] / "run.db")) as connection, connection:

@@ -1,5 +1,5 @@
-"""Plugins that do not fit their kind, or whose values edgen cannot store or count: each is refused by name,
-and stops nothing but itself."""
+"""Plugins that do not fit their kind, or whose values edgen cannot store or count: each is refused by name, and
+stops nothing but itself."""
 
 from __future__ import annotations
 
@@ -71,23 +71,17 @@ OPTIONS = "from edgen.plugin import FormatOptions\nclass Mine(FormatOptions, fro
         ("measures", NAMED, "which is not derived from edgen.plugin.Measure"),
         ("providers", PROVIDER.replace("Odd()", "Odd"), "is a class, not an object; write `OBJECT = Odd()`"),
         ("providers", PROVIDER.replace("    Config = OddConfig\n", ""), "has no `Config`"),
-        ("providers", PROVIDER.replace('tag="odd"', 'tag="other"'), ('and tag=\'other\'; write '
-        'tag_field="type"')),
-        ("protocols",
-        PROTOCOL.replace("WORK", "return work").replace('"odd"\n', '"odd"\n    answers = None\n'),
+        ("providers", PROVIDER.replace('tag="odd"', 'tag="other"'), 'and tag=\'other\'; write tag_field="type"'),
+        ("protocols", PROTOCOL.replace("WORK", "return work").replace('"odd"\n', '"odd"\n    answers = None\n'),
          "has `answers` that are no tuple of AnswerKind"),
-        ("formats",
-        OPTIONS.replace("FIELD", "to: str = ''") + FORMAT.replace("MORE", "Options=Mine").replace("ROWS", "pass"),
+        ("formats", OPTIONS.replace("FIELD", "to: str = ''") + FORMAT.replace("MORE", "Options=Mine").replace("ROWS", "pass"),
          "has an option `to`, and `edgen export` has an option --to of its own"),
-        ("formats",
-        OPTIONS.replace("FIELD", "level: int") + FORMAT.replace("MORE", "Options=Mine").replace("ROWS", "pass"),
+        ("formats", OPTIONS.replace("FIELD", "level: int") + FORMAT.replace("MORE", "Options=Mine").replace("ROWS", "pass"),
          "has an option `level` without a default"),
         ("formats", FORMAT.replace("MORE", "Options=dict").replace("ROWS", "pass"),
          "has `Options` that are no class derived from edgen.plugin.FormatOptions"),
         ("measures", measure("Mean('n'), Histogram('n')", "{'n': 1}"), "has two aggregates named 'n'"),
-        ("measures", measure("Mean('n')", "{'n': 1}", "    figures = {'n': 'fruit'}"), ("has 'fruit' for 'n' "
-        "in "
-        "`figures`")),
+        ("measures", measure("Mean('n')", "{'n': 1}", "    figures = {'n': 'fruit'}"), "has 'fruit' for 'n' in `figures`"),
         ("measures", measure("Mean('n')", "{}").replace("definition =", "other ="), "has no `definition`"),
         ("measures", "class Odd(BaseException): ...\nraise Odd('no')\n", "cannot be loaded (Odd: no)"),
     ],
@@ -164,8 +158,7 @@ def test_a_reply_with_a_lone_surrogate_is_stored(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("raise CallError('no kind', 'x')", ("raised a CallError of the kind 'no kind', which is no "
-        "edgen.plugin.FailureKind")),
+        ("raise CallError('no kind', 'x')", "raised a CallError of the kind 'no kind', which is no edgen.plugin.FailureKind"),
         (
             "raise CallError(FailureKind.RATE_LIMIT, 'x', retry_after=float('nan'))",
             "raised a CallError with `retry_after` nan, no number of seconds",
@@ -323,29 +316,13 @@ INF, NAN = "float('inf')", "float('nan')"
     ("aggregates", "columns", "said"),
     [
         ("Histogram('n')", f"{{'n': {INF}}}", "gave inf in the column 'n', which is no finite number up to"),
-        ("Histogram('n', shares=True)", "{'n': 1.5}", ("gave 1.5 in the column 'n', which is no number from 0 "
-        "to "
-        "1")),
+        ("Histogram('n', shares=True)", "{'n': 1.5}", "gave 1.5 in the column 'n', which is no number from 0 to 1"),
         ("Mean('n')", f"{{'n': {NAN}}}", "gave nan in the column 'n', which is no finite number"),
         ("Mean('n')", "{'n': 'many'}", "gave 'many' in the column 'n', which is no finite number"),
         ("Mean('n')", "{'n': 10 ** 400}", "in the column 'n', which is no finite number"),
-        ("Share('n', of='all')", "{'n': 9, 'all': 4}", ("gave 9 in the column 'n', which is no whole number "
-        "from "
-        "0 "
-        "to "
-        "the "
-        "4 "
-        "in "
-        "'all'")),
+        ("Share('n', of='all')", "{'n': 9, 'all': 4}", "gave 9 in the column 'n', which is no whole number from 0 to the 4 in 'all'"),
         ("Share('n', of='all')", "{'n': 1}", "gave the column 'n' without 'all', which 'n' is of"),
-        ("Share('n', of='all', by_key=True)", "{'n': {'a': 2}, 'all': {'a': 1}}", ("whose count of 'a' is not "
-        "from "
-        "0 "
-        "to "
-        "the "
-        "1 "
-        "in "
-        "'all'")),
+        ("Share('n', of='all', by_key=True)", "{'n': {'a': 2}, 'all': {'a': 1}}", "whose count of 'a' is not from 0 to the 1 in 'all'"),
         ("Share('n')", "{'n': 'no'}", "gave 'no' in the column 'n', which is no truth"),
         ("Tally('n')", "{'n': 5}", "gave 5 in the column 'n', which is neither a text nor a list of texts"),
         ("Mean('n')", "None", "returned None as columns, not a mapping of values by name"),
@@ -374,15 +351,8 @@ def test_a_column_that_cannot_be_counted(
     [
         ("    def lines(self, value): raise ZeroDivisionError('lines')", "raised ZeroDivisionError: lines"),
         ("    def lines(self, value): yield 5", "returned 5, a int, not a str"),
-        ("    def finish(self, figures, shared): return {1, 2}", ("has the aggregate 'n', and its value, a "
-        "set, "
-        "has "
-        "no "
-        "such "
-        "figure")),
-        ("    def finish(self, figures, shared): return type('Own', (), {'n': 5})()", ("raised TypeError: "
-        "Encoding "
-        "objects")),
+        ("    def finish(self, figures, shared): return {1, 2}", "has the aggregate 'n', and its value, a set, has no such figure"),
+        ("    def finish(self, figures, shared): return type('Own', (), {'n': 5})()", "raised TypeError: Encoding objects"),
     ],
 )  # fmt: skip
 def test_a_measure_that_cannot_be_shown_is_left_out(

@@ -33,8 +33,7 @@ async def started(files: int, *arguments: str | Path, most: int | None = None) -
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "edgen", *map(str, arguments),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, most or files)),
-            env=ENVIRONMENT,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, most or files)), env=ENVIRONMENT,
     )  # fmt: skip
     out, err = await asyncio.wait_for(process.communicate(), 120)
     assert process.returncode is not None

@@ -1,5 +1,4 @@
-"""One meaning an option: the same name has the same kind of value and the same first sentence of help
-everywhere."""
+"""One meaning an option: the same name has the same kind of value and the same first sentence of help everywhere."""
 
 from __future__ import annotations
 

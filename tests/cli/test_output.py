@@ -14,8 +14,7 @@ from edgen.cli.output import fold_behind, json_text, note
 from edgen.core.text import escape_hidden, escape_hidden_json, replace_surrogates
 from tests import fork_server
 
-# ESC, CSI, DEL, bidirectional marks, overrides and isolates, separators, interlinear marks, a tag, a
-# zero-width space.
+# ESC, CSI, DEL, bidirectional marks, overrides and isolates, separators, interlinear marks, a tag, a zero-width space.
 HIDDEN = "\x00\x07\x0d\x1b\x7f\x80\x85\x9b\u061c\u200b\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069\ufeff\ufff9\ufffb\U000e0041"
 
 
@@ -103,10 +102,7 @@ def test_a_note_breaks_between_words_on_a_terminal(monkeypatch: pytest.MonkeyPat
     """And in a file it stays on its line."""
     pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
     path = "/a/folder/of/runs/with-a-long-name/quickstart"
-    text = (
-        f"edgen: {path}: name a conversation of it by its id or its scenario's number.\n  $.key: "
-        f"{'word ' * 9}end"
-    )
+    text = f"edgen: {path}: name a conversation of it by its id or its scenario's number.\n  $.key: {'word ' * 9}end"
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 40))
     with os.fdopen(theirs, "w") as terminal:

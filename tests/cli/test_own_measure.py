@@ -1,5 +1,4 @@
-"""A function of one's own as a measure: from a file on the command line, under a job's `measures`, or in
-Python."""
+"""A function of one's own as a measure: from a file on the command line, under a job's `measures`, or in Python."""
 
 from __future__ import annotations
 

@@ -91,8 +91,7 @@ class TestOracle:
     ) -> None:
         prompt = tmp_path / "mine.j2"
         prompt.write_text(
-            "Interaction 1:\n{{ conversation_1 }}\nInteraction 2:\n{{ conversation_2 }}\n{{ topic }}? "
-            "Output 1 or 2."
+            "Interaction 1:\n{{ conversation_1 }}\nInteraction 2:\n{{ conversation_2 }}\n{{ topic }}? Output 1 or 2."
         )
         assert command("pairs", run, "--by", "oracle", "--prompt", prompt).code == 0
         prompt.write_text("{{ conversation }}")

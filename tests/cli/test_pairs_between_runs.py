@@ -105,8 +105,7 @@ def test_compare_and_python_have_it(command: Command, runs: tuple[Path, Path]) -
 def test_scenarios_are_matched_by_what_they_are(
     command: Command, runs: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """A job of another seed has the same scenarios under other numbers; each meets one of the other run,
-    once."""
+    """A job of another seed has the same scenarios under other numbers; each meets one of the other run, once."""
     a, b = runs
     picked = b.with_name("picked")
     assert command("select", b, "--draw", "3", "-o", picked).code == 0

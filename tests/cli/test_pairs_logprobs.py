@@ -1,5 +1,4 @@
-"""Judging with log probabilities, as its user meets it: asked where it can be, stored before it is used,
-reported on."""
+"""Judging with log probabilities, as its user meets it: asked where it can be, stored before it is used, reported on."""
 
 from __future__ import annotations
 
@@ -174,8 +173,7 @@ def test_doctor_tries_them_where_a_job_asks_for_them(
     job.write_text(
         json.dumps(
             {
-                "name": "t", "conversations": 8, "space": "education_dialogue",
-                "prompt": "education_dialogue",
+                "name": "t", "conversations": 8, "space": "education_dialogue", "prompt": "education_dialogue",
                 "backends": {"default": {"type": "simulator"}, "judge": judge}, "pairs": {"logprobs": 3},
             }
         )
@@ -215,15 +213,14 @@ async def test_a_judge_that_is_killed_goes_on_with_the_same_bytes(
 
 
 def test_the_simulated_judge_is_as_sure_as_it_should_be(command: Command, tmp_path: Path) -> None:
-    """Its log probabilities forecast after which conversation the closing judge states the higher
-    probability: better than its verdicts do, and with a slope of 1."""
+    """Its log probabilities forecast after which conversation the closing judge states the higher probability: better than
+    its verdicts do, and with a slope of 1."""
     job = tmp_path / "job.yaml"
     job.write_text(
         json.dumps(
             {
                 "name": "t", "seed": 7, "conversations": 40, "replicates": 3, "space": "education_dialogue",
-                "protocol": "selfplay", "selfplay": {"closing": "judge"},
-                "backends": {"default": {"type": "simulator"}},
+                "protocol": "selfplay", "selfplay": {"closing": "judge"}, "backends": {"default": {"type": "simulator"}},
             }
         )
     )  # fmt: skip

@@ -14,10 +14,7 @@ from edgen.cli.app import app
 from edgen.core.errors import DataError, UsageError
 from edgen.core.yaml_values import MAX_BYTES
 
-REPLY = (
-    'Conversation:\n[\n   Teacher:  "What is a cell?",\n   Student:  "A tiny room?",\n]\nProbability:  '
-    '"0.2",\n'
-)
+REPLY = 'Conversation:\n[\n   Teacher:  "What is a cell?",\n   Student:  "A tiny room?",\n]\nProbability:  "0.2",\n'
 ANSWER = {
     "status": "ok",
     "turns": [{"role": "Teacher", "text": "What is a cell?"}, {"role": "Student", "text": "A tiny room?"}],

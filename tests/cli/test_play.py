@@ -151,8 +151,7 @@ def test_in_a_real_terminal_an_interrupt_leaves_without_a_traceback(tmp_path: Pa
 
 
 def read(terminal: int, until: str, press: Callable[[], None] | None = None) -> str:
-    """Read from a terminal until it shows a text after what was read before; press a key every five
-    seconds."""
+    """Read from a terminal until it shows a text after what was read before; press a key every five seconds."""
     shown, end = b"", time.monotonic() + 90
     due = time.monotonic()
     while until not in shown.decode(errors="replace"):

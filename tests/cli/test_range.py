@@ -21,8 +21,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 def job(folder: Path, **changes: Any) -> Path:
     values = {
-        "name": "t", "seed": 5, "conversations": 60, "space": "education_dialogue",
-        "prompt": "education_dialogue",
+        "name": "t", "seed": 5, "conversations": 60, "space": "education_dialogue", "prompt": "education_dialogue",
         "asks": 1, "backends": {"default": {"type": "simulator", "faults": "garbage=0.1"}},
     }  # fmt: skip
     path = folder / "job.yaml"

@@ -1,5 +1,4 @@
-"""`edgen show` prints everything that a label rests on: every label follows from the printed lines, whatever
-the credit."""
+"""`edgen show` prints everything that a label rests on: every label follows from the printed lines, whatever the credit."""
 
 from __future__ import annotations
 

@@ -262,10 +262,7 @@ def from_csv(path: Path, text: str, *options: str) -> Result:
 
 
 def test_a_table_becomes_a_space(tmp_path: Path) -> None:
-    table = (
-        "topic,topic.grade,topic.note,learner\nFractions,4,a,shy\nDecimals,5,,bold\nFractions,4,a,  shy "
-        "\n,,,calm\n"
-    )
+    table = "topic,topic.grade,topic.note,learner\nFractions,4,a,shy\nDecimals,5,,bold\nFractions,4,a,  shy \n,,,calm\n"
     made = from_csv(tmp_path / "my.csv", table)
     space = parse_space(made.stdout, "stdout")
     assert space.names == ("topic", "learner")

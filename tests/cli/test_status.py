@@ -1,5 +1,4 @@
-"""`edgen status`: batches that are out, money without an answer, and a run that is followed while it goes
-on."""
+"""`edgen status`: batches that are out, money without an answer, and a run that is followed while it goes on."""
 
 from __future__ import annotations
 

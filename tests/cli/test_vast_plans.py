@@ -1,5 +1,4 @@
-"""Runs whose plans are vast and whose data are few: every command reads what exists, and takes as long as
-that asks for."""
+"""Runs whose plans are vast and whose data are few: every command reads what exists, and takes as long as that asks for."""
 
 from __future__ import annotations
 
@@ -56,10 +55,8 @@ def _few_seconds() -> Iterator[None]:
 
 def job(folder: Path, name: str, **changes: Any) -> Path:
     values = {
-        "name": name, "seed": 5, "conversations": VAST, "space": "education_dialogue",
-        "prompt": "education_dialogue",
-        "asks": 1, "backends": {"default": {"type": "simulator", "max_tokens": 1000}},
-        "limits": {"in_flight": 4},
+        "name": name, "seed": 5, "conversations": VAST, "space": "education_dialogue", "prompt": "education_dialogue",
+        "asks": 1, "backends": {"default": {"type": "simulator", "max_tokens": 1000}}, "limits": {"in_flight": 4},
     }  # fmt: skip
     path = folder / f"{name}.yaml"
     path.write_text(json.dumps(values | changes))

@@ -1,5 +1,4 @@
-"""`--log-format json`, `--metrics`, the lock's messages: what a run that nobody looks at leaves to be looked
-at."""
+"""`--log-format json`, `--metrics`, the lock's messages: what a run that nobody looks at leaves to be looked at."""
 
 from __future__ import annotations
 

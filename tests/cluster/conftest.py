@@ -1,5 +1,4 @@
-"""These tests start a Ray cluster: `make test-cluster` installs Ray and runs them; `make test` leaves them
-out."""
+"""These tests start a Ray cluster: `make test-cluster` installs Ray and runs them; `make test` leaves them out."""
 
 from __future__ import annotations
 

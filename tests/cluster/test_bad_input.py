@@ -127,8 +127,7 @@ async def test_another_version_of_ray(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
         head = await asyncio.to_thread(
             subprocess.Popen,
-            [sys.executable, "-c", patched, "start", "--head", f"--port={port}", "--num-cpus=1",
-            "--include-dashboard=false",
+            [sys.executable, "-c", patched, "start", "--head", f"--port={port}", "--num-cpus=1", "--include-dashboard=false",
              "--disable-usage-stats", f"--temp-dir={folder}", "--object-store-memory=100000000", "--block"],
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -156,8 +155,7 @@ with open({told!r}, "a") as file:
 
 
 async def test_a_node_whose_clock_is_an_hour_ahead(tmp_path: Path) -> None:
-    """Every Python process of the node, worker and Ray's own, has a clock that is an hour ahead of the
-    head's."""
+    """Every Python process of the node, worker and Ray's own, has a clock that is an hour ahead of the head's."""
     skew = tmp_path / "skew"
     skew.mkdir()
     told = skew / "told"

@@ -1,5 +1,4 @@
-"""A real Ray cluster on this machine: workers killed and frozen, heads killed; the bytes are those of a
-local run."""
+"""A real Ray cluster on this machine: workers killed and frozen, heads killed; the bytes are those of a local run."""
 
 from __future__ import annotations
 
@@ -122,8 +121,7 @@ async def test_caps_hold_for_all_workers_and_losses(tmp_path: Path, cluster: str
     price = {"prompt": 1, "completion": 1}
     async with serve(SlottedServer(slots=100, latency=0.2)) as server:
         backend = {
-            "type": "openai", "model": "recorded", "base_url": server.url, "seed": "auto", "max_tokens": 1000,
-            "price": price,
+            "type": "openai", "model": "recorded", "base_url": server.url, "seed": "auto", "max_tokens": 1000, "price": price,
         }  # fmt: skip
         limits = {"in_flight": IN_FLIGHT, "max_tokens": 40_000}
         text = job_text("", conversations=COUNT * 20, backends={"default": backend}, limits=limits)

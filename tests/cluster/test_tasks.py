@@ -1,5 +1,5 @@
-"""Every kind of work on a cluster: rounds, own measures, arms, and all that asks about a run. The files are
-those of a local run, and a second start makes no call."""
+"""Every kind of work on a cluster: rounds, own measures, arms, and all that asks about a run. The files are those of
+a local run, and a second start makes no call."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from tests.execution.service import edgen, files, write
 pytestmark = pytest.mark.integration
 SIMULATOR = {"type": "simulator"}
 SELFPLAY = {
-    "name": "s", "seed": 7, "conversations": 6, "replicates": 2, "space": "education_dialogue",
-    "protocol": "selfplay",
+    "name": "s", "seed": 7, "conversations": 6, "replicates": 2, "space": "education_dialogue", "protocol": "selfplay",
     "prompts": {"teacher": "selfplay_teacher", "student": "selfplay_student"},
     "selfplay": {"first": "teacher", "max_turns": 4},
     "backends": {"default": SIMULATOR}, "limits": {"in_flight": 16},
@@ -83,8 +82,7 @@ async def test_all_that_asks_about_a_run(tmp_path: Path, cluster: str) -> None:
 
 async def test_stats_and_exports(tmp_path: Path, cluster: str) -> None:
     job = {
-        "name": "large", "seed": 5, "conversations": 1300, "space": "education_dialogue",
-        "prompt": "education_dialogue",
+        "name": "large", "seed": 5, "conversations": 1300, "space": "education_dialogue", "prompt": "education_dialogue",
         "backends": {"default": {"type": "simulator"}},
     }  # fmt: skip
     run = tmp_path / "run"

@@ -44,20 +44,12 @@ BAD = {
     "no labels": ("name: mine\nlabels: []", "there are no labels; there has to be a choice of two"),
     "one label": ("name: mine\nlabels: [{name: A, definition: a}]", "there is one label"),
     "two of a name": (f"name: mine\nother: ' asks'\n{TWO}", "$.other: ' asks' is already at $.labels[0].name"),
-    "a comma": (f"name: mine\nother: 'a, b'\n{TWO}", ("$.other: a label's name cannot have ',': it separates "
-    "labels")),
+    "a comma": (f"name: mine\nother: 'a, b'\n{TWO}", "$.other: a label's name cannot have ',': it separates labels"),
     "too long": (f"name: mine\nother: {'o' * 61}\n{TWO}", "at most 60 characters, and this has 61"),
     "unknown key": (f"name: mine\nsevral: true\n{TWO}", "$.sevral: unknown key (did you mean 'several'?)"),
-    "unknown key of a label": ("name: mine\nlabels: [{nme: A}]", ("$.labels[0].nme: unknown key (did you mean "
-    "'name'?)")),
+    "unknown key of a label": ("name: mine\nlabels: [{nme: A}]", "$.labels[0].nme: unknown key (did you mean 'name'?)"),
     "no YAML": ("name: [", "it is not valid YAML"),
-    "10,000": ("name: mine\nlabels:\n" + "- {name: A, definition: a}\n" * 10_000, ("$.labels: there are "
-    "10,000 "
-    "labels, "
-    "and "
-    "at "
-    "most "
-    "200")),
+    "10,000": ("name: mine\nlabels:\n" + "- {name: A, definition: a}\n" * 10_000, "$.labels: there are 10,000 labels, and at most 200"),
 }  # fmt: skip
 
 

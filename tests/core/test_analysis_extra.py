@@ -1,5 +1,4 @@
-"""Without the extra `analysis` edgen makes, checks and exports data sets; what measures them says what is
-missing."""
+"""Without the extra `analysis` edgen makes, checks and exports data sets; what measures them says what is missing."""
 
 from __future__ import annotations
 
@@ -72,10 +71,8 @@ def edgen_without(folder: Path, *lines: str) -> tuple[list[int], str]:
 
 GENERATE = "generate job.yaml -n 12 -o run"
 WORK = (
-    "status run", "show run 0", "validate run", "preview job.yaml -n 1", "estimate job.yaml --runs .", ("runs "
-    "."),
-    "export run --to csv -o csv", "export run --to hf -o hf", "export run --to ed -o ed", ("merge run -o "
-    "merged"),
+    "status run", "show run 0", "validate run", "preview job.yaml -n 1", "estimate job.yaml --runs .", "runs .",
+    "export run --to csv -o csv", "export run --to hf -o hf", "export run --to ed -o ed", "merge run -o merged",
     GENERATE, "space show education_dialogue", "doctor job.yaml --no-call",
 )  # fmt: skip
 MEASURES = ("stats run", "report run", "compare run run", "pairs run --by probability")

@@ -1,5 +1,4 @@
-"""A hint at a missing extra is a command that works where edgen runs, and never names a stranger's
-package."""
+"""A hint at a missing extra is a command that works where edgen runs, and never names a stranger's package."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ from tests import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = sorted(PROJECT["optional-dependencies"])
 WHEEL = Installation(
-    "/opt/py/bin/python", None, True, ("aiohttp>=3", "openai>=3; extra == 'batch'", ('pyarrow; extra == '
-    '"parquet"'))
+    "/opt/py/bin/python", None, True, ("aiohttp>=3", "openai>=3; extra == 'batch'", 'pyarrow; extra == "parquet"')
 )  # fmt: skip
 
 
@@ -106,8 +104,7 @@ def test_the_package_index_is_never_asked_for_the_taken_name() -> None:
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True
     ).stdout.decode()
     suggested = re.compile(
-        r"(?:pipx? |uvx? (?:pip |tool |add)?)(?:install|run|add|sync)?[^\n`]*?[\s'\"=]edgen(?:['\"\[\s=<>`]"
-        r"|$)"
+        r"(?:pipx? |uvx? (?:pip |tool |add)?)(?:install|run|add|sync)?[^\n`]*?[\s'\"=]edgen(?:['\"\[\s=<>`]|$)"
         r"|\bedgen\[[a-z]",
         re.MULTILINE,
     )

@@ -149,10 +149,8 @@ def test_what_pyyaml_writes_is_read_as_it_was(value: Any, flow: bool) -> None:
 
 
 PIECES = (
-    "a", "b: ", "- ", "\n", "\n  ", "{", "}", "[", "]", ", ", ": ", "'", '"', "x y", "*a", "<<: ", "!!str ",
-    "1", "0x1f",
-    "1:30", "~", "null", "yes", "#c", "|\n  t\n", ">-\n  t\n", "---\n", "...\n", "? ", "http://x:8/y",
-    "{{x}}", ":", "é",
+    "a", "b: ", "- ", "\n", "\n  ", "{", "}", "[", "]", ", ", ": ", "'", '"', "x y", "*a", "<<: ", "!!str ", "1", "0x1f",
+    "1:30", "~", "null", "yes", "#c", "|\n  t\n", ">-\n  t\n", "---\n", "...\n", "? ", "http://x:8/y", "{{x}}", ":", "é",
     "%", "@", "1e3", ".inf", "k1: v\n", "k2: [1, 2]\n", "'k3': \"v\\u00e9\"\n", "&a {q: 1}\n",
 )  # fmt: skip
 
@@ -160,8 +158,8 @@ PIECES = (
 @settings(deadline=None, max_examples=dose(75, 300))
 @given(st.lists(st.sampled_from(PIECES), max_size=10).map("".join))
 def test_what_is_read_at_all_is_read_as_pyyaml_reads_it(text: str) -> None:
-    """Without libyaml too. Where one of them refuses a text, the other may take it: their messages differ as
-    well. A key that YAML 1.1 calls a truth value is a text here."""
+    """Without libyaml too. Where one of them refuses a text, the other may take it: their messages differ as well. A
+    key that YAML 1.1 calls a truth value is a text here."""
     try:
         expected = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, LookupError, TypeError):
@@ -228,10 +226,7 @@ def test_set_and_files_are_read_by_the_same_reader(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize(
     ("value", "path"),
-    [("{a: 1e400}", None), ("{a: .nan}", ".a"), ("{a: [99999999999999999999]}", ".a[0]"), ("{1: 2}", ""),
-    (("{a: "
-    "{null: "
-    "2}}"), ".a")],
+    [("{a: 1e400}", None), ("{a: .nan}", ".a"), ("{a: [99999999999999999999]}", ".a[0]"), ("{1: 2}", ""), ("{a: {null: 2}}", ".a")],
 )  # fmt: skip
 def test_what_is_handed_on_as_it_is_can_be_written_as_json(
     tmp_path: Any, value: str, path: str | None

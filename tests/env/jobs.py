@@ -36,8 +36,7 @@ def served(folder: Path, url: str, roles: tuple[str, ...] = ("student",), **chan
 
 @dataclass
 class Watching(Service):
-    """Knows how many calls were at work together, over which connections they came, and what was asked of
-    whom."""
+    """Knows how many calls were at work together, over which connections they came, and what was asked of whom."""
 
     at_once: int = 0
     most_at_once: int = 0

@@ -144,8 +144,7 @@ async def test_a_first_prompt_that_takes_a_call_says_so(tmp_path: Path) -> None:
 
 
 async def test_a_stop_gives_what_an_end_gives(tmp_path: Path) -> None:
-    """Stopped after so many turns: the probability is the one that a conversation of that length ends
-    with."""
+    """Stopped after so many turns: the probability is the one that a conversation of that length ends with."""
     async with EducationEnv.from_job(job(tmp_path)) as env:
         for turns in (2, 4, 6):
             settings = {"closing": "student", "max_turns": turns}

@@ -90,10 +90,8 @@ async def test_who_is_answered(path: str, headers: tuple[tuple[bytes, bytes], ..
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (b"", 200), (b'{"a": 1}', 200), (b"[1]", 422), (b"{", 422), (b'{"seed": NaN}', 422), ((b'{"a": '
-        b'"\\ud800"}'), 422),
-        (b'{"a": 1' + b"0" * 5000 + b"}", 422), (b"[" * 100_000, 422), (b"\xff", 422),
-        (b" " * (MAX_BODY + 1), 413),
+        (b"", 200), (b'{"a": 1}', 200), (b"[1]", 422), (b"{", 422), (b'{"seed": NaN}', 422), (b'{"a": "\\ud800"}', 422),
+        (b'{"a": 1' + b"0" * 5000 + b"}", 422), (b"[" * 100_000, 422), (b"\xff", 422), (b" " * (MAX_BODY + 1), 413),
     ],
 )  # fmt: skip
 async def test_what_is_read(body: bytes, expected: int) -> None:

@@ -39,8 +39,7 @@ def row(path: Path, index: int = 0, **changes: Any) -> dict[str, Any]:
 
 
 class Judge:
-    """A judge whose favour is known: whatever holds the policy's sentence, the other, the first, or
-    nothing."""
+    """A judge whose favour is known: whatever holds the policy's sentence, the other, the first, or nothing."""
 
     def __init__(self, how: str = "policy") -> None:
         self.how = how
@@ -95,8 +94,7 @@ async def test_both_orders_are_asked(tmp_path: Path, how: str, score: Score, com
 
 
 async def test_a_reply_is_read_as_in_a_conversation(tmp_path: Path) -> None:
-    """Labels and the end marker fall away; what is no turn of the role is worth nothing, and nobody is
-    asked."""
+    """Labels and the end marker fall away; what is no turn of the role is worth nothing, and nobody is asked."""
     told = Judge("first")
     async with serve(judging(told)) as service:
         path = served(tmp_path, service.url, ("judge",), asks=1)

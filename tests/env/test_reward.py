@@ -68,8 +68,7 @@ def reference_run(folder: Path, conversations: int = 3) -> Path:
 
 
 class Partial:
-    """A judge whose favour is known: the interaction that holds the policy's sentence, or always the
-    first."""
+    """A judge whose favour is known: the interaction that holds the policy's sentence, or always the first."""
 
     def __init__(self, how: str) -> None:
         self.how = how

@@ -1,5 +1,4 @@
-"""Many conversations at once, in one environment or in two, share one budget, one set of limits and one
-pool."""
+"""Many conversations at once, in one environment or in two, share one budget, one set of limits and one pool."""
 
 from __future__ import annotations
 

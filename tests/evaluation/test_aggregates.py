@@ -1,5 +1,4 @@
-"""A measure that declares columns and aggregates: its value, rows, pictures, comparisons and names follow
-from these."""
+"""A measure that declares columns and aggregates: its value, rows, pictures, comparisons and names follow from these."""
 
 from __future__ import annotations
 
@@ -227,10 +226,8 @@ def test_what_is_compared_can_be_declared(asked: AskedMeasure, monkeypatch: pyte
 @pytest.mark.usefixtures("asked")
 def test_a_run_is_measured_compared_selected_and_reported_by_it(tmp_path: Path) -> None:
     job = {
-        "name": "t", "seed": 3, "conversations": 12, "space": "education_dialogue",
-        "prompt": "education_dialogue",
-        "protocol": "oneshot", "backends": {"default": {"type": "simulator"}},
-        "arms": {"a": {}, "b": {"asks": 9}},
+        "name": "t", "seed": 3, "conversations": 12, "space": "education_dialogue", "prompt": "education_dialogue",
+        "protocol": "oneshot", "backends": {"default": {"type": "simulator"}}, "arms": {"a": {}, "b": {"asks": 9}},
         "gates": {"asks": "asked >= 1 and measures.asked.turns > 0"},
     }  # fmt: skip
     run = edgen.generate(job, output=tmp_path / "run", progress=False)

@@ -75,8 +75,7 @@ def test_against_a_space() -> None:
 def test_what_was_never_planned_is_apart_from_what_was_never_accepted() -> None:
     first, second, third, *others = space()["topic"].values
     result = found(
-        outcome(0, first), outcome(1, second, "rejected", "refused"),
-            outcome(2, third, "rejected", "refused"),
+        outcome(0, first), outcome(1, second, "rejected", "refused"), outcome(2, third, "rejected", "refused"),
         outcome(3, third, "failed", "timeout"), space=space(),
     )  # fmt: skip
     topics = result.dimensions[0]

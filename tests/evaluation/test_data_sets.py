@@ -226,8 +226,7 @@ def test_what_is_no_record_is_counted_by_reason(tmp_path: Path) -> None:
         ]
         assert data_set.unread == {
             "no object": 1, "no background_info": 1, "background_info without its five texts": 1,
-            "no list of turns": 1, "a turn without a text": 1,
-            "a role that is neither Teacher nor Student": 1,
+            "no list of turns": 1, "a turn without a text": 1, "a role that is neither Teacher nor Student": 1,
         }  # fmt: skip
     assert data_set.plan() is None
 

@@ -105,8 +105,7 @@ def test_across_counts_the_test_side() -> None:
     one, other = talk(draw), talk(draw)
     data = [
         sample(one, 0, "train"), sample(changed(one, 60), 1, "test"), sample(changed(one, 70), 2, "test"),
-        sample(changed(one, 80), 3, "test"), sample(other, 4, "train"), sample(other, 5, "train"),
-            sample(other, 6, "test"),
+        sample(changed(one, 80), 3, "test"), sample(other, 4, "train"), sample(other, 5, "train"), sample(other, 6, "test"),
     ]  # fmt: skip
     assert found(*data).across == 4
     assert (

@@ -1,5 +1,4 @@
-"""The measure of layers: hand-made ones have known numbers; what is told of them fits a terminal and a
-page."""
+"""The measure of layers: hand-made ones have known numbers; what is told of them fits a terminal and a page."""
 
 from __future__ import annotations
 
@@ -138,9 +137,7 @@ def test_without_a_layer_nothing_is_told() -> None:
 def test_a_terminal_and_a_page_show_any_number_of_labels(labels: int) -> None:
     names = [f"Label {number} {'long ' * (number % 9)}".strip().replace(" ", "_") for number in range(labels)]
     units = [
-        unit(place % 6,
-            {"a": names[place % labels], "b": names[place * 3 % labels], "c": names[place % labels]},
-            names[place % labels], ("Tutor", "Learner")[place % 2])
+        unit(place % 6, {"a": names[place % labels], "b": names[place * 3 % labels], "c": names[place % labels]}, names[place % labels], ("Tutor", "Learner")[place % 2])
         for place in range(labels)
     ]  # fmt: skip
     value = {"layer": figures([units, units], None)}
@@ -152,6 +149,5 @@ def test_a_terminal_and_a_page_show_any_number_of_labels(labels: int) -> None:
     with drawing():
         for block in MEASURE.blocks([ArmResult("", "one", value, {})]):
             assert not isinstance(block, Picture) or draw(block).startswith("<svg")
-    tables = [*(block for block in blocks if isinstance(block, Table)),
-        *(one for picture in pictures for one in picture.tables)]  # fmt: skip
+    tables = [*(block for block in blocks if isinstance(block, Table)), *(one for picture in pictures for one in picture.tables)]  # fmt: skip
     assert all(len(row) == len(table.head) for table in tables for row in table.rows)

@@ -172,8 +172,7 @@ def test_leakage_counts_groups_and_the_conversations_in_them() -> None:
 
     data = [
         at(0, "rivers", "a", "train"), at(1, "suns", "b", "train"), at(2, "rivers", "b", "test"),
-        at(3, "rivers", "c", "test"), at(4, "moons", "a", "test"), at(5, "suns", "b", "test"),
-            at(6, "x", "y", None),
+        at(3, "rivers", "c", "test"), at(4, "moons", "a", "test"), at(5, "suns", "b", "test"), at(6, "x", "y", None),
     ]  # fmt: skip
     found = measured_together(data).values["leakage"]
     assert found.near_duplicates == 4  # all say the same

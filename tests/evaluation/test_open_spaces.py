@@ -119,8 +119,7 @@ def test_measures_of_another_family_are_skipped_in_a_sentence() -> None:
     assert list(found.values) == ["lengths"]
     (note,) = found.notes
     assert note == (
-        "Not measured: adherence. This is for conversations of the education family, and these are of the "
-        "dialogue family."
+        "Not measured: adherence. This is for conversations of the education family, and these are of the dialogue family."
     )
     assert any("Not measured" in line for line in render(found))
     assert all(len(line) <= 80 for line in render(quality([sample(0, *TALK)])))

@@ -22,8 +22,7 @@ from tests.execution.service import edgen, write
 pytestmark = pytest.mark.integration
 
 JOB = {
-    "name": "parts", "seed": 3, "conversations": 40, "space": "education_dialogue",
-    "prompt": "education_dialogue",
+    "name": "parts", "seed": 3, "conversations": 40, "space": "education_dialogue", "prompt": "education_dialogue",
     "backends": {"default": {"type": "simulator", "model": "edgen-simulator"}},
 }  # fmt: skip
 
@@ -127,8 +126,7 @@ def test_a_killed_process_is_an_error_and_none_outlives_its_parent(tmp_path: Pat
             next(results)
     code = (
         "import pickle, sys, os, time; from edgen.runtime.processes import Processes\n"
-        f"Processes(1).results([pickle.loads({pickle.dumps(partial(sleep, tmp_path / 'orphan'))!r})]); "
-        "time.sleep(60)"
+        f"Processes(1).results([pickle.loads({pickle.dumps(partial(sleep, tmp_path / 'orphan'))!r})]); time.sleep(60)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code])
     orphan = pid_in(tmp_path / "orphan")

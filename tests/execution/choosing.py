@@ -1,5 +1,5 @@
-"""A Chat Completions server that gives several answers to one request, counts what it is asked, and counts
-tokens as services do: the prompt once, and what all answers took together."""
+"""A Chat Completions server that gives several answers to one request, counts what it is asked, and counts tokens as
+services do: the prompt once, and what all answers took together."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ PROMPT, ANSWER = 1000, 100  # tokens that are counted
 
 
 class Chooser:
-    """`mode`: all answers that are asked for, one fewer, one alone, or a refusal of more than `most`.
-    `garbage`: the place of an answer that is none, in requests for several. After `hold_after` requests the
-    others wait for `released`."""
+    """`mode`: all answers that are asked for, one fewer, one alone, or a refusal of more than `most`. `garbage`: the place of
+    an answer that is none, in requests for several. After `hold_after` requests the others wait for `released`."""
 
     def __init__(self, url: str) -> None:
         self.url = url

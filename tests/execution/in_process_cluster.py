@@ -1,5 +1,4 @@
-"""A cluster without Ray: its workers are objects of this process, and their messages are encoded as on a
-wire."""
+"""A cluster without Ray: its workers are objects of this process, and their messages are encoded as on a wire."""
 
 from __future__ import annotations
 

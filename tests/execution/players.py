@@ -12,8 +12,7 @@ class KilledError(Exception):
 
 
 class Players(Scripted):
-    """Answers as the simulator does. `most`: calls after which the process ends; `fails`: scenarios without
-    an answer."""
+    """Answers as the simulator does. `most`: calls after which the process ends; `fails`: scenarios without an answer."""
 
     def __init__(self, most: int = 10**9, fails: frozenset[int] = frozenset()) -> None:
         super().__init__()

@@ -29,8 +29,8 @@ Trouble = Callable[["Service", int], Awaitable[web.StreamResponse | None]]
 @dataclass
 class Service:
     """Answers as the simulator does. `asked` counts requests by their seed, which in a job with
-    `seed: auto` names the call; `answered` counts those that got a conversation. After `hold_after` requests
-    the others wait for `release`: so a process is at work for as long as a test needs it to be."""
+    `seed: auto` names the call; `answered` counts those that got a conversation. After `hold_after` requests the
+    others wait for `release`: so a process is at work for as long as a test needs it to be."""
 
     hangs_up: ClassVar[bool] = False
     """Whether it stops working on a request whose client is gone."""

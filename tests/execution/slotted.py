@@ -15,9 +15,9 @@ from tests.execution.service import Service
 
 @dataclass
 class SlottedServer(Service):
-    """Works on `slots` calls at once, `latency` seconds each; the others wait in order. Whoever hangs up
-    leaves the queue. `pages` are what it says of itself, by path; `looked_at` counts the requests for them.
-    While it is `loading`, it answers as llama.cpp does."""
+    """Works on `slots` calls at once, `latency` seconds each; the others wait in order. Whoever hangs up leaves
+    the queue. `pages` are what it says of itself, by path; `looked_at` counts the requests for them. While it is
+    `loading`, it answers as llama.cpp does."""
 
     hangs_up: ClassVar[bool] = True
     slots: int = 4

@@ -107,18 +107,12 @@ class TestWhatAnArmMayChange:
     @pytest.mark.parametrize(
         ("arms", "said"),
         [
-            ({"a": {"temperature": 1.2}}, ("a.temperature: unknown key; it is a backend's: `backends: "
-            "{default: "
-            "{")),
+            ({"a": {"temperature": 1.2}}, "a.temperature: unknown key; it is a backend's: `backends: {default: {"),
             ({"a": {"promt": "x"}}, "$.arms.a.promt: unknown key (did you mean 'prompt'?)"),
             ({"a": {"zzz": 1}}, "$.arms.a.zzz: unknown key (known: space, protocol, family, prompt, prompts, "),
             ({"a": {}, "A": {}}, "$.arms.A: it differs from a only in case"),
             ({"a": {}, "lost": {"prompt": "nowhere"}}, "needed by: arm lost"),
-            ({"a": {}, "bad": {"backends": {"default": {"faults": "refusl=1"}}}},
-            ("$.arms.bad.backends.default.faults: "
-            "there "
-            "is "
-            "no")),
+            ({"a": {}, "bad": {"backends": {"default": {"faults": "refusl=1"}}}}, "$.arms.bad.backends.default.faults: there is no"),
         ],
     )  # fmt: skip
     def test_mistakes_name_the_arm(

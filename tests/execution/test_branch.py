@@ -1,5 +1,4 @@
-"""Self-play through the whole program: what replicates share is asked once, and any turn can be resumed
-at."""
+"""Self-play through the whole program: what replicates share is asked once, and any turn can be resumed at."""
 
 from __future__ import annotations
 

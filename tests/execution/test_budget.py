@@ -38,8 +38,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 class Counting(Service):
-    """Counts the tokens of every call that it has begun to work on, whether or not anybody hears the
-    answer."""
+    """Counts the tokens of every call that it has begun to work on, whether or not anybody hears the answer."""
 
     def __init__(self, latency: float = 0.01) -> None:
         super().__init__(latency=latency, trouble=self._work)
@@ -84,8 +83,7 @@ class Counting(Service):
 
 def job_file(folder: Path, service: Service, shape: str) -> Path:
     backend = {
-        "type": "openai", "model": "m", "base_url": service.url, "seed": "auto", "max_tokens": 900,
-        "price": PRICE,
+        "type": "openai", "model": "m", "base_url": service.url, "seed": "auto", "max_tokens": 900, "price": PRICE,
     }  # fmt: skip
     limits = {"in_flight": IN_FLIGHT}
     return write(
@@ -111,8 +109,7 @@ def stored_seeds(folder: Path) -> int:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.crash
 async def test_no_kill_gets_a_run_past_its_cap(tmp_path: Path, shape: str) -> None:
-    """Killed at random moments under a cap that is raised when it is reached; then left to end without
-    one."""
+    """Killed at random moments under a cap that is raised when it is reached; then left to end without one."""
     rng = random.Random(24)
     folder = tmp_path / "killed"
     async with serve(Counting()) as service:

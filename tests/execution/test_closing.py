@@ -1,7 +1,7 @@
 """A service that closes now and then, on a real clock: the open time is used, and few calls are wasted.
 
-How much of the open time is used, and how few calls are refused, is measured in virtual time, where nothing
-else works (`client/test_circuit.py`). These bounds hold on a machine with twenty other processes at work.
+How much of the open time is used, and how few calls are refused, is measured in virtual time, where nothing else works
+(`client/test_circuit.py`). These bounds hold on a machine with twenty other processes at work.
 """
 
 from __future__ import annotations

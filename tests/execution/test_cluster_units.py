@@ -100,8 +100,7 @@ async def make(
     """A run by two workers, or by this process."""
     limits = {"in_flight": IN_FLIGHT, "give_up_after": 5, **changes.pop("limits", {})}
     values: dict[str, Any] = {
-        "name": "t", "conversations": COUNT, "space": "s", "prompt": "p",
-        "backends": {"default": SimulatorConfig()},
+        "name": "t", "conversations": COUNT, "space": "s", "prompt": "p", "backends": {"default": SimulatorConfig()},
         "limits": Limits(**limits), "forms": "prose", **changes,
     }  # fmt: skip
     plan = Plan(

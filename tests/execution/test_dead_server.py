@@ -380,8 +380,7 @@ def failing(backend: Slow, limits: Limits) -> tuple[str | None, set[int]]:
 
     async def main() -> str | None:
         job = Job(
-            name="t", conversations=1, space="s", prompt="p", limits=limits,
-                backends={"default": SimulatorConfig()},
+            name="t", conversations=1, space="s", prompt="p", limits=limits, backends={"default": SimulatorConfig()},
         )  # fmt: skip
         made = make_clients(CallSettings.of(job), {"default": backend}, ["default"])
         silence, line = Watchdog(made, limits), made["default"]

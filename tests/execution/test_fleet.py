@@ -1,5 +1,4 @@
-"""A fleet: several servers of one model, slow, dying, frozen or with another model; the bytes are those of
-one."""
+"""A fleet: several servers of one model, slow, dying, frozen or with another model; the bytes are those of one."""
 
 from __future__ import annotations
 
@@ -98,8 +97,7 @@ async def test_calls_are_distributed_by_speed_and_nothing_is_lost_with_a_server_
         fast, second, slow = (shares[url] for url in urls)
         possible = rate(tmp_path / "one") * 2.25
         print(
-            f"calls: {fast}, {second}, {slow}; {rate(tmp_path / 'run') / possible:.2f} of the sum of the "
-            "rates"
+            f"calls: {fast}, {second}, {slow}; {rate(tmp_path / 'run') / possible:.2f} of the sum of the rates"
         )
         assert abs(fast - second) < 0.4 * fast
         assert (
@@ -296,8 +294,7 @@ async def test_turns_and_branches_go_to_the_server_that_has_seen_their_beginning
         rng.choice(dealt).append(prompt)
     at_random = sum(map(computed, dealt))
     print(
-        f"blocks: {ours} computed, {ours / least:.2f} of one server's, {ours / at_random:.2f} of random "
-        "routing's"
+        f"blocks: {ours} computed, {ours / least:.2f} of one server's, {ours / at_random:.2f} of random routing's"
     )
     assert ours < 1.3 * least
     assert ours < 0.75 * at_random

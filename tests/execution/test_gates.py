@@ -1,5 +1,5 @@
-"""A job's gates: what does not pass is rejected under their names, asked for again within `asks`, and made
-up for; the bytes depend on answers and on the order of scenarios alone."""
+"""A job's gates: what does not pass is rejected under their names, asked for again within `asks`, and made up for; the
+bytes depend on answers and on the order of scenarios alone."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ from tests.execution.service import Service, equation, files
 
 EDUCATION = load_space(resources.find("preference_space", "education_dialogue"))
 JOB: dict[str, Any] = {
-    "name": "t", "seed": 5, "conversations": 24, "space": "education_dialogue",
-    "prompt": "education_dialogue",
+    "name": "t", "seed": 5, "conversations": 24, "space": "education_dialogue", "prompt": "education_dialogue",
     "asks": 3, "backends": {"default": {"type": "simulator"}},
 }  # fmt: skip
 GATES = {"short": "turns < 14", "new": "not near_duplicate"}
@@ -138,8 +137,7 @@ def labeller(asked: Counter[tuple[int, int, int]], levels: str) -> Any:
 
 
 class TestLabels:
-    """Gates on labels: these are asked for while conversations are made, kept with the run, and paid for
-    once."""
+    """Gates on labels: these are asked for while conversations are made, kept with the run, and paid for once."""
 
     @staticmethod
     async def say(request: edgen.Request) -> str:
@@ -209,8 +207,7 @@ class TestLabels:
             assert json.loads(line)["annotators"] == dict(zip(names, (["5"], ["1"], ["5"]), strict=True))
 
     def test_labels_that_nobody_gives_are_told_apart(self, tmp_path: Path) -> None:
-        """A layer that no gate names is no condition; one that a gate names is, with the reason that there
-        are no labels."""
+        """A layer that no gate names is no condition; one that a gate names is, with the reason that there are no labels."""
         asked: Counter[tuple[int, int, int]] = Counter()
         with pytest.raises(
             ShortError, match=r"0 of 3 .*\(no_labels 51\).*see the answers of the backend annotator"
@@ -429,8 +426,7 @@ async def trouble(_: Service, seed: int) -> web.StreamResponse | None:
 
 
 async def killed_and_ended(folder: Path, kills: int, conversations: int) -> None:
-    """A job with gates is killed so often; the equation holds at each stop, and the bytes are the
-    undisturbed ones."""
+    """A job with gates is killed so often; the equation holds at each stop, and the bytes are the undisturbed ones."""
     rng = random.Random(kills)
     async with served.serve(Service(latency=0.01, trouble=trouble)) as service:
         gates = {"short": "turns < 14", "good": "labels.quality >= 2", "new": "not near_duplicate"}

@@ -1,5 +1,4 @@
-"""Runs inside somebody's own process: functions as backends, cancelled tasks, two runs of one folder, closed
-loops."""
+"""Runs inside somebody's own process: functions as backends, cancelled tasks, two runs of one folder, closed loops."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ async def make(
     """Make the run, as far as it goes."""
     config = config_of(function)
     values = {
-        "name": "t", "conversations": conversations, "space": "education_dialogue",
-        "prompt": "education_dialogue",
+        "name": "t", "conversations": conversations, "space": "education_dialogue", "prompt": "education_dialogue",
         "backends": {"default": {"type": "function", "model": config.model, "version": config.version}},
         "limits": {"in_flight": in_flight, "give_up_after": 1, "attempts": 2},
     }  # fmt: skip
@@ -121,8 +119,7 @@ async def test_two_runs_of_one_folder_in_one_process(tmp_path: Path) -> None:
 
 
 def run_when_free(make_run: Callable[[], Coroutine[Any, Any, Any]]) -> None:
-    """Run it as soon as what the closed loop left behind lets go of the folder: threads may still hold it a
-    while."""
+    """Run it as soon as what the closed loop left behind lets go of the folder: threads may still hold it a while."""
     for _ in range(100):
         gc.collect()
         try:

@@ -48,8 +48,7 @@ def job_in(folder: Path, chooser: Chooser | None, backend: dict[str, Any] | None
     url = chooser.url if chooser else "http://127.0.0.1:9/v1"
     known = {"type": "openai", "model": "m", "base_url": url, "choices": "auto"} | (backend or {})
     job = {
-        "name": "t", "seed": 3, "conversations": SCENARIOS, "replicates": REPLICATES,
-        "space": "education_dialogue",
+        "name": "t", "seed": 3, "conversations": SCENARIOS, "replicates": REPLICATES, "space": "education_dialogue",
         "prompt": "education_dialogue", "backends": {"default": known}, "limits": {"in_flight": 8},
     }  # fmt: skip
     path = folder / "job.yaml"

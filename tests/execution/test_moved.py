@@ -1,5 +1,4 @@
-"""A run whose folder is moved or removed while it is worked on: nothing more is asked, and a sentence says
-why."""
+"""A run whose folder is moved or removed while it is worked on: nothing more is asked, and a sentence says why."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ CONVERSATIONS = 80
 
 
 class Gate:
-    """Answers that many calls, and the others when it is opened; `full` when as many wait as may be in
-    flight."""
+    """Answers that many calls, and the others when it is opened; `full` when as many wait as may be in flight."""
 
     def __init__(self) -> None:
         self.open = asyncio.Event()

@@ -1,5 +1,4 @@
-"""At temperature 0 no request is sent twice, by any protocol or asker, whether its answers are usable or
-not."""
+"""At temperature 0 no request is sent twice, by any protocol or asker, whether its answers are usable or not."""
 
 from __future__ import annotations
 

@@ -69,8 +69,7 @@ class Scripted:
 
 def plan(**changes: Any) -> Plan:
     values: dict[str, Any] = {
-        "name": "t", "conversations": 30, "space": "s", "prompt": "p",
-        "backends": {"default": SimulatorConfig()},
+        "name": "t", "conversations": 30, "space": "s", "prompt": "p", "backends": {"default": SimulatorConfig()},
     }  # fmt: skip
     return Plan(
         Job(**(values | changes)),

@@ -73,8 +73,7 @@ async def test_bytes_are_those_of_one_ledger_whatever_is_killed(tmp_path: Path) 
         assert not (tmp_path / "whole.partitions").exists()
         assert (server.asked.total(), server.most) == (COUNT, IN_FLIGHT)
 
-        # One partition is killed: the others end orderly, and the same command resumes. Then all are
-        # interrupted,
+        # One partition is killed: the others end orderly, and the same command resumes. Then all are interrupted,
         # and then the process that started them is killed, which ends them.
         server.asked.clear()
         run, repeated = tmp_path / "killed", 0

@@ -1,5 +1,4 @@
-"""A service that goes away and comes back: what is asked meanwhile is asked again, and nothing fails for
-it."""
+"""A service that goes away and comes back: what is asked meanwhile is asked again, and nothing fails for it."""
 
 from __future__ import annotations
 

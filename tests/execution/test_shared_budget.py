@@ -1,5 +1,4 @@
-"""A budget over time that several runs share: counted at the server, through kills, over processes and
-commands."""
+"""A budget over time that several runs share: counted at the server, through kills, over processes and commands."""
 
 from __future__ import annotations
 
@@ -29,8 +28,7 @@ from tests.privileges import bound_by_permissions
 
 def job_file(folder: Path, service: Counting, budget: Path | str, **changes: Any) -> Path:
     backend = {
-        "type": "openai", "model": "m", "base_url": service.url, "seed": "auto", "max_tokens": 900,
-        "price": PRICE,
+        "type": "openai", "model": "m", "base_url": service.url, "seed": "auto", "max_tokens": 900, "price": PRICE,
     }  # fmt: skip
     values = {"backends": {"default": backend}, "limits": {"in_flight": 6, "budget": str(budget)}, **changes}
     return write(folder / "job.yaml", job_text("", **values))
@@ -208,8 +206,8 @@ def test_no_lease_is_taken_before_the_disk_has_whose_it_is(
 
 
 async def test_a_book_that_becomes_unusable_loses_nothing_and_is_settled_later(tmp_path: Path) -> None:
-    """Another version makes the book anew while calls are under way. What is held then counts as spent until
-    the same command starts again, also where the run is complete."""
+    """Another version makes the book anew while calls are under way. What is held then counts as spent until the same
+    command starts again, also where the run is complete."""
     async with serve(Counting()) as service:
         assert isinstance(service, Counting)
         budget = budget_file(tmp_path, 5)

@@ -1,5 +1,4 @@
-"""Runs against local servers with few slots: all is answered, and what timed out is told next to what was
-retried."""
+"""Runs against local servers with few slots: all is answered, and what timed out is told next to what was retried."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ PROPS = {"/props": {"total_slots": 4}}
 
 
 async def generate(folder: Path, server: SlottedServer, **limits: float) -> tuple[Ended, float]:
-    """Make 60 conversations; return how that ended, and the seconds from the first call to the last
-    answer."""
+    """Make 60 conversations; return how that ended, and the seconds from the first call to the last answer."""
     folder.mkdir()
     job = write(folder / "job.yaml", job_text(server.url, conversations=60, limits=limits))
     ended = await edgen("generate", job, "-o", folder / "run", "--json", "--metrics", folder / "m.prom")
@@ -45,8 +43,7 @@ async def test_sixty_calls_to_four_slots_with_the_default_limits(tmp_path: Path)
         assert (made.code, made.facts["accepted"]) == (0, 60)
         assert "timeouts" not in made.facts
     timeouts = unknown.facts["timeouts"]
-    print(f"60 calls to 4 slots: {seconds / least:.2f} times the seconds of 4 in flight; "
-    f"{longest / least:.2f} times with "
+    print(f"60 calls to 4 slots: {seconds / least:.2f} times the seconds of 4 in flight; {longest / least:.2f} times with "
           f"{timeouts} timeouts where the server does not say its slots")  # fmt: skip
     assert seconds < 1.5 * least
     assert timeouts >= unknown.facts["retried"]["timeout"] > 0
@@ -116,8 +113,7 @@ async def test_sixty_calls_to_a_real_server_with_two_slots(tmp_path: Path) -> No
             if not timeouts:
                 break
     print(
-        f"60 calls to llama.cpp with 2 slots: {seconds / least:.2f} times the seconds of 2 in flight, "
-        f"{timeouts} timeouts"
+        f"60 calls to llama.cpp with 2 slots: {seconds / least:.2f} times the seconds of 2 in flight, {timeouts} timeouts"
     )
     assert timeouts == 0
     assert seconds < 2 * least
@@ -129,8 +125,7 @@ async def test_a_real_server_gets_as_many_calls_as_it_has_slots(tmp_path: Path) 
     with llama.running(tmp_path, context=1024, key="") as server:
         form = {"type": "json_schema", "json_schema": {"name": "talk", "schema": SCHEMA}}
         backend = {
-            "type": "openai", "model": server.model, "base_url": server.base_url, "auth": "none",
-            "seed": "auto",
+            "type": "openai", "model": server.model, "base_url": server.base_url, "auth": "none", "seed": "auto",
             "temperature": 1.0, "max_tokens": 600, "extra_body": {"response_format": form},
         }  # fmt: skip
         text = job_text("", conversations=12, prompt="./short.j2", backends={"default": backend}, limits={})

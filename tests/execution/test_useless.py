@@ -71,8 +71,7 @@ REFUSED = "its form was requested in words alone, since the service refuses the 
             DOCTOR,
             None,
             {"forms": "prose"},
-            ("In it Doctor and Patient speak; this space has Teacher and Student.", ("Name the roles of the "
-            "space")),
+            ("In it Doctor and Patient speak; this space has Teacher and Student.", "Name the roles of the space"),
         ),
     ],
     ids=["by a schema", "refused", "own words", "others speak"],
@@ -115,17 +114,11 @@ async def test_who_speaks_is_named_in_the_rejection(tmp_path: Path) -> None:
     [
         (
             "Write a visit on {{ topic }}.\nDoctor: <text>\nPatient: <text>",
-            (
-                "strange.j2: Doctor and Patient speak; this space has Tutor and Learner. Their turns cannot be "
-                "read"
-            ),
+            "strange.j2: Doctor and Patient speak; this space has Tutor and Learner. Their turns cannot be read",
         ),
         (
             "Write a lesson on {{ topic }}.\nTutor: <text>\nStudent: <text>",
-            (
-                "strange.j2: Student speaks; this space has Tutor and Learner. Replies are read as if these "
-                "roles spoke"
-            ),
+            "strange.j2: Student speaks; this space has Tutor and Learner. Replies are read as if these roles spoke",
         ),
         ("Write a lesson on {{ topic }}.\nTutor: <text>\nLearner: <text>", ""),
     ],

@@ -218,8 +218,8 @@ def compared(
     simulated: Sequence[str] = ("conversations", "labels"),
     strengths: tuple[float, float] | None = None,
 ) -> ComparedPair:
-    """`simulated` is what a simulator made: the conversations, the labels, both or nothing. `strengths` are
-    those of a and b."""
+    """`simulated` is what a simulator made: the conversations, the labels, both or nothing. `strengths` are those of
+    a and b."""
     label = None
     if chosen is not None:
         judge = {"judge": "0123456789abcdef", "compare": compare} if by == "oracle" else {}

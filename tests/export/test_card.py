@@ -211,15 +211,13 @@ class TestDigest:
     def test_every_table_states_the_digest_of_its_rows(
         self, name: str, tmp_path: Path, exported: Callable[[str], Path]
     ) -> None:
-        """That the same rows have the same digest, `test_the_same_run_gives_the_same_bytes` says of the
-        whole card."""
+        """That the same rows have the same digest, `test_the_same_run_gives_the_same_bytes` says of the whole card."""
         # of as many rows and of the same columns
         begun = turns("T What is half of 6?", "S No idea.")
         good, bad = (*begun, *GOOD[2:]), (*begun, *BAD[2:])
         other = MemoryRun(
             taught=[
-                lesson(one.scenario.index, one.candidate.replicate,
-                    good if one.candidate.replicate == 0 else bad, one.split)
+                lesson(one.scenario.index, one.candidate.replicate, good if one.candidate.replicate == 0 else bad, one.split)
                 for one in RUN.taught
             ],
             pairs=[compared(0, good, bad), compared(1, good, good), compared(2, good, bad, split="test")],
@@ -238,8 +236,7 @@ class TestDigest:
 
 
 def test_what_others_named_does_nothing_in_a_card(tmp_path: Path) -> None:
-    """A dimension's label may be any line of text; a card is Markdown, which may hold HTML, links and
-    images."""
+    """A dimension's label may be any line of text; a card is Markdown, which may hold HTML, links and images."""
     label = "<img src=x onerror=alert(1)> | [x](javascript:alert(1)) ![i](https://evil.example/i.png) `c`"
     education = RUN.space
     dimensions = tuple(msgspec.structs.replace(one, label=label) for one in education.dimensions)

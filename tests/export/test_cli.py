@@ -293,8 +293,7 @@ def _table(folder: Path) -> list[dict[str, str]]:
 
 def test_a_table_holds_no_formulas_unless_asked_for(tmp_path: Path, command: Command) -> None:
     (tmp_path / "space.yaml").write_text(
-        "name: odd\ntopics: ['=HYPERLINK(\"http://127.0.0.1/\")', '  \"@SUM(1)']\nstudent_preferences: "
-        "[lectures]\n"
+        "name: odd\ntopics: ['=HYPERLINK(\"http://127.0.0.1/\")', '  \"@SUM(1)']\nstudent_preferences: [lectures]\n"
         "student_reactions: [sulks]\nteacher_preferences: ['+1 talk']\nteacher_reactions: [adapts]\n".replace(
             "'  ", "'"
         )
@@ -338,8 +337,7 @@ def test_nothing_is_said_of_cells_where_none_was_changed(
     [
         ("=1+1", True), ("+1", True), ("-1", True), ("@x", True), ("\tx", True), ("\rx", True), (" =1", True),
         ('"=1', True), ("'=1", True), ("\u200b=1", True), ("\n=1", True), ("＝1", True), ("“ @a", True),
-        ("a=1", False), ("", False), ("'tis so", False), ("2 - 1", False), ("*sighs*", False),
-        ("(=1)", False),
+        ("a=1", False), ("", False), ("'tis so", False), ("2 - 1", False), ("*sighs*", False), ("(=1)", False),
     ],
 )  # fmt: skip
 def test_what_is_disarmed(text: str, changed: bool) -> None:

@@ -1,5 +1,4 @@
-"""What exports say of the credit of one turn: what the labels rest on, and the figures of each way on
-planted truth."""
+"""What exports say of the credit of one turn: what the labels rest on, and the figures of each way on planted truth."""
 
 from __future__ import annotations
 
@@ -105,8 +104,7 @@ class TestFigures:
 def test_the_figures_are_measured_by_the_commands_themselves(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On so few scenarios they say little; that verdicts on the response find the better turn shows all the
-    same."""
+    """On so few scenarios they say little; that verdicts on the response find the better turn shows all the same."""
     from bench.credit import WAYS, measure
 
     def command(*arguments: str) -> str:

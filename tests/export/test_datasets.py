@@ -54,8 +54,7 @@ class Finished(MemoryRun):
     """A run that tells what became of all that it planned."""
 
     def describe(self) -> dict[str, Any]:
-        counts = {"planned": 50, "accepted": 40, "rejected": {"refusal": 5, "cut_off": 2},
-            "failed": {"timeout": 1},
+        counts = {"planned": 50, "accepted": 40, "rejected": {"refusal": 5, "cut_off": 2}, "failed": {"timeout": 1},
                   "pending": 2}  # fmt: skip
         return {**super().describe(), **{key: {"tiny": counts[key]} for key in SETTLED}}
 
@@ -153,9 +152,7 @@ class TestHub:
         assert [feature["name"] for feature in info["features"]] == list(rows("hf", RUN)[0])
         assert {split["name"]: split["num_examples"] for split in info["splits"]} == {"train": 4, "test": 2}
 
-    @pytest.mark.parametrize(("number", "size"),
-        [(999, "n<1K"), (1000, "1K<n<10K"), (9999, "1K<n<10K"), (10000, "10K<n<100K"),
-        (10**12, "n>1T")])  # fmt: skip
+    @pytest.mark.parametrize(("number", "size"), [(999, "n<1K"), (1000, "1K<n<10K"), (9999, "1K<n<10K"), (10000, "10K<n<100K"), (10**12, "n>1T")])  # fmt: skip
     def test_sizes_are_the_hubs(self, number: int, size: str) -> None:
         rows = {"default": {"train": number - 1, "test": 1}}
         contents = Contents(tables=[DataTable({})], rows=rows, left_out={}, patterns={}, evidence={})

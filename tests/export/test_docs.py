@@ -52,8 +52,7 @@ def test_the_page_has_what_the_formats_say() -> None:
 
 
 def test_what_make_test_rl_runs_is_what_the_cards_say() -> None:
-    """The versions of libraries that are installed there are those of its lock; the others were tried
-    apart."""
+    """The versions of libraries that are installed there are those of its lock; the others were tried apart."""
     lock = dict(
         line.split("==") for line in (ROOT / "requirements-rl.txt").read_text().splitlines() if "==" in line
     )

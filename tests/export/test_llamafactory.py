@@ -1,8 +1,8 @@
 """What LLaMA-Factory's loader asks of a data set, told anew from its source, holds for every row.
 
-The rules are those of data/README.md, src/llamafactory/data/parser.py (what an entry of dataset_info.json
-means), converter.py (the sharegpt layout) and processor/pairwise.py and feedback.py (which examples are
-kept), as of 0.9.6.dev0 (August 2026).
+The rules are those of data/README.md, src/llamafactory/data/parser.py (what an entry of dataset_info.json means),
+converter.py (the sharegpt layout) and processor/pairwise.py and feedback.py (which examples are kept), as of
+0.9.6.dev0 (August 2026).
 """
 
 from __future__ import annotations
@@ -63,8 +63,7 @@ def read(folder: Path, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 def kept(entry: dict[str, Any], row: dict[str, Any]) -> dict[str, Any] | None:
-    """The prompt, the answers and the system message that a row is read as; None for one that would be
-    skipped."""
+    """The prompt, the answers and the system message that a row is read as; None for one that would be skipped."""
     columns = entry["columns"]  # where any is named, none has a default
     said = list(row[columns["messages"]])
     system = said.pop(0)["value"] if said and said[0]["from"] == "system" else ""

@@ -95,11 +95,7 @@ def test_a_format_of_ones_own_extends_what_others_share() -> None:
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [
-        ("sft", {"min_turns_left": 1}, ("sft does not take --min-turns-left; llamafactory, mtpo, openrlhf, "
-        "refuel, "
-        "sweet "
-        "and "
-        "3")),
+        ("sft", {"min_turns_left": 1}, "sft does not take --min-turns-left; llamafactory, mtpo, openrlhf, refuel, sweet and 3"),
         ("sft", {"pairs": "mine"}, "sft does not take --pairs; llamafactory,"),
         ("hf", {"csv_safe": False}, "hf does not take --no-csv-safe; csv does. Leave --no-csv-safe out."),
         ("ed", {"opening": "user"}, "ed does not take --opening; llamafactory, mtpo,"),
@@ -114,6 +110,6 @@ def test_an_option_of_other_formats_names_these(name: str, given: dict[str, obje
 def test_the_card_repeats_every_option_that_was_given(tmp_path: Path) -> None:
     write("trl-sft", RUN, tmp_path / "out", masks=False, train="student", opening="user", license="my own")
     assert (
-        "edgen export AGAIN --to trl-sft --license 'my own' --train student --opening user --no-masks -o "
-        "DIR\n" in (tmp_path / "out" / "README.md").read_text()
+        "edgen export AGAIN --to trl-sft --license 'my own' --train student --opening user --no-masks -o DIR\n"
+        in (tmp_path / "out" / "README.md").read_text()
     )

@@ -19,8 +19,7 @@ from tests.export.runs import FORMATS, NO_LABELS, MemoryRun, chat, compared, hum
 HELLO = {"role": "user", "content": "Hello! I am here for our lesson on fractions."}
 SYSTEM = {
     "role": "system",
-    "content": "You are a teacher at school, in a lesson with one student. The topic is fractions.\n\nAbout "
-    "you:\n"
+    "content": "You are a teacher at school, in a lesson with one student. The topic is fractions.\n\nAbout you:\n"
     "- you like to teach like this: long lectures\n- when the student does not go along: speaks louder",
 }
 ASK = {"role": "assistant", "content": "What is half of 4?"}
@@ -140,10 +139,7 @@ class TestTurnLevel:
         assert critic["chosen"] == f"In light that the final answer is: {hidden}.{turn['chosen']}"
         assert trajectory == {
             "task": {
-                "problem_description": "topic: fractions; teacher preference: long lectures; teacher "
-                "reaction: "
-                "speaks "
-                "louder",
+                "problem_description": "topic: fractions; teacher preference: long lectures; teacher reaction: speaks louder",
                 "ground_truth": hidden,
             },
             "dialogue_history": [

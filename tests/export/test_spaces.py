@@ -44,8 +44,7 @@ SPACE = Space(
     ),
 )
 TURNS = (
-    ("Tutor", "Shall we?"), ("Learner", "Yes."), ("Parent", "Go on."), ("Tutor", "Cross it."),
-    ("Learner", "Done."),
+    ("Tutor", "Shall we?"), ("Learner", "Yes."), ("Parent", "Go on."), ("Tutor", "Cross it."), ("Learner", "Done."),
 )  # fmt: skip
 OTHER = (*TURNS[:3], ("Tutor", "Read this first."), ("Learner", "Why?"))
 
@@ -216,8 +215,7 @@ def test_what_trainers_take_has_the_scenario_beside_their_own_columns(name: str,
 
 @pytest.mark.parametrize("name", FOR_TRAINERS)
 def test_no_dimension_takes_the_name_of_a_trainers_column(name: str) -> None:
-    """A space whose dimensions are called as the columns of all formats, and as what TRL hands to reward
-    functions."""
+    """A space whose dimensions are called as the columns of all formats, and as what TRL hands to reward functions."""
     own = {column for one in FOR_TRAINERS for columns in plain(one).values() for column in columns}
     handed = "prompts completions completion_ids trainer_state log_extra log_metric environments"
     read = "image images tools chat_template_kwargs margin text input_ids labels messages"

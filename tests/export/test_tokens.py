@@ -41,8 +41,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 class Words:
-    """A tokenizer of words whose template puts the role before each message; `merges` joins the prompt with
-    the reply."""
+    """A tokenizer of words whose template puts the role before each message; `merges` joins the prompt with the reply."""
 
     def __init__(self, merges: bool = False) -> None:
         self.merges = merges

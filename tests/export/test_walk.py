@@ -1,5 +1,4 @@
-"""Every registered format over two runs: one prompt, and three roles with twelve dimensions; `check_files`
-over others, too.
+"""Every registered format over two runs: one prompt, and three roles with twelve dimensions; `check_files` over others, too.
 
 Each writes files that a reader of the format accepts, or says in one sentence why not.
 """
@@ -175,8 +174,8 @@ def _entries(path: Path) -> int:
 
 
 def _check_corpus(folder: Path, conversations: int) -> None:
-    """As ConvoKit reads a corpus: every speaker and conversation of an utterance is there, and every
-    metadatum is of the type that the index names or is empty."""
+    """As ConvoKit reads a corpus: every speaker and conversation of an utterance is there, and every metadatum is of
+    the type that the index names or is empty."""
     speakers, talks, index = (
         json.loads((folder / f"{name}.json").read_text()) for name in ("speakers", "conversations", "index")
     )

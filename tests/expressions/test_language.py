@@ -13,8 +13,7 @@ from edgen.expressions.language import MAX_LENGTH, Expression, ExpressionError, 
 from tests.dose import dose
 
 _KINDS: dict[str, Kind] = {
-    "turns": "number", "probability": "number", "topic": "text", "simulated": "truth", "flags": "list",
-    "loose": "any",
+    "turns": "number", "probability": "number", "topic": "text", "simulated": "truth", "flags": "list", "loose": "any",
 }  # fmt: skip
 
 

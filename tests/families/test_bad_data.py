@@ -1,5 +1,5 @@
-"""Data sets of every layout that are cut off, hold a bad record, repeat ids, mix layouts, or are large: a
-sentence with the place, and memory that does not grow with the file."""
+"""Data sets of every layout that are cut off, hold a bad record, repeat ids, mix layouts, or are large: a sentence with
+the place, and memory that does not grow with the file."""
 
 from __future__ import annotations
 
@@ -52,12 +52,10 @@ def _chat(number: int) -> Record:
 def _msdialog(number: int) -> Record:
     utterances = [
         {
-            "affiliation": "Common User", "utterance_time": "2017-01-01T10:00:00", "utterance_pos": place,
-            "id": place,
+            "affiliation": "Common User", "utterance_time": "2017-01-01T10:00:00", "utterance_pos": place, "id": place,
             "user_id": f"User{place}", "actor_type": actor, "utterance": text, "is_answer": 0, "vote": 0,
         }
-        for place,
-        (actor, text) in enumerate([("User", f"Lamp {number} flickers."), ("Agent", "Turn it off.")], 1)
+        for place, (actor, text) in enumerate([("User", f"Lamp {number} flickers."), ("Agent", "Turn it off.")], 1)
     ]  # fmt: skip
     about = {
         "category": "Lamps",
@@ -78,17 +76,13 @@ def _dstc7(number: int) -> Record:
     return {
         "data-split": "train", "example-id": number, "scenario": 1,
         "messages-so-far": [{"speaker": speaker, "utterance": text} for speaker, text in said],
-        "options-for-next": [{"candidate-id": "AB12", "utterance": "No."}, right],
-        "options-for-correct-answers": [right],
+        "options-for-next": [{"candidate-id": "AB12", "utterance": "No."}, right], "options-for-correct-answers": [right],
     }  # fmt: skip
 
 
 def _cima(number: int) -> Record:
     return {
-        "past_convo": ["Let's begin.", f"Is it number {number}?"], "img": "'a.png'", "prep": "e sotto",
-        "engPrep": "is "
-        "under "
-        "the",
+        "past_convo": ["Let's begin.", f"Is it number {number}?"], "img": "'a.png'", "prep": "e sotto", "engPrep": "is under the",
         "obj": "la borsa", "engObj": "bag", "color": "blu", "engColor": "blue", "grammarRules": "[]",
         "studentActions": ["True", "False", "False", "False"], "tutorResponses": ["Nearly."],
         "tutorActions": [[False, True, False, False, False]], "tutorKeys": [],
@@ -96,8 +90,7 @@ def _cima(number: int) -> Record:
 
 
 class Layout(NamedTuple):
-    """A layout: its reader, its record of a number, whether a file holds records by their ids, and in
-    what."""
+    """A layout: its reader, its record of a number, whether a file holds records by their ids, and in what."""
 
     reader: str
     record: Callable[[int], Record]

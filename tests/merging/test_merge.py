@@ -155,11 +155,9 @@ class TestTheUndividedRun:
             (folder / ".00002.default.jsonl.0123456789abcdef.part").write_text("half")
             change(
                 part,
-                "INSERT INTO batches VALUES (1, 'read', 'f', 'default', 'tok', 1, 9, "
-                "'run.batches/00001.default.jsonl', "
+                "INSERT INTO batches VALUES (1, 'read', 'f', 'default', 'tok', 1, 9, 'run.batches/00001.default.jsonl', "
                 "'f1', 'b1', 1, 2, NULL)",
-                "INSERT INTO batches VALUES (2, 'dropped', 'f', 'default', 'tok', 1, 9, "
-                "'/elsewhere/x.jsonl', "
+                "INSERT INTO batches VALUES (2, 'dropped', 'f', 'default', 'tok', 1, 9, '/elsewhere/x.jsonl', "
                 "NULL, NULL, 1, 2, NULL)",
                 f"INSERT INTO returned VALUES ({number}, 0, 0, 0, x'00', 'timeout', 'late', 2)",
                 "INSERT INTO returned VALUES (9, 0, 0, 0, x'00', NULL, NULL, 0)",
@@ -243,11 +241,8 @@ class TestNothingIsDropped:
         change(parts[0], "UPDATE sessions SET lost_tokens = 11, lost_usd = 0.5")
         change(parts[1], "INSERT INTO outstanding VALUES (1, NULL, 3, 0, 0, 0, x'00', 100, 0.25)")
         # An answer to another form of the job.
-        change(parts[1], "INSERT INTO replies SELECT scenario, task, step, 9, x'ff', finish_reason, refusal, "
-        "model, "
-        "simulated, "
-               "prompt_tokens, completion_tokens, 0, 0, answered_at, latency, tries, charged_tokens, "
-               "cost_usd, 'other', 0 "
+        change(parts[1], "INSERT INTO replies SELECT scenario, task, step, 9, x'ff', finish_reason, refusal, model, simulated, "
+               "prompt_tokens, completion_tokens, 0, 0, answered_at, latency, tries, charged_tokens, cost_usd, 'other', 0 "
                "FROM replies LIMIT 1")  # fmt: skip
         facts = [json.loads(command("status", part, "--json").out) for part in parts]
         command("merge", *parts, "-o", tmp_path / "run")
@@ -273,9 +268,7 @@ class TestNothingIsDropped:
         one, other = pieces(command, path, [(0, 30), (20, 42)])
         data = json.loads(rows(other, "SELECT data FROM records WHERE scenario = 25")[0][0])
         data["conversation"][0]["text"] = "Otherwise."
-        change(other, f"UPDATE records SET data = CAST('{json.dumps(data).replace(chr(39), '')}' AS BLOB) "
-        "WHERE "
-        "scenario = 25",
+        change(other, f"UPDATE records SET data = CAST('{json.dumps(data).replace(chr(39), '')}' AS BLOB) WHERE scenario = 25",
                "UPDATE replies SET text = 'Otherwise.' WHERE scenario = 25")  # fmt: skip
         ended = command("merge", one, other, "-o", tmp_path / "run", "--json")
         assert ended.code == 0, ended.err
@@ -308,8 +301,7 @@ class TestNothingIsDropped:
         command("generate", path, "-o", tmp_path / "whole")
         one, other = pieces(command, path, [(0, 42), (0, 42)])
         change(one, "UPDATE outcomes SET status = 'failed', reason = 'timeout' WHERE scenario < 9",
-               "DELETE FROM records WHERE scenario < 9",
-               "DELETE FROM replies WHERE scenario < 9")  # fmt: skip
+               "DELETE FROM records WHERE scenario < 9", "DELETE FROM replies WHERE scenario < 9")  # fmt: skip
         command("merge", one, other, "-o", tmp_path / "run")
         assert finished(tmp_path / "run") == finished(tmp_path / "whole")
 

@@ -37,10 +37,7 @@ def test_a_space_next_to_the_job(place: str, tmp_path: Path) -> None:
     (tmp_path / place).parent.mkdir(exist_ok=True)
     (tmp_path / place).write_text(OWN)
     assert doubts(tmp_path) == [
-        (
-            f"`space: math_misconceptions` means the shipped file, not {tmp_path / place}; to use that one, "
-            f"write `space: ./{place}`"
-        )
+        f"`space: math_misconceptions` means the shipped file, not {tmp_path / place}; to use that one, write `space: ./{place}`"
     ]
     assert doubts(tmp_path, space=f"./{place}") == []
     (tmp_path / place).unlink()

@@ -51,8 +51,7 @@ def refused(folder: Path, template: str = "{{ topic }}", job: str = "") -> str:
 def test_a_template_uses_dimensions_and_what_entries_say_of_themselves(tmp_path: Path) -> None:
     plan = plan_of(
         tmp_path,
-        "{{ topic }} in grade {{ topic.grade }}{% if topic.hard %}, hard{% endif %}: {{ mood }}, {{ "
-        "topic['grade'] + 1 }}",
+        "{{ topic }} in grade {{ topic.grade }}{% if topic.hard %}, hard{% endif %}: {{ mood }}, {{ topic['grade'] + 1 }}",
     )
     texts = {plan.opening(plan.scenario(i))["default"][0].content for i in range(10)}
     assert texts == {

@@ -31,9 +31,7 @@ Speakers = tuple[tuple[str, ...], ...]
         ("Write a lesson.\nTeacher: <text>\nStudent: <text>\n", ADVICE, "Teacher"),
         ("A dialogue between a teacher and a student on fractions.", TUTORING, "Teacher Student"),
         ("A talk between a doctor and a patient about pain.", SERVICE, "Doctor Patient"),
-        ('Output JSON: [{"role": "Doctor", "text": "…"}, {"role": "Patient", "text": "…"}]', SERVICE,
-        ("Doctor "
-        "Patient")),
+        ('Output JSON: [{"role": "Doctor", "text": "…"}, {"role": "Patient", "text": "…"}]', SERVICE, "Doctor Patient"),
         ('Output JSON: [{"role": "Tutor", "text": "…"}, {"role": "Learner", "text": "…"}]', TUTORING, ""),
         ("A clerk and a customer talk.\nClerk: <text>\nCustomer: <text>", SERVICE, ""),
         ("Lehrer: <text>\nSchüler: <text>", EDUCATION, ""),
@@ -50,19 +48,10 @@ def test_strangers_in_a_prompt(prompt: str, speakers: Speakers, names: str) -> N
 @pytest.mark.parametrize(
     ("reply", "speakers", "said"),
     [
-        ("Tutor: Hi.\nStudent: Ho.\nTutor: So.\nStudent: No.", TUTORING, ("Student speaks; this space has "
-        "Tutor "
-        "and "
-        "Learner")),
+        ("Tutor: Hi.\nStudent: Ho.\nTutor: So.\nStudent: No.", TUTORING, "Student speaks; this space has Tutor and Learner"),
         ("Doctor: Hi.\nPatient: Ho.", SERVICE, "Doctor and Patient speak; this space has Agent and Customer"),
-        ("**Teacher:** Hi.\n\n**Student:** Ho.\n\n**Teacher:** So.", ADVICE, ("Teacher speaks; this space has "
-        "Advisor "
-        "and "
-        "Student")),
-        ('{"conversation": [{"role": "Doctor", "text": "Hi."}]}', SERVICE, ("Doctor speaks; this space has "
-        "Agent "
-        "and "
-        "Customer")),
+        ("**Teacher:** Hi.\n\n**Student:** Ho.\n\n**Teacher:** So.", ADVICE, "Teacher speaks; this space has Advisor and Student"),
+        ('{"conversation": [{"role": "Doctor", "text": "Hi."}]}', SERVICE, "Doctor speaks; this space has Agent and Customer"),
         ("Clerk: Hi.\nCustomer: Ho.\nClerk: So.", SERVICE, ""),
         ("Sure! Here is a warm lesson about the topic.", SERVICE, ""),
         ("Topic: fractions\nSummary: The lesson went well.\nIt ended early.", SERVICE, ""),

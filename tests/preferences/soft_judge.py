@@ -1,5 +1,4 @@
-"""A judge behind a Chat Completions server that gives a reason before its verdict, and tells how sure it is
-of it.
+"""A judge behind a Chat Completions server that gives a reason before its verdict, and tells how sure it is of it.
 
 How sure it is hangs on the two texts alone, but for a share `slot` by which it favours what is shown first.
 """
@@ -22,8 +21,8 @@ FIELDS = {"model", "messages", "seed", "max_tokens", "logprobs", "top_logprobs",
 
 
 class SoftJudge:
-    """`mode`: it tells log probabilities, takes the wish and tells none, or refuses it. `asked` counts
-    requests by their seed; after `hold_after` of them the others wait until it is None."""
+    """`mode`: it tells log probabilities, takes the wish and tells none, or refuses it. `asked` counts requests by their
+    seed; after `hold_after` of them the others wait until it is None."""
 
     def __init__(self, url: str) -> None:
         self.url = url

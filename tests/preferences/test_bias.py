@@ -30,8 +30,8 @@ Words = dict[str, tuple[int, int]]
 def judged(
     seed: int, *, count: int = PAIRS, per_scenario: int = 1, says: bool = True
 ) -> tuple[list[Pair], Words, list[str]]:
-    """Pairs judged by one who takes the first slot with chance FIRST, the longer with LONGER, else the
-    better. `says`: so do the conversations' own probabilities, at random."""
+    """Pairs judged by one who takes the first slot with chance FIRST, the longer with LONGER, else the better. `says`: so do the
+    conversations' own probabilities, at random."""
     rng = np.random.default_rng(seed)
     pairs: list[Pair] = []
     words: Words = {}
@@ -147,8 +147,7 @@ def test_each_judge_is_measured_in_the_words_that_it_was_shown() -> None:
 
 
 def confounded(rng: np.random.Generator, count: int, slope: float) -> tuple[list[Pair], Words]:
-    """A judge who weighs quality, and length by `slope` logits for 100 words, where longer ones are
-    better."""
+    """A judge who weighs quality, and length by `slope` logits for 100 words, where longer ones are better."""
     pairs, words = [], {}
     for i in range(count):
         said = tuple(float(x) for x in rng.random(2))
@@ -248,8 +247,7 @@ def test_one_scenario_gives_figures_without_intervals() -> None:
 
 def test_each_judge_is_reported_by_itself_and_agreement_is_between_all() -> None:
     pairs = [
-        pair(0, 1, *([oracle(x, x)] if i % 3 else []), oracle(y, y, OTHER_JUDGE), scenario=i, human=x,
-            said=(0.9, 0.1) if y == "a" else (0.1, 0.9))
+        pair(0, 1, *([oracle(x, x)] if i % 3 else []), oracle(y, y, OTHER_JUDGE), scenario=i, human=x, said=(0.9, 0.1) if y == "a" else (0.1, 0.9))
         for i, (x, y) in enumerate(zip("ab" * 30, "aabb" * 15, strict=True))
     ]  # fmt: skip
     report = report_on([label_scenario([p], LabelRules(by="human"))[0] for p in pairs], {})
@@ -356,8 +354,7 @@ def test_a_mean_and_its_scale() -> None:
 
 
 def central(t: float, freedom: int) -> float:
-    """The probability that Student's t is within -t and t, in closed form (Abramowitz and Stegun,
-    26.7.3-4)."""
+    """The probability that Student's t is within -t and t, in closed form (Abramowitz and Stegun, 26.7.3-4)."""
     angle = math.atan(t / math.sqrt(freedom))
     term = 1.0 if freedom % 2 == 0 else math.cos(angle)
     total = term if freedom > 1 else 0.0

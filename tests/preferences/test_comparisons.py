@@ -38,12 +38,7 @@ def judged(folder: Path) -> int:
 
 async def measured(*arguments: str | Path) -> tuple[int, str, int]:
     """Exit code, stdout and peak memory in bytes of an edgen process."""
-    code = (
-        "import resource,subprocess,sys; r=subprocess.run(sys.argv[1:],stdout=subprocess.PIPE); "
-        "sys.stdout.buffer.write(r.stdout); "
-        "sys.stderr.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)); "
-        "sys.exit(r.returncode)"
-    )
+    code = "import resource,subprocess,sys; r=subprocess.run(sys.argv[1:],stdout=subprocess.PIPE); sys.stdout.buffer.write(r.stdout); sys.stderr.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)); sys.exit(r.returncode)"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, sys.executable, "-m", "edgen", *map(str, arguments),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,

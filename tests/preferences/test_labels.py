@@ -142,8 +142,7 @@ def test_a_verdict_against_the_strengths_is_no_label() -> None:
     # 3 loses to everybody else and beats 0, which beats everybody else
     pairs = [
         pair(0, 1, oracle("a", "a")), pair(0, 2, oracle("a", "a")), pair(1, 3, oracle("a", "a")),
-        pair(2, 3, oracle("a", "a")), pair(0, 3, oracle("b", "b")), pair(0, 4, oracle("a", "a")),
-            pair(3, 4, oracle("b", "b")),
+        pair(2, 3, oracle("a", "a")), pair(0, 3, oracle("b", "b")), pair(0, 4, oracle("a", "a")), pair(3, 4, oracle("b", "b")),
     ]  # fmt: skip
     assert ends(label_scenario(pairs, LabelRules(by="oracle")))[4] == "contradicted"
     assert ends([one(pairs[4], "oracle")]) == ["b"]  # by itself it stands
@@ -206,8 +205,7 @@ letters = st.text("ab?", min_size=1, max_size=3)
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(list(itertools.combinations(range(5), 2))), letters, letters,
-                st.text("abt", max_size=2),
+            st.sampled_from(list(itertools.combinations(range(5), 2))), letters, letters, st.text("abt", max_size=2),
             st.tuples(st.none() | st.floats(0, 1), st.none() | st.floats(0, 1)), st.booleans(),
         ),
         unique_by=lambda row: row[0], max_size=10,

@@ -23,9 +23,8 @@ def logit(p: float) -> float:
 def told(
     p: float, *, temper: float = 1.0, slot: float = 0.0, votes: int = 1, rng: Random | None = None
 ) -> OracleSignal:
-    """What a judge says who finds it that side a is better with probability p, shown first or second.
-    `temper` multiplies its logits, `slot` is added to those of what is shown first. It says what is
-    likelier, or draws."""
+    """What a judge says who finds it that side a is better with probability p, shown first or second. `temper`
+    multiplies its logits, `slot` is added to those of what is shown first. It says what is likelier, or draws."""
     verdicts = []
     orders: tuple[tuple[Order, float], ...] = (("ab", slot), ("ba", -slot))
     for vote in range(votes):
@@ -131,10 +130,6 @@ def test_judges_that_were_not_asked_have_no_such_part() -> None:
 
 def test_the_text_says_each_figure() -> None:
     text = "\n".join(render(bias_report(planted(200, slot=0.5, votes=2, rng=Random(1)))))
-    for words in ("Soft preferences by log probabilities", "log probabilities  Brier 0.", ("share of verdicts "
-    " "
-    "Brier "
-    "0."),
-                  "strengths          Brier 0.", "slope              ",
-                  "of the verdicts' ties go to"):  # fmt: skip
+    for words in ("Soft preferences by log probabilities", "log probabilities  Brier 0.", "share of verdicts  Brier 0.",
+                  "strengths          Brier 0.", "slope              ", "of the verdicts' ties go to"):  # fmt: skip
         assert words in text, words

@@ -1,5 +1,4 @@
-"""A judge whose biases are known, through the whole program: what the report finds, and what labels are
-worth."""
+"""A judge whose biases are known, through the whole program: what the report finds, and what labels are worth."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The policy matrix: the mean preference of a judge for the row's conversations, both ways and in both
-orders."""
+"""The policy matrix: the mean preference of a judge for the row's conversations, both ways and in both orders."""
 
 from __future__ import annotations
 

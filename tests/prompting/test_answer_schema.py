@@ -1,5 +1,4 @@
-"""The JSON Schema beside a template: what is read, what is refused, and what it does to the template's
-digest."""
+"""The JSON Schema beside a template: what is read, what is refused, and what it does to the template's digest."""
 
 from __future__ import annotations
 

@@ -136,8 +136,7 @@ class TestRendering:
         text = (
             "{% macro item(name, value) %}*{{ name }}={{ value }};{% endmacro %}"
             "{% macro wrap() %}({{ caller() }}){% endmacro %}{% set pairs = {'a': topic, 'b': index} %}"
-            "{% for name, value in pairs.items() %}{{ item(name, value) }}{% if not loop.last %} {% endif "
-            "%}{% endfor %}"
+            "{% for name, value in pairs.items() %}{{ item(name, value) }}{% if not loop.last %} {% endif %}{% endfor %}"
             "|{{ ['x', 'y']|join('-') ~ 1 }}|{{ topic[:5] }}|{{ level or 'any level' }}"
             "|{{ topic|replace('o', '0')|title }}|{{ 'b' in ['a', 'b'] }}|{{ index + 1 }}|{{ '-' * 3 }}"
             "|{% for i in range(5) if i is odd %}{{ loop.index }}:{{ i }}/{{ loop.length }} {% endfor %}"

@@ -1,5 +1,4 @@
-"""One answer is requested until it is one: never by the same request at temperature 0, and no placeholder or
-echo counts."""
+"""One answer is requested until it is one: never by the same request at temperature 0, and no placeholder or echo counts."""
 
 from __future__ import annotations
 

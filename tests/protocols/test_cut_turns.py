@@ -1,5 +1,4 @@
-"""A turn that a token limit cuts off is kept up to its last complete sentence, retried or rejected, as the
-job says."""
+"""A turn that a token limit cuts off is kept up to its last complete sentence, retried or rejected, as the job says."""
 
 from __future__ import annotations
 

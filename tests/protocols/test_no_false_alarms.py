@@ -1,5 +1,4 @@
-"""Four hundred simulated conversations of the shipped jobs: none of their answers is called a placeholder or
-an echo."""
+"""Four hundred simulated conversations of the shipped jobs: none of their answers is called a placeholder or an echo."""
 
 from __future__ import annotations
 

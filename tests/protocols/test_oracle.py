@@ -44,8 +44,7 @@ def shipped(compare: Compare, name: str | None = None) -> Prompt:
 
 
 def judge(
-    answer: Callable[[Request], str | Reply], a: Candidate = A, b: Candidate = B, *,
-        compare: Compare = "conversation",
+    answer: Callable[[Request], str | Reply], a: Candidate = A, b: Candidate = B, *, compare: Compare = "conversation",
     votes: int = 1, asks: int = 3, prompt: Prompt | None = None, seed: int = 7, logprobs: int | None = None,
 ) -> tuple[list[Verdict] | Rejection, list[Request]]:  # fmt: skip
     protocol = oracle(
@@ -189,12 +188,8 @@ class TestGuarded:
         shown = [self.blocks(request.messages[0].content)[1] for request in asked]
         if compare == "conversation":
             assert [name for name, _ in shown[0]] == ["Interaction 1", "Interaction 2"]
-            sides = [["Teacher: Good morning.", "Student: Hello.", "Teacher: We look at leaves.", ("Student: "
-            "Oh, "
-            "nice!")],
-                     ["Teacher: Good morning.", "Student: Hello.", "Teacher: Open your books.", ("Student: "
-                     "Must "
-                     "I?")]]  # fmt: skip
+            sides = [["Teacher: Good morning.", "Student: Hello.", "Teacher: We look at leaves.", "Student: Oh, nice!"],
+                     ["Teacher: Good morning.", "Student: Hello.", "Teacher: Open your books.", "Student: Must I?"]]  # fmt: skip
         else:
             assert [name for name, _ in shown[0]] == ["Interaction", "Response 1", "Response 2"]
             assert shown[0].pop(0) == shown[1].pop(0)

@@ -153,47 +153,25 @@ def test_a_branch_leaves_at_a_turn_of_any_role(at: int, left: int) -> None:
     assert [request.address.task for request in asked] == [0] * left + [1] * (7 - left)
 
 
-JOB = {"name": "x", "conversations": 2, "space": "./s.yaml", "protocol": "selfplay",
-    "backends": {"default": {"type": "simulator"}}}  # fmt: skip
+JOB = {"name": "x", "conversations": 2, "space": "./s.yaml", "protocol": "selfplay", "backends": {"default": {"type": "simulator"}}}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"backends": {"tutor": {"type": "simulator"}}}, "$.backends.learner: this key is missing"),
-        ({"backends": {"default": {"type": "simulator"}, "techer": {"type": "simulator"}}},
-        ("$.backends.techer: "
-        "unknown "
-        "role "
-        "(known: "
-        "default, "
-        "tutor, "
-        "learner, "
-        "judge, "
-        "annotator)")),
-        ({"prompts": {"examiner": "x"}}, ("$.prompts.examiner: unknown prompt (known: tutor, learner, "
-        "closing, "
-        "oracle, "
-        "annotator)")),
-        ({"role_words": {"Examiner": ["Proctor"]}}, ("$.role_words.Examiner: unknown role (known: Tutor, "
-        "Learner)")),
-        ({"role_words": {"Tutor": ["learner"]}}, ("$.role_words.Tutor[0]: 'learner' is what the learner is "
-        "called")),
-        ({"selfplay": {"first": "teacher"}}, ("$.selfplay.first: the space has no role 'teacher' (known: "
-        "tutor, "
-        "learner)")),
+        ({"backends": {"default": {"type": "simulator"}, "techer": {"type": "simulator"}}}, "$.backends.techer: unknown role (known: default, tutor, learner, judge, annotator)"),
+        ({"prompts": {"examiner": "x"}}, "$.prompts.examiner: unknown prompt (known: tutor, learner, closing, oracle, annotator)"),
+        ({"role_words": {"Examiner": ["Proctor"]}}, "$.role_words.Examiner: unknown role (known: Tutor, Learner)"),
+        ({"role_words": {"Tutor": ["learner"]}}, "$.role_words.Tutor[0]: 'learner' is what the learner is called"),
+        ({"selfplay": {"first": "teacher"}}, "$.selfplay.first: the space has no role 'teacher' (known: tutor, learner)"),
         ({"selfplay": {"closing": "student"}}, "$.selfplay.closing: the space has no role 'student'"),
         ({"selfplay": {"order": ["Tutor", "Parent"]}}, "$.selfplay.order: the space has no role 'Parent'"),
         ({"selfplay": {"order": ["Tutor"]}}, "$.selfplay.order: a conversation needs two roles"),
         ({"selfplay": {"order": {"Tutor": 0}}}, "$.selfplay.order: "),
         ({"selfplay": {"order": "Tutor"}}, "$.selfplay.order: "),
         ({"branch": {"role": "student"}, "replicates": 2}, "$.branch.role: the space has no role 'student'"),
-        ({"branch": {"role": "learner", "at": 9}, "replicates": 2, "selfplay": {"max_turns": 8}},
-        ("$.branch.at: "
-        "that "
-        "is "
-        "turn "
-        "18")),
+        ({"branch": {"role": "learner", "at": 9}, "replicates": 2, "selfplay": {"max_turns": 8}}, "$.branch.at: that is turn 18"),
     ],
 )  # fmt: skip
 def test_what_a_space_s_roles_do_not_allow_is_refused(change: dict[str, Any], said: str) -> None:

@@ -61,10 +61,7 @@ def judge(
         '```json\n{\n  "asks_first": 7,\n  "Warm": "2.5/10",\n}\n```',
         'Here are the scores: {"asks first": "7", "warm": 2.5}\nI hope this helps.',
         '<think>{"asks first": 1, "warm": 1}</think>{"asks first": 7, "warm": 2.5}',
-        (
-            '{"scores": {"asks-first": {"reason": "It does.", "score": 7}, "warm": {"score": "2.5 / 10"}}, '
-            '"total": 9.5}'
-        ),
+        '{"scores": {"asks-first": {"reason": "It does.", "score": 7}, "warm": {"score": "2.5 / 10"}}, "total": 9.5}',
         '{"asks first": 7, "asks first": 7.0, "warm": 2.5, "other": "x"}',
         "{'asks first': 7, 'warm': 2.5}",
     ],
@@ -76,21 +73,9 @@ def test_scores_are_read(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "7 and 2.5", "[7, 2.5]", '{"asks first": 7}', '{"asks first": 11, "warm": 2}', ('{"asks first": '
-        '-1, '
-        '"warm": '
-        '2}'),
-        '{"asks first": true, "warm": 2}', '{"asks first": "high", "warm": 2}', ('{"asks first": 7, "asks '
-        'first": '
-        '8, '
-        '"warm": '
-        '2}'),
-        '{"asks first": null, "warm": 2}', '{"asks first": 7, "warm', '{"asks first": "NaN", "warm": 2}',
-        ('{"asks '
-        'first": '
-        'Infinity, '
-        '"warm": '
-        '2}'),
+        "", "7 and 2.5", "[7, 2.5]", '{"asks first": 7}', '{"asks first": 11, "warm": 2}', '{"asks first": -1, "warm": 2}',
+        '{"asks first": true, "warm": 2}', '{"asks first": "high", "warm": 2}', '{"asks first": 7, "asks first": 8, "warm": 2}',
+        '{"asks first": null, "warm": 2}', '{"asks first": 7, "warm', '{"asks first": "NaN", "warm": 2}', '{"asks first": Infinity, "warm": 2}',
     ],
 )  # fmt: skip
 def test_in_doubt_there_are_no_scores(text: str) -> None:

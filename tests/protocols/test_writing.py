@@ -1,5 +1,4 @@
-"""A writer: what it is shown, what is dropped of its answers, what is asked again, and how it is
-simulated."""
+"""A writer: what it is shown, what is dropped of its answers, what is asked again, and how it is simulated."""
 
 from __future__ import annotations
 

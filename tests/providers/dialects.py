@@ -1,7 +1,7 @@
 """Servers that demand of their callers what well-known services do, and refuse all else as these do.
 
-Each `Dialect` was written from its service's documentation and SDK (openai 3.52 for Azure, Bedrock and
-Vertex). The bodies of refusals are as the services word them, shortened.
+Each `Dialect` was written from its service's documentation and SDK (openai 3.52 for Azure, Bedrock and Vertex). The
+bodies of refusals are as the services word them, shortened.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ def openai_error(message: str, kind: str = "invalid_request_error", code: Any = 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What one service demands. `key`: the header that carries it, with `{}` for the key; None: nobody is
-    asked. `query` has to be there to the letter. `fields` are those that it takes; any other is refused with
-    `status_field`. `settings` are more of a job that the service has to take, `models` the body of its list,
-    None: it has none."""
+    """What one service demands. `key`: the header that carries it, with `{}` for the key; None: nobody is asked.
+    `query` has to be there to the letter. `fields` are those that it takes; any other is refused with `status_field`.
+    `settings` are more of a job that the service has to take, `models` the body of its list, None: it has none."""
 
     path: str
     model: str
@@ -59,9 +58,7 @@ def listed(*names: str) -> Any:
 
 _AZURE_401 = {
     "code": "401",
-    "message": "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a "
-    "valid "
-    "key.",
+    "message": "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key.",
 }
 _AZURE = {
     "fields": COMMON | PENALTIES | {NEWER, "seed", "reasoning_effort", "verbosity"},
@@ -72,8 +69,7 @@ _AZURE = {
     "bad_field": (
         400,
         openai_error(
-            "Unsupported parameter: '{}' is not supported with this model. Use 'max_completion_tokens' "
-            "instead.",
+            "Unsupported parameter: '{}' is not supported with this model. Use 'max_completion_tokens' instead.",
             code="unsupported_parameter",
         ),
     ),

@@ -74,26 +74,22 @@ CONTENT: Any = {
 FORMAT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True}}
 SAID = [{"role": "system", "content": "be kind"}, {"role": "user", "content": "hello"}]
 BLOCKS = [{"role": "user", "content": [{"type": "text", "text": "hello"}]}]
-# model, path below the address, settings; then what has to arrive: path, header of the key, body; what is
-# answered
+# model, path below the address, settings; then what has to arrive: path, header of the key, body; what is answered
 DIALECTS: dict[str, Any] = {
     "openai": (
         ("openai/gpt-5-mini", "/v1", {"max_tokens": 50, "retry_max_tokens": 100, "reasoning_effort": "low", "verbosity": "low", "service_tier": "flex"}),
         ("/v1/chat/completions", ("authorization", f"Bearer {KEY}"), {
-            "model": "gpt-5-mini", "messages": SAID, "max_completion_tokens": 100, "reasoning_effort": "low",
-            "verbosity": "low",
+            "model": "gpt-5-mini", "messages": SAID, "max_completion_tokens": 100, "reasoning_effort": "low", "verbosity": "low",
             "service_tier": "flex", "response_format": FORMAT,
         }),
         CHAT,
     ),
     "openai-compatible": (
         ("hosted_vllm/m", "/v1", {
-            "max_tokens": 50, "retry_max_tokens": 100, "temperature": 0.5, "top_p": 0.9, "stop": ("END",),
-            "seed": "auto", "options": {"top_k": 4},
+            "max_tokens": 50, "retry_max_tokens": 100, "temperature": 0.5, "top_p": 0.9, "stop": ("END",), "seed": "auto", "options": {"top_k": 4},
         }),
         ("/v1/chat/completions", ("authorization", f"Bearer {KEY}"), {
-            "model": "m", "messages": SAID, "max_tokens": 100, "temperature": 0.5, "top_p": 0.9,
-            "stop": ["END"], "seed": 7,
+            "model": "m", "messages": SAID, "max_tokens": 100, "temperature": 0.5, "top_p": 0.9, "stop": ["END"], "seed": 7,
             "top_k": 4, "response_format": FORMAT,
         }),
         CHAT,
@@ -101,10 +97,8 @@ DIALECTS: dict[str, Any] = {
     "anthropic": (
         ("anthropic/claude-sonnet-4-5", "", {"max_tokens": 50, "retry_max_tokens": 100, "temperature": 0.5, "stop": ("END",), "options": {"top_k": 4}}),
         ("/v1/messages", ("x-api-key", KEY), {
-            "model": "claude-sonnet-4-5", "messages": BLOCKS, "system": [{"type": "text", "text": "be kind"}],
-            "max_tokens": 100,
-            "temperature": 0.5, "stop_sequences": ["END"], "top_k": 4,
-            "output_format": {"type": "json_schema", "schema": SCHEMA},
+            "model": "claude-sonnet-4-5", "messages": BLOCKS, "system": [{"type": "text", "text": "be kind"}], "max_tokens": 100,
+            "temperature": 0.5, "stop_sequences": ["END"], "top_k": 4, "output_format": {"type": "json_schema", "schema": SCHEMA},
         }),
         MESSAGE,
     ),
@@ -114,8 +108,7 @@ DIALECTS: dict[str, Any] = {
             "contents": [{"role": "user", "parts": [{"text": "hello"}]}],
             "system_instruction": {"parts": [{"text": "be kind"}]},
             "generationConfig": {
-                "max_output_tokens": 100, "seed": 7, "response_mime_type": "application/json",
-                "response_json_schema": SCHEMA,
+                "max_output_tokens": 100, "seed": 7, "response_mime_type": "application/json", "response_json_schema": SCHEMA,
                 "thinkingConfig": {"includeThoughts": True, "thinkingBudget": 1024},
             },
         }),
@@ -124,8 +117,7 @@ DIALECTS: dict[str, Any] = {
     "azure": (
         ("azure/DEPLOYMENT", "", {"max_tokens": 50, "retry_max_tokens": 100, "temperature": 0.5, "api_version": "2024-10-21"}),
         ("/openai/deployments/DEPLOYMENT/chat/completions?api-version=2024-10-21", ("api-key", KEY), {
-            "model": "DEPLOYMENT", "messages": SAID, "max_tokens": 100, "temperature": 0.5,
-            "response_format": FORMAT,
+            "model": "DEPLOYMENT", "messages": SAID, "max_tokens": 100, "temperature": 0.5, "response_format": FORMAT,
         }),
         CHAT,
     ),

@@ -1,7 +1,7 @@
 """A server that takes a JSON Schema in each provider's own form, refuses any other form, and obeys it.
 
-The forms are those of the SDKs openai 3.52, google-genai and anthropic 2.12; which schemas are refused
-follows each provider's documentation, and the words of refusals are shortened.
+The forms are those of the SDKs openai 3.52, google-genai and anthropic 2.12; which schemas are refused follows each
+provider's documentation, and the words of refusals are shortened.
 """
 
 from __future__ import annotations
@@ -90,8 +90,7 @@ def anthropic(body: Any) -> Any:
     for one in objects(form["schema"]):
         if one.get("additionalProperties") is not False:
             raise RefusedError(
-                "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly "
-                "set to false"
+                "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false"
             )
     if found := sorted(_NO_CONSTRAINTS & set(_keys(form["schema"]))):
         raise RefusedError(f"output_config.format.schema: property '{found[0]}' is not supported")
@@ -125,8 +124,7 @@ def _error(path: str, words: str) -> Any:
 
 
 class SchemaServer:
-    """`refuses`: what it says to any schema, None where it obeys. `ignores`: it takes schemas and heeds
-    none."""
+    """`refuses`: what it says to any schema, None where it obeys. `ignores`: it takes schemas and heeds none."""
 
     def __init__(self, url: str) -> None:
         self.url = url

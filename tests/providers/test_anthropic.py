@@ -129,8 +129,7 @@ async def test_the_least_that_is_sent(service: str) -> None:
 
 async def test_every_setting_is_sent(service: str) -> None:
     it = backend(
-        service + "/", temperature=0.9, top_p=0.5, top_k=40, max_tokens=100, retry_max_tokens=300,
-            stop=("END",),
+        service + "/", temperature=0.9, top_p=0.5, top_k=40, max_tokens=100, retry_max_tokens=300, stop=("END",),
         reasoning_effort="low", service_tier="standard_only",
         extra_body={"metadata": {"user_id": "u"}, "output_config": {"format": {"type": "json_schema"}}},
     )  # fmt: skip

@@ -1,5 +1,4 @@
-"""What docs/providers.md says to write for each service, in whole runs against servers that take nothing
-else."""
+"""What docs/providers.md says to write for each service, in whole runs against servers that take nothing else."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "bin" / "gcloud"
     program.parent.mkdir()
     program.write_text(
-        f"#!{sys.executable}\nimport sys\nassert sys.argv[1:] == ['auth', "
-        f"'print-access-token']\nprint({KEY!r})\n"
+        f"#!{sys.executable}\nimport sys\nassert sys.argv[1:] == ['auth', 'print-access-token']\nprint({KEY!r})\n"
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")

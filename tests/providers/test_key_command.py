@@ -1,5 +1,4 @@
-"""Keys that a command prints: run without a shell, once for many calls, again on a 401, and shown to
-nobody."""
+"""Keys that a command prints: run without a shell, once for many calls, again on a 401, and shown to nobody."""
 
 from __future__ import annotations
 
@@ -32,10 +31,7 @@ def script(folder: Path, body: str) -> tuple[str, ...]:
 
 def counting(folder: Path) -> tuple[str, ...]:
     """A command that prints another token each time."""
-    body = (
-        "n = len(runs.read_text()) + 1 if runs.exists() else 1\nruns.write_text('x' * "
-        "n)\nprint(f'token-number-{n}')"
-    )
+    body = "n = len(runs.read_text()) + 1 if runs.exists() else 1\nruns.write_text('x' * n)\nprint(f'token-number-{n}')"
     return script(folder, body)
 
 
@@ -95,8 +91,7 @@ async def test_the_same_key_again_is_not_sent_twice(fake: FakeServer, tmp_path: 
 
 async def test_a_batch_s_calls_renew_their_key_too(fake: FakeServer, tmp_path: Path) -> None:
     batch = {"id": "batch_1", "object": "batch", "status": "in_progress", "created_at": 1,
-             "endpoint": "/v1/chat/completions", "input_file_id": "f",
-             "completion_window": "24h"}  # fmt: skip
+             "endpoint": "/v1/chat/completions", "input_file_id": "f", "completion_window": "24h"}  # fmt: skip
     command = counting(tmp_path)
     config = OpenAIConfig(model="m", base_url=f"{fake.url}/v1", key_command=command)
     made = backend(fake, command)
@@ -156,10 +151,7 @@ async def test_what_cannot_be_started_is_a_sentence(command: tuple[str, ...]) ->
 
 async def test_a_command_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> None:
     """Its child holds the pipe open: it has to go as well."""
-    child = (
-        "import subprocess\nsubprocess.Popen([sys.executable, '-c', 'import time; "
-        "time.sleep(60)'])\ntime.sleep(60)"
-    )
+    child = "import subprocess\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\ntime.sleep(60)"
     started = time.monotonic()
     with pytest.raises(CallError, match=r"printed no key within 0\.5 s"):
         await KeyCommand(script(tmp_path, child), {}, patience=0.5).key_after(None)
@@ -188,8 +180,7 @@ def test_a_job_s_command_is_not_run_without_a_word_to_that_very_command(tmp_path
     file.parent.mkdir()
     url, home = "https://llm.example/v1", {"XDG_CONFIG_HOME": str(tmp_path)}
     command = write_command(GCLOUD)
-    for consents in (["llm.example"], ["llm.example=MY_KEY"],
-    ["other.example=!gcloud auth print-access-token"],
+    for consents in (["llm.example"], ["llm.example=MY_KEY"], ["other.example=!gcloud auth print-access-token"],
                      ["llm.example=!gcloud auth print-access-token --impersonate"]):  # fmt: skip
         refused = decide_trust(command, url, gather_consents({}, consents))
         assert isinstance(refused, Refused)

@@ -1,5 +1,4 @@
-"""The litellm adapter: through the library itself, against servers that each take one dialect and nothing
-else."""
+"""The litellm adapter: through the library itself, against servers that each take one dialect and nothing else."""
 
 from __future__ import annotations
 

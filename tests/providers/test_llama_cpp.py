@@ -130,8 +130,7 @@ async def test_models(build: Build) -> None:
 
 
 async def test_tokens_spell_the_answer_and_share_their_probability(build: Build) -> None:
-    """A random model breaks characters off. The server tells no tokens behind one that was not whole when it
-    said them."""
+    """A random model breaks characters off. The server tells no tokens behind one that was not whole when it said them."""
     asked = msgspec.structs.replace(request("which one?"), logprobs=5)
     backend = build(max_tokens=12, temperature=0.8)
     spelled = []
@@ -151,8 +150,8 @@ async def test_tokens_spell_the_answer_and_share_their_probability(build: Build)
 
 
 async def test_the_verdicts_place_is_found_in_what_a_real_server_tells(build: Build) -> None:
-    """The model's weights are random, and the probabilities are those before the schema ruled out all but
-    two numbers: so either may be far from likely."""
+    """The model's weights are random, and the probabilities are those before the schema ruled out all but two numbers: so
+    either may be far from likely."""
     schema: Any = {"type": "object", "properties": {"answer": {"enum": [1, 2]}}, "required": ["answer"]}
     sent = msgspec.json.encode(schema | {"additionalProperties": False})
     asked = msgspec.structs.replace(request("1 or 2?"), logprobs=20, schema=sent)

@@ -237,8 +237,7 @@ def test_the_bytes_of_a_character_may_stand_in_several_tokens() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        None, {}, [], "x", [None], [{}], [entry("1", None)], [entry("1", "0")], [entry("1", True)],
-            [entry("1", 3.0)],
+        None, {}, [], "x", [None], [{}], [entry("1", None)], [entry("1", "0")], [entry("1", True)], [entry("1", 3.0)],
         [entry("1", math.nan)], [{"token": 1, "logprob": -1}], [*listed(), {"token": "x"}],
     ],
 )  # fmt: skip

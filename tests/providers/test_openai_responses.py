@@ -1,5 +1,4 @@
-"""The openai-responses adapter: what is sent, what is read, what goes wrong, and whole runs against a strict
-server."""
+"""The openai-responses adapter: what is sent, what is read, what goes wrong, and whole runs against a strict server."""
 
 from __future__ import annotations
 
@@ -314,8 +313,7 @@ def test_a_run_of_it_is_whole_where_that_api_is_spoken(
             "reasoning_effort": "low",
         }
         job = {
-            "name": "j", "seed": 1, "conversations": 4, "space": "education_dialogue",
-            "prompt": "education_dialogue",
+            "name": "j", "seed": 1, "conversations": 4, "space": "education_dialogue", "prompt": "education_dialogue",
             "backends": {"default": config}, "limits": {"max_tokens": 1_000_000, "attempts": 2},
         }  # fmt: skip
         path = tmp_path / "job.yaml"

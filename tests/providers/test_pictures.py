@@ -1,5 +1,5 @@
-"""Pictures in requests: each service's wire format, against a server that keeps what it was sent and against
-the simulator's server, which takes real pictures only."""
+"""Pictures in requests: each service's wire format, against a server that keeps what it was sent and against the
+simulator's server, which takes real pictures only."""
 
 from __future__ import annotations
 

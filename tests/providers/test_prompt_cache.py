@@ -1,5 +1,4 @@
-"""Prompt caches: what is marked for Anthropic's, what is read of any, and that a bill with cache prices
-stays under its cap."""
+"""Prompt caches: what is marked for Anthropic's, what is read of any, and that a bill with cache prices stays under its cap."""
 
 from __future__ import annotations
 
@@ -148,8 +147,7 @@ def test_each_kind_has_its_price() -> None:
 
 
 @given(
-    st.builds(Price, prompt=st.floats(0, 100), completion=st.floats(0, 100), cache_read=DOLLARS,
-        cache_write=DOLLARS,
+    st.builds(Price, prompt=st.floats(0, 100), completion=st.floats(0, 100), cache_read=DOLLARS, cache_write=DOLLARS,
               batch=st.floats(0, 1), batch_cache=st.floats(0, 1) | st.none()),
     st.integers(0, 10**7), st.integers(0, 10**6), st.data(),
 )  # fmt: skip
@@ -180,8 +178,7 @@ def test_prices_of_the_list_are_those_of_what_is_asked_for() -> None:
 def test_a_price_without_that_of_the_cache_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(
-        "name: t\nspace: education_dialogue\nprompt: education_dialogue\nconversations: 1\nbackends: "
-        "{default: "
+        "name: t\nspace: education_dialogue\nprompt: education_dialogue\nconversations: 1\nbackends: {default: "
         "{type: anthropic, model: m, prompt_cache: 5m, price: {prompt: 3, completion: 15}}}\n"
     )
     with pytest.raises(InputError, match=r"\$\.backends\.default\.price\.cache_write.*costs more"):
@@ -192,8 +189,7 @@ def test_a_price_without_that_of_the_cache_is_refused(tmp_path: Path) -> None:
 
 
 class Caching(Service):
-    """The Messages API with a prompt cache, one token for four characters. `bill` is what it charges, in
-    dollars."""
+    """The Messages API with a prompt cache, one token for four characters. `bill` is what it charges, in dollars."""
 
     bill = Fraction(0)
     kept: set[str]
@@ -259,10 +255,8 @@ def write_job(path: Path, url: str, **changes: Any) -> Path:
         "temperature": 0,
     }
     job = {
-        "name": "t", "seed": 5, "space": "education_dialogue", "protocol": "selfplay", "conversations": 4,
-        "forms": "prose",
-        "selfplay": {"max_turns": 6}, "backends": {"default": own | {"prompt_cache": "5m"}},
-        "limits": {"in_flight": 3},
+        "name": "t", "seed": 5, "space": "education_dialogue", "protocol": "selfplay", "conversations": 4, "forms": "prose",
+        "selfplay": {"max_turns": 6}, "backends": {"default": own | {"prompt_cache": "5m"}}, "limits": {"in_flight": 3},
     }  # fmt: skip
     path.write_text(json.dumps(job | changes))
     return path

@@ -1,5 +1,4 @@
-"""What a job says of how a service is spoken to: headers, query, auth, the field for max_tokens, several
-servers."""
+"""What a job says of how a service is spoken to: headers, query, auth, the field for max_tokens, several servers."""
 
 from __future__ import annotations
 
@@ -145,8 +144,7 @@ def test_the_ledger_s_identity_is_what_it_was_and_changes_with_what_shapes_answe
 
 async def test_batches_carry_headers_query_and_auth(fake: FakeServer) -> None:
     batch = {"id": "batch_1", "object": "batch", "status": "in_progress", "created_at": 1,
-             "endpoint": "/v1/chat/completions", "input_file_id": "f",
-             "completion_window": "24h"}  # fmt: skip
+             "endpoint": "/v1/chat/completions", "input_file_id": "f", "completion_window": "24h"}  # fmt: skip
     config = OpenAIConfig(
         model="m", base_url=f"{fake.url}/v1", auth="api-key", headers={"X-Other": "${OTHER_KEY}"},
         query={"api-version": "1"},

@@ -155,14 +155,10 @@ def test_plain_http_to_elsewhere_never_carries_a_key(url: str) -> None:
 
 
 SECRETS = [
-    "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "MINIO_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "GH_TOKEN",
-    "SSH_AUTH_SOCK",
-    "DATABASE_URL", "PROD_DATABASE_URL", "NPM_TOKEN", "PYPI_TOKEN", "PGPASSWORD", "MY_DB_PASSWORD",
-    "SENTRY_DSN",
-    "DEPLOY_PRIVATE_KEY", "VAULT_TOKEN", "SLACK_BOT_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS",
-    "AZURE_CLIENT_SECRET",
-    "SECRET_KEY", "DJANGO_SECRET_KEY", "JWT_SECRET", "HEROKU_API_KEY", "SENTRY_AUTH_TOKEN", "DD_API_KEY",
-    "CIRCLE_TOKEN",
+    "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "MINIO_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "GH_TOKEN", "SSH_AUTH_SOCK",
+    "DATABASE_URL", "PROD_DATABASE_URL", "NPM_TOKEN", "PYPI_TOKEN", "PGPASSWORD", "MY_DB_PASSWORD", "SENTRY_DSN",
+    "DEPLOY_PRIVATE_KEY", "VAULT_TOKEN", "SLACK_BOT_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS", "AZURE_CLIENT_SECRET",
+    "SECRET_KEY", "DJANGO_SECRET_KEY", "JWT_SECRET", "HEROKU_API_KEY", "SENTRY_AUTH_TOKEN", "DD_API_KEY", "CIRCLE_TOKEN",
     "AZURE_STORAGE_KEY", "OP_SERVICE_ACCOUNT_TOKEN", "SSHPASS",
 ]  # fmt: skip
 
@@ -209,8 +205,7 @@ def client_reads(url: str) -> URL | None:
 @example(before="", after="[]@")
 @example(before="eu.", after=":443/v1")
 def test_only_the_providers_own_names_get_its_key(before: str, after: str) -> None:
-    """Whatever is written around a provider's name: where a key is sent, the client connects to that
-    provider."""
+    """Whatever is written around a provider's name: where a key is sent, the client connects to that provider."""
     url = f"https://{before}api.openai.com{after}"
     parsed = client_reads(url)
     if parsed is not None and isinstance(decide_trust(OPENAI, url, Consents()), Allowed):
@@ -324,8 +319,7 @@ def test_a_host_that_versions_of_idna_read_differently_is_refused(host: str) -> 
 @pytest.mark.parametrize(
     ("host", "called"),
     [
-        ("ｅxample.com", "example.com"), ("example。com", "example.com"), ("１２７.0.0.1", "127.0.0.1"),
-        ("K.com", "k.com"),
+        ("ｅxample.com", "example.com"), ("example。com", "example.com"), ("１２７.0.0.1", "127.0.0.1"), ("K.com", "k.com"),
         ("☃.net", "xn--n3h.net"), ("bücher.example", "xn--bcher-kva.example"), ("xn--zca.com", "xn--zca.com"),
     ],
 )  # fmt: skip

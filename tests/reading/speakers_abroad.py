@@ -1,5 +1,5 @@
-"""Turns in every supported language in which the other side speaks: an opening sentence, a reply, and labels
-of both roles, bare and with the article where the language has one."""
+"""Turns in every supported language in which the other side speaks: an opening sentence, a reply, and labels of both
+roles, bare and with the article where the language has one."""
 
 from __future__ import annotations
 
@@ -12,58 +12,46 @@ ABROAD: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "Chinese": ("这个想法很好。", "可是为什么会这样呢？", ("老师", "教师", "老師"), ("学生", "同学", "學生")),
     "Dutch": (
         "Dat is goed geraden.", "Maar waarom is dat zo?",
-        ("Leraar", "De leraar", "De lerares", "Docent"), ("Leerling", "De leerling", "Een leerling", ("De "
-        "studente")),
+        ("Leraar", "De leraar", "De lerares", "Docent"), ("Leerling", "De leerling", "Een leerling", "De studente"),
     ),
     "French": (
         "C'est une bonne idée.", "Mais pourquoi est-ce ainsi ?",
-        ("Professeur", "Le professeur", "La maîtresse", "L'enseignante"),
-        ("Élève", "L'élève", "L’étudiant", ("Une "
-        "élève")),
+        ("Professeur", "Le professeur", "La maîtresse", "L'enseignante"), ("Élève", "L'élève", "L’étudiant", "Une élève"),
     ),
     "German": (
         "Das ist gut geraten.", "Aber warum ist das so?",
-        ("Lehrer", "Der Lehrer", "Die Lehrerin", "Lehrkraft"),
-        ("Schüler", "Der Schüler", "Die Schülerin", ("Ein "
-        "Schüler")),
+        ("Lehrer", "Der Lehrer", "Die Lehrerin", "Lehrkraft"), ("Schüler", "Der Schüler", "Die Schülerin", "Ein Schüler"),
     ),
     "Hebrew": (
         "זה ניחוש טוב.", "אבל למה זה קורה?",
         ("מורה", "המורה"), ("תלמיד", "התלמיד", "התלמידה", "הסטודנט", "הסטודנטית"),
     ),
     "Hindi": (
-        "यह अच्छा अनुमान है।", "लेकिन ऐसा क्यों होता है?", ("शिक्षक", "शिक्षिका", "अध्यापक"),
-        ("छात्र", "छात्रा", "विद्यार्थी"),
+        "यह अच्छा अनुमान है।", "लेकिन ऐसा क्यों होता है?", ("शिक्षक", "शिक्षिका", "अध्यापक"), ("छात्र", "छात्रा", "विद्यार्थी"),
     ),
     "Italian": (
         "È una buona idea.", "Ma perché è così?",
-        ("Insegnante", "L'insegnante", "Il professore", "La maestra"),
-        ("Studente", "Lo studente", "L'alunna", ("La "
-        "studentessa")),
+        ("Insegnante", "L'insegnante", "Il professore", "La maestra"), ("Studente", "Lo studente", "L'alunna", "La studentessa"),
     ),
     "Japanese": ("よい考えです。", "でも、どうしてですか？", ("先生", "教師", "講師"), ("生徒", "学生", "児童")),
     "Korean": ("좋은 생각이에요.", "그런데 왜 그런가요?", ("선생님", "교사", "강사"), ("학생",)),
     "Polish": (
-        "To dobry pomysł.", "Ale dlaczego tak jest?", ("Nauczyciel", "Nauczycielka"),
-        ("Uczeń", "Uczennica", "Studentka"),
+        "To dobry pomysł.", "Ale dlaczego tak jest?", ("Nauczyciel", "Nauczycielka"), ("Uczeń", "Uczennica", "Studentka"),
     ),
     "Portuguese": (
         "É uma boa ideia.", "Mas por que é assim?",
         ("Professor", "O professor", "A professora"), ("Aluno", "O aluno", "A aluna", "Um estudante"),
     ),
     "Russian": (
-        "Это хорошая мысль.", "Но почему это так?", ("Учитель", "Учительница", "Преподаватель"),
-        ("Ученик", "Ученица", "Студент"),
+        "Это хорошая мысль.", "Но почему это так?", ("Учитель", "Учительница", "Преподаватель"), ("Ученик", "Ученица", "Студент"),
     ),
     "Spanish": (
         "Es una buena idea.", "¿Pero por qué es así?",
-        ("Profesor", "El profesor", "La maestra", "La profe"), ("Estudiante", "El alumno", "La alumna", ("Un "
-        "estudiante")),
+        ("Profesor", "El profesor", "La maestra", "La profe"), ("Estudiante", "El alumno", "La alumna", "Un estudiante"),
     ),
     "Turkish": ("Bu iyi bir fikir.", "Ama neden böyle?", ("Öğretmen",), ("Öğrenci", "Bir öğrenci")),
     "Ukrainian": (
-        "Це гарна думка.", "Але чому це так?", ("Вчитель", "Учителька", "Викладач"),
-        ("Учень", "Учениця", "Студент"),
+        "Це гарна думка.", "Але чому це так?", ("Вчитель", "Учителька", "Викладач"), ("Учень", "Учениця", "Студент"),
     ),
     "Vietnamese": (
         "Ý đó hay lắm.", "Nhưng tại sao lại như vậy ạ?",

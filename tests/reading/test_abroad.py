@@ -115,8 +115,7 @@ def test_the_student_with_an_article_is_no_part_of_the_teacher_s_turn() -> None:
         'Teacher: Well.\nthe student: "I see."\nTeacher: Good.\nThe Teacher: a history\nStudent: Bye.'
     )
     assert said(result) == [
-        ("Teacher", "Well."), ("Student", "I see."), ("Teacher", "Good.\nThe Teacher: a history"),
-        ("Student", "Bye."),
+        ("Teacher", "Well."), ("Student", "I see."), ("Teacher", "Good.\nThe Teacher: a history"), ("Student", "Bye."),
     ]  # fmt: skip
 
 
@@ -130,10 +129,8 @@ def test_what_the_reader_knew_already_reads_as_before(case: str) -> None:
         assert read(raw(case)) == add_repairs(known, last=seen)
 
 
-@given(st.lists(st.sampled_from(["Lehrer: a\n", "Schüler: b\n", "x Lehrer: c\n", "Student: d\n", "老师：e\n",
-    "\n", '"', "[",
-                                 "Wahrscheinlichkeit: 0,2\n", "[Ende des Gesprächs]", "{", "**", ("Teacher: "
-                                 "f\n")]), max_size=12)
+@given(st.lists(st.sampled_from(["Lehrer: a\n", "Schüler: b\n", "x Lehrer: c\n", "Student: d\n", "老师：e\n", "\n", '"', "[",
+                                 "Wahrscheinlichkeit: 0,2\n", "[Ende des Gesprächs]", "{", "**", "Teacher: f\n"]), max_size=12)
        .map("".join))  # fmt: skip
 @settings(deadline=None)
 def test_any_heap_of_it_is_read(text: str) -> None:
@@ -196,11 +193,8 @@ def test_an_end_marker_in_another_language_ends_a_turn_of_self_play() -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("Wahrscheinlichkeit: 20 %", 0.2), ("0,2", 0.2), ("概率：0.2", 0.2), ("etwa 20 Prozent", 0.2), (("20 "
-        "pour "
-        "cent"), 0.2),
-        ("20 por ciento", 0.2), ("約30%", 0.3), ("확률: 30퍼센트", 0.3), ("٠٫٢", 0.2), ("٢٠٪", 0.2),
-        ("20 प्रतिशत", 0.2),
+        ("Wahrscheinlichkeit: 20 %", 0.2), ("0,2", 0.2), ("概率：0.2", 0.2), ("etwa 20 Prozent", 0.2), ("20 pour cent", 0.2),
+        ("20 por ciento", 0.2), ("約30%", 0.3), ("확률: 30퍼센트", 0.3), ("٠٫٢", 0.2), ("٢٠٪", 0.2), ("20 प्रतिशत", 0.2),
         ("20 процентов", 0.2), ("zwischen 0,2 und 0,4", None),
     ],
 )  # fmt: skip
@@ -218,8 +212,7 @@ def test_a_refusal_is_one_wherever_it_begins(text: str) -> None:
     [
         ("Als KI kann ich das nicht.", True), ("In quanto IA, non posso farlo.", True),
         ("Como modelo de linguagem, não posso.", True), ("AIとして、それはできません。", True),
-        ("Ich kann diese Anfrage nicht erfüllen.", True),
-        ("Ich kann das nicht, ich verstehe es nicht.", False),
+        ("Ich kann diese Anfrage nicht erfüllen.", True), ("Ich kann das nicht, ich verstehe es nicht.", False),
         ("No puedo con esto, profesora.", False), ("我不能理解这个。", False), ("できません、先生。", False),
         ("Je ne peux pas répondre à votre demande.", True), ("我无法满足您的请求。", True),
     ],

@@ -121,8 +121,8 @@ def is_read_in(most: float, text: str) -> bool:
 
 @each("shape", SHAPES)
 def test_no_shape_takes_longer_than_its_length_asks(shape: str) -> None:
-    """The aim is a megabyte a second; a third of that leaves room for a busy machine. What is quadratic
-    would need many seconds."""
+    """The aim is a megabyte a second; a third of that leaves room for a busy machine. What is quadratic would need many
+    seconds."""
     unit = SHAPES[shape]
     text = unit * (50_000 // len(unit))
     assert is_read_in(0.15, text)
@@ -160,9 +160,9 @@ def read_general(text: str) -> object:
 
 @pytest.mark.parametrize("layout", EVERY)
 def test_a_layout_takes_no_longer_than_a_few_times_the_published_one(layout: str) -> None:
-    """One layout once took twenty times as long as another. The general reader is timed, not layouts that
-    were learned. Both are timed one after the other, until a pair of them was not disturbed by other work.
-    Turns in other languages' words are found only after a first look at the whole reply."""
+    """One layout once took twenty times as long as another. The general reader is timed, not layouts that were learned. Both
+    are timed one after the other, until a pair of them was not disturbed by other work. Turns in other languages' words
+    are found only after a first look at the whole reply."""
     texts, published = ([EVERY[name](number) for number in range(20)] for name in (layout, "published"))
     most = 8 if find_own_labels(texts[0]) is None else 4
     assert takes_at_most(

@@ -1,5 +1,4 @@
-"""Labels of layouts that no rule knows; lists and tables about a teacher and a student that are no
-conversation."""
+"""Labels of layouts that no rule knows; lists and tables about a teacher and a student that are no conversation."""
 
 from __future__ import annotations
 
@@ -18,28 +17,16 @@ SAID = (
     "I will, thanks.",
 )
 FRAMES = [
-    "{n} / {r} / {t}", "#{r}# {t}", "{{{r}}}: {t}", "@{r} {t}", "12/05/2024, 11:0{n} AM - {r}: {t}",
-    ('("{r}", '
-    '"{t}"),'),
-    'Turn(role="{r}", text="{t}"),', "Post #{n} by {r}\n{t}\n", "{t} [{r}]", "“{t}” said the {r}.",
-    ("{r}_{n}: "
-    "{t}"),
-    "In [{n}]: {r}\n{t}", "2024-05-01 09:0{n}:00 INFO {r} - {t}", "say('{r}', \"{t}\");", ("said({n}, {r}, "
-    "\"{t}\")."),
-    "{r} \"{t}\"", "{r} ..... {t}", "| {t} | {r} |", "Then the {r} said: “{t}”", ("INSERT INTO turns (n, who) "
-    "VALUES "
-    "({n}, "
-    "'{r}', "
-    "'{t}');"),
+    "{n} / {r} / {t}", "#{r}# {t}", "{{{r}}}: {t}", "@{r} {t}", "12/05/2024, 11:0{n} AM - {r}: {t}", '("{r}", "{t}"),',
+    'Turn(role="{r}", text="{t}"),', "Post #{n} by {r}\n{t}\n", "{t} [{r}]", "“{t}” said the {r}.", "{r}_{n}: {t}",
+    "In [{n}]: {r}\n{t}", "2024-05-01 09:0{n}:00 INFO {r} - {t}", "say('{r}', \"{t}\");", "said({n}, {r}, \"{t}\").",
+    "{r} \"{t}\"", "{r} ..... {t}", "| {t} | {r} |", "Then the {r} said: “{t}”", "INSERT INTO turns (n, who) VALUES ({n}, '{r}', '{t}');",
     "ts=09:0{n} speaker={r} msg=\"{t}\"", "“{t}” — {r}\n",
 ]  # fmt: skip
 NONE = [
     "| Teacher | Student |\n|---|---|\n| Explains | Listens |\n| Grades | Learns |\n| Talks | Writes |",
     "Tips:\n- Teachers should plan.\n- Students should read.\n- Teachers may rest.\n- Students may play.",
-    (
-        "Roles:\n1. The teacher (plans it)\n2. The student (reads)\n3. The teacher (grades)\n4. The student "
-        "(writes)"
-    ),
+    "Roles:\n1. The teacher (plans it)\n2. The student (reads)\n3. The teacher (grades)\n4. The student (writes)",
     "The teacher walks in. The student sits.\nThe teacher smiles.\nThe student sighs.\nThe teacher leaves.",
     "The scenario:\n* teacher = strict\n* student = shy\n* teacher = kind\n* student = bold",
     "teacher_name=Ana\nstudent_name=Ben\nteacher_age=40\nstudent_age=12",
@@ -48,19 +35,10 @@ NONE = [
     "“Good,” said the teacher. She went home. The student stayed and read. “Bad,” said the student.",
     "Teacher preferences: lectures\nStudent preferences: games\nTeacher mood: angry\nStudent mood: bored",
     '{"teacher": ["strict", "kind"], "student": ["shy", "bold"]}',
-    (
-        "Then the teacher said: “Good.”\nThen he left. “And now?” she asked.\nThen the student sighed: "
-        "“Bad.”\n"
-        "Soon the teacher asked: “So?”\nAnd the student said: “No.”"
-    ),
-    (
-        "The teacher told the student: “Read it.”\nThe student told the teacher: “I did.”\nThe teacher asked "
-        "the student: “Did you?”"
-    ),
-    (
-        "S. Miller and T. Brown wrote it.\nS. Miller was first.\nT. Brown came second.\nS. Miller left.\nT. "
-        "Brown stayed."
-    ),
+    "Then the teacher said: “Good.”\nThen he left. “And now?” she asked.\nThen the student sighed: “Bad.”\n"  # noqa: ISC004
+    "Soon the teacher asked: “So?”\nAnd the student said: “No.”",
+    "The teacher told the student: “Read it.”\nThe student told the teacher: “I did.”\nThe teacher asked the student: “Did you?”",
+    "S. Miller and T. Brown wrote it.\nS. Miller was first.\nT. Brown came second.\nS. Miller left.\nT. Brown stayed.",
 ]
 
 

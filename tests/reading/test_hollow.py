@@ -1,5 +1,4 @@
-"""Answers that say nothing of their own: placeholders, echoes of a prompt or of the turn before, one line
-over and over."""
+"""Answers that say nothing of their own: placeholders, echoes of a prompt or of the turn before, one line over and over."""
 
 from __future__ import annotations
 
@@ -15,8 +14,7 @@ from edgen.reading.hollow import find_hollow, find_hollow_turn
 
 BRIEF = Message(
     "system",
-    "You are a member of a club, and you answer questions about bees.\n\nWhat you know:\n- Bees dance to "
-    "show where food is.\n"
+    "You are a member of a club, and you answer questions about bees.\n\nWhat you know:\n- Bees dance to show where food is.\n"
     "Exercise 2: How do bees find their way home?\nThe right answer: by the sun and by what they remember\n\n"
     "Write two short sentences that a friend would write. Never give your own name away.\n\n"
     'Answer with one JSON object: {"text": "words of yours", "votes": [1]}',
@@ -38,12 +36,8 @@ def reason(text: str, messages: tuple[Message, ...] = TALK, *, opening: bool = F
 @pytest.mark.parametrize(
     "text",
     [
-        "...", "…", "[...]", '"…"', "....", ". . .", "___", "Teacher: ...", 'Student: "..."', "Tutor：…",
-        ("Bee "
-        "keeper: "
-        "…"),
-        "Teacher: ...\nStudent: ...", "text", "Text.", '"text"', "string", "<your answer>", ("[insert text "
-        "here]"), "{your reply}",
+        "...", "…", "[...]", '"…"', "....", ". . .", "___", "Teacher: ...", 'Student: "..."', "Tutor：…", "Bee keeper: …",
+        "Teacher: ...\nStudent: ...", "text", "Text.", '"text"', "string", "<your answer>", "[insert text here]", "{your reply}",
         "<what you say>", "[Your message goes here]", "what you write", "a text",
     ],
 )  # fmt: skip
@@ -80,8 +74,7 @@ def test_an_echo_of_a_short_line_where_nothing_was_said() -> None:
 def test_what_a_small_model_said_in_a_lesson() -> None:
     brief = Message(
         "system",
-        "You are a teacher. Say only what the teacher says. The lesson takes 10 to 15 turns in all; when "
-        "you close it, end it.",
+        "You are a teacher. Say only what the teacher says. The lesson takes 10 to 15 turns in all; when you close it, end it.",
     )
     messages = (brief, Message("user", "The lesson begins."))
     for text in (
@@ -112,8 +105,7 @@ def test_one_line_five_times(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Yes.", "No!", "?", "🙂", "Well...", "... I do not know.", "Hmm… bees?", "They do: at night.",
-        "[nods]", "<br>", "(smiles)",
+        "Yes.", "No!", "?", "🙂", "Well...", "... I do not know.", "Hmm… bees?", "They do: at night.", "[nods]", "<br>", "(smiles)",
         "I do not know the text.", "Is it text or a picture?", "The word is \"text\".",
         "Bees dance to show where food is.",  # a fact of the brief, which is there to be told
         "By the sun and by what they remember.",
@@ -212,10 +204,7 @@ def test_of_real_tutoring_only_turns_that_repeat_the_last_word_for_word_are_echo
 @pytest.mark.parametrize("marks", ['""', "“”"])
 def test_what_a_prompt_quotes_within_a_sentence_may_be_said(marks: str) -> None:
     error = "I have seen the bees yesterday at the lake"
-    brief = (
-        f"In this lesson the learner says wrong tenses, as in {marks[0]}{error}.{marks[1]} Nobody laughs "
-        "about it."
-    )
+    brief = f"In this lesson the learner says wrong tenses, as in {marks[0]}{error}.{marks[1]} Nobody laughs about it."
     messages = (Message("user", brief),)
     assert reason(f"I can tell you something. “{error}.”", messages, opening=True) is None
     assert reason(f"“{error}”?", messages, opening=True) is None
@@ -228,16 +217,9 @@ FORM = 'Answer with one JSON object and nothing else. It has "text" (a text), "v
 @pytest.mark.parametrize(
     ("heard", "text"),
     [
-        ("#3 user_b7 (User, Common User):\nYou may not leave the hive here!", ("You may not leave the hive "
-        "here!")),
-        ("#1 user_b7 (User, Common User):\nTitle: Do bees sleep at night?\nI always wondered.", ("do bees "
-        "sleep "
-        "at "
-        "night")),
-        ("#1 user_b7 (User, Common User):\nTitle: Do bees sleep?\nI always wondered about that.", ("I always "
-        "wondered "
-        "about "
-        "that.")),
+        ("#3 user_b7 (User, Common User):\nYou may not leave the hive here!", "You may not leave the hive here!"),
+        ("#1 user_b7 (User, Common User):\nTitle: Do bees sleep at night?\nI always wondered.", "do bees sleep at night"),
+        ("#1 user_b7 (User, Common User):\nTitle: Do bees sleep?\nI always wondered about that.", "I always wondered about that."),
         ("Do bees sleep at night, or not?", "Do bees sleep at night, or not?"),
     ],
 )  # fmt: skip

@@ -47,54 +47,28 @@ MUTATIONS = dose(20, 60)  # of each layout
 HEADS = [
     "", "Conversation:\n", "# Conversation\n", "**Conversation:**\n\n", "### The Dialogue:\n", "Transcript\n",
     "Conversation:\n[\n", "Sure, here it is:\n\n", "```\n", "<think>a</think>\n", "Conversation 2:\n", "\n\n",
-    "Sure! Here is a conversation between a teacher and a student:\n\n", ("Okay. Here it "
-    "is:\n\n**Conversation:**\n"), "```text\n",
-    "The conversation:\n", "Turn 1 teacher:\n", "Round 2: student:\n", "With a chance of 20%:\n", ("Tutor and "
-    "pupil:\n"), "Teacher and student speak:\n", "Ms. R (Teacher):\n",
+    "Sure! Here is a conversation between a teacher and a student:\n\n", "Okay. Here it is:\n\n**Conversation:**\n", "```text\n",
+    "The conversation:\n", "Turn 1 teacher:\n", "Round 2: student:\n", "With a chance of 20%:\n", "Tutor and pupil:\n", "Teacher and student speak:\n", "Ms. R (Teacher):\n",
     "Probability: 0.3\n", "The teacher speaks first.\n", "[\n", "**Conversation**:\n",
 ]  # fmt: skip
 NAMES = [
-    "{}: ", "**{}:** ", "**{}**: ", "{n}. {}: ", "{n}) **{}:** ", "- {}: ", "• **{}**: ", "   {}:  ", "{}：",
-    "{}:", "*{}:* ",
-    "{} (Ms. R): ", "> {}: ", "{n}. {} - ", "[{}]: ", "{}： ", "__{}:__ ", "  {n}. {}: ", "**{}:**", ("Turn "
-    "{n} "
-    "{}: "),
+    "{}: ", "**{}:** ", "**{}**: ", "{n}. {}: ", "{n}) **{}:** ", "- {}: ", "• **{}**: ", "   {}:  ", "{}：", "{}:", "*{}:* ",
+    "{} (Ms. R): ", "> {}: ", "{n}. {} - ", "[{}]: ", "{}： ", "__{}:__ ", "  {n}. {}: ", "**{}:**", "Turn {n} {}: ",
 ]  # fmt: skip
 ENDS = [
-    "", "Probability: 0.8", "**Probability:** 0.25", "Probability: 80%", "Probability: 1", ('Probability:  '
-    '"0.2",'), "Probability: 1.5",
-    "Probability that the student understood: 0.4", "**Probability of understanding**: 0.5.", ("Probability: "
-    "low"), "]\nProbability: 0.2",
-    "Probability: 30", "Probability: 0.2\nProbability: 0.3", "Note: it was short.", ("Probability: "
-    "0.2\n\nExplanation: "
-    "so."), "---",
-    "Probability: 12%\n", "Probability of success: 0.31", "The probability is 0.2.", "Probability: 0.2 (20%)",
-    "```", ("Probability: "
-    "100%"), "Wahrscheinlichkeit: 0,4", "**Probabilidad:** 30%", "概率：0.3",
+    "", "Probability: 0.8", "**Probability:** 0.25", "Probability: 80%", "Probability: 1", 'Probability:  "0.2",', "Probability: 1.5",
+    "Probability that the student understood: 0.4", "**Probability of understanding**: 0.5.", "Probability: low", "]\nProbability: 0.2",
+    "Probability: 30", "Probability: 0.2\nProbability: 0.3", "Note: it was short.", "Probability: 0.2\n\nExplanation: so.", "---",
+    "Probability: 12%\n", "Probability of success: 0.31", "The probability is 0.2.", "Probability: 0.2 (20%)", "```", "Probability: 100%", "Wahrscheinlichkeit: 0,4", "**Probabilidad:** 30%", "概率：0.3",
 ]  # fmt: skip
 TEXTS = [
-    "Hello there!", "(smiles) Yes?", "*nods* Go on.", "So 3 < 5, or not", 'The word "cause" matters.',
-    ('"Cause" '
-    'is '
-    'a '
-    'word.'), "'Tis so.",
-    "Well, \"yes\"", "I mean it,", "...", "It is **very** important.", "**Yes.**", "Use `x = 1`.",
-    "```python", "C:\\temp", "$\\frac{1}{2}$",
-    'a \\"quoted\\" word', "Teacher: a name", "Student: what?", "See [1].", "[end of conversation]", ("Bye. "
-    "[end "
-    "of "
-    "conversation]"),
-    "Bye. [End of Conversation].", "Let's chat about the conversation.", "End of conversation.", ("(end of "
-    "conversation)"), "A discussion, then.",
-    "The probability is 0.5.", "Probability: 0.9", "naïve — yes’s", "„So“", "«Oui»", "“Yes.”", ("ends in a "
-    "star*"), "1/2", "a_", "_a", "x\u200b",
-    "\u00a0x", "a\u2028b", "\x1c", "日本語です。", "Lehrer: ja", "老师：你好", "[Ende des Gesprächs]",
-    ("Wahrscheinlichkeit: "
-    "0,4"), "Schüler", "概率：0.3", "【学生】", "そう！", "「はい」", "¿Qué?", "50%", "I can't assist with that request.",
-    ":", "a;", "<b>bold</b>", "a</think>", "[/think]",
-    "Students: 20", "{", "{\"a\": 1}", "]", "|", "x  ", "\tx", "5", "Ok\r", "e\u0301", "\ud800", "’s",
-    ("Tutor: "
-    "hi"), "conversation", "1. one",
+    "Hello there!", "(smiles) Yes?", "*nods* Go on.", "So 3 < 5, or not", 'The word "cause" matters.', '"Cause" is a word.', "'Tis so.",
+    "Well, \"yes\"", "I mean it,", "...", "It is **very** important.", "**Yes.**", "Use `x = 1`.", "```python", "C:\\temp", "$\\frac{1}{2}$",
+    'a \\"quoted\\" word', "Teacher: a name", "Student: what?", "See [1].", "[end of conversation]", "Bye. [end of conversation]",
+    "Bye. [End of Conversation].", "Let's chat about the conversation.", "End of conversation.", "(end of conversation)", "A discussion, then.",
+    "The probability is 0.5.", "Probability: 0.9", "naïve — yes’s", "„So“", "«Oui»", "“Yes.”", "ends in a star*", "1/2", "a_", "_a", "x\u200b",
+    "\u00a0x", "a\u2028b", "\x1c", "日本語です。", "Lehrer: ja", "老师：你好", "[Ende des Gesprächs]", "Wahrscheinlichkeit: 0,4", "Schüler", "概率：0.3", "【学生】", "そう！", "「はい」", "¿Qué?", "50%", "I can't assist with that request.", ":", "a;", "<b>bold</b>", "a</think>", "[/think]",
+    "Students: 20", "{", "{\"a\": 1}", "]", "|", "x  ", "\tx", "5", "Ok\r", "e\u0301", "\ud800", "’s", "Tutor: hi", "conversation", "1. one",
 ]  # fmt: skip
 INNER = [
     *TOKENS,

@@ -18,8 +18,7 @@ from edgen.reading.roles import TEACHER_STUDENT, RoleWords
 from edgen.reading.text.thinking import drop_thinking
 
 EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN}
-# Each text has the kind of quotation marks that it does not hold itself: learned, but of little use. The
-# others list the
+# Each text has the kind of quotation marks that it does not hold itself: learned, but of little use. The others list the
 # texts in another order than they are said in, or give two probabilities.
 UNLEARNED = {
     "Python tuples",
@@ -29,12 +28,9 @@ UNLEARNED = {
     "p confidence",
 }
 PIECES = (
-    '"', '\\"', "(", ")", " (smiles)", ":", "**", "_", "'", "“", "”", "[end of conversation]", (" End of "
-    "conversation."), "Teacher: ",
-    "\nStudent: ", "\n\n", "The probability is 0.5", "0.5", "- ", "1. ", "|", ",", "…", "\nNote: ",
-    "conversation", " ", "\t", "\u200b", "é",
-    "50%", "=", ", alumno: ", "</b>", "&amp;", "```", "\n---\n", "{", "\\u00e9", ">", " - ", "text: ", "?\"",
-    '",', ".)", '".', "x",
+    '"', '\\"', "(", ")", " (smiles)", ":", "**", "_", "'", "“", "”", "[end of conversation]", " End of conversation.", "Teacher: ",
+    "\nStudent: ", "\n\n", "The probability is 0.5", "0.5", "- ", "1. ", "|", ",", "…", "\nNote: ", "conversation", " ", "\t", "\u200b", "é",
+    "50%", "=", ", alumno: ", "</b>", "&amp;", "```", "\n---\n", "{", "\\u00e9", ">", " - ", "text: ", "?\"", '",', ".)", '".', "x",
 )  # fmt: skip
 
 
@@ -151,10 +147,7 @@ def test_a_layout_is_read_with_stage_directions_and_after_a_label_without_words(
             f'   Student:  "{said}",\n   Teacher:  "So be it, {i}.",\n' for i in range(2, 4 + number % 2)
         )
         last = f'   Student:  "We have seen it.{closing or " "}[end of conversation]",'
-        return (
-            f'Conversation:\n[\n   Teacher:  "Good morning.",\n{turns}{last}\n]\nProbability:  '
-            f'"0.{number + 1}",'
-        )
+        return f'Conversation:\n[\n   Teacher:  "Good morning.",\n{turns}{last}\n]\nProbability:  "0.{number + 1}",'
 
     layouts = Layouts(TEACHER_STUDENT)
     for number in range(3):

@@ -1,5 +1,4 @@
-"""Lines inside a turn that look like a label, or like markup, of another layout: they stay what somebody
-says."""
+"""Lines inside a turn that look like a label, or like markup, of another layout: they stay what somebody says."""
 
 from __future__ import annotations
 
@@ -9,23 +8,12 @@ from edgen.core.values import Conversation, Turn
 from edgen.reading import read
 
 LINES = [
-    "Student 10:30 is the time on the sheet.", "Student, at 10:30 we meet.", ("Teacher at 9:00: the bell "
-    "rings."),
-    "Teacher to student ratio: 20 to 1", "Student to teacher: how do we say this?", ("a) Student: one who "
-    "learns."),
-    "i. Student: one who learns.", "① Student: one who learns.", "Step 3: Teacher: nobody", ("Student; "
-    "teacher; "
-    "parent"),
-    "Student ~ 20 years old", "Student => pupil", "Teacher >> Student >> Parent", "Student » pupil",
-    ("Teacher/Student: "
-    "a "
-    "pair"),
-    "«Student» is a noun.", "[STUDENT]name[/STUDENT]", "\\item[Student] a person",
-    "\\speak{Student} a person",
-    "&lt;student&gt; is an element", "00:00:01,000 --> 00:00:02,000", "|-", "|===", ("Teacher → Student: a "
-    "letter"), "【Student】is a word.", "Student「a word」", "Student's turn: read it aloud.", ("Teacher's "
-    "response: "
-    "none"), "*Student*", "_all of it_",
+    "Student 10:30 is the time on the sheet.", "Student, at 10:30 we meet.", "Teacher at 9:00: the bell rings.",
+    "Teacher to student ratio: 20 to 1", "Student to teacher: how do we say this?", "a) Student: one who learns.",
+    "i. Student: one who learns.", "① Student: one who learns.", "Step 3: Teacher: nobody", "Student; teacher; parent",
+    "Student ~ 20 years old", "Student => pupil", "Teacher >> Student >> Parent", "Student » pupil", "Teacher/Student: a pair",
+    "«Student» is a noun.", "[STUDENT]name[/STUDENT]", "\\item[Student] a person", "\\speak{Student} a person",
+    "&lt;student&gt; is an element", "00:00:01,000 --> 00:00:02,000", "|-", "|===", "Teacher → Student: a letter", "【Student】is a word.", "Student「a word」", "Student's turn: read it aloud.", "Teacher's response: none", "*Student*", "_all of it_",
 ]  # fmt: skip
 
 # Lines that look like labels of chats, mails, programs, tables and headings.

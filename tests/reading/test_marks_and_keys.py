@@ -16,33 +16,15 @@ ROLES = ("Teacher", "Student")
 # A colon separates a text already, so that what follows it on its line is said.
 SPOKEN = ["{r}: 😀 {t}", "**{r}:** 😀 {t}", "**{r}:** - {t}", "**{r}:** ~ {t}", "[10:00] {r}: - {t}"]
 LAYOUT = [
-    "{r}\n~ {t}\n", "{r}:\n- {t}\n", "<{r}> ~ {t}", "{r}: — {t}", "*{r}: {t}*", "| {r} says | {t} |", ("BEGIN "
-    "{r}\n{t}\nEND "
-    "{r}"),
-    "[{r} speaking]\n{t}\n[/{r} speaking]", "speaker: {r}\nemotion: calm\nutterance: {t}\n---", ("- role: "
-    "{r}\n "
-    " "
-    "mood: "
-    "calm\n "
-    " "
-    "text: "
-    "{t}"),
+    "{r}\n~ {t}\n", "{r}:\n- {t}\n", "<{r}> ~ {t}", "{r}: — {t}", "*{r}: {t}*", "| {r} says | {t} |", "BEGIN {r}\n{t}\nEND {r}",
+    "[{r} speaking]\n{t}\n[/{r} speaking]", "speaker: {r}\nemotion: calm\nutterance: {t}\n---", "- role: {r}\n  mood: calm\n  text: {t}",
 ]  # fmt: skip
 REFUSALS = [
-    "I cannot do that.", "I’m sorry, but I can’t continue.", "We  are  not\nable to write this.", ("I'd "
-    "rather "
-    "not "
-    "write "
-    "it."),
+    "I cannot do that.", "I’m sorry, but I can’t continue.", "We  are  not\nable to write this.", "I'd rather not write it.",
     "I don't think it is appropriate.", "That is not something I can write.", "As an AI, this is not for me.",
-    "It is against my guidelines.", "This violates the content policy.", ("Ich kann das leider nicht "
-    "schreiben."),
-    "Je ne peux pas écrire cela.", "Il m’est impossible de le faire.", "No puedo escribir eso.", ("Non posso "
-    "scriverlo."),
-    "Ik kan dit niet schrijven.", "Я не могу это написать.", "抱歉，我无法完成。", "お手伝いできないです。", "도와 드릴 수 없습니다.",
-    ("لا "
-    "أستطيع "
-    "ذلك."),
+    "It is against my guidelines.", "This violates the content policy.", "Ich kann das leider nicht schreiben.",
+    "Je ne peux pas écrire cela.", "Il m’est impossible de le faire.", "No puedo escribir eso.", "Non posso scriverlo.",
+    "Ik kan dit niet schrijven.", "Я не могу это написать.", "抱歉，我无法完成。", "お手伝いできないです。", "도와 드릴 수 없습니다.", "لا أستطيع ذلك.",
 ]  # fmt: skip
 
 

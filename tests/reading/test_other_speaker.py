@@ -1,5 +1,4 @@
-"""Another speaker inside a turn is named, in every layout and language; what is only a colon or a quotation
-is not."""
+"""Another speaker inside a turn is named, in every layout and language; what is only a colon or a quotation is not."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ from tests.timing import takes_under
 FIRST = "That is a good guess about the leaves."
 THEN = "zebra crossings are quiet tonight."
 NAMES = (
-    "Student", "the student", "Another student", "Student 2", "Student B", "Student (quietly)", ("Sam "
-    "(student)"), "PUPIL",
+    "Student", "the student", "Another student", "Student 2", "Student B", "Student (quietly)", "Sam (student)", "PUPIL",
     "Ms. Ortega", "Dr. Hahn", "Mme Dupont", "Herr Vogel", "Señor Ruiz", "Narrator", "our tutor",
 )  # fmt: skip
 LABELS = {
@@ -78,8 +76,7 @@ def test_the_words_of_every_language_are_found(language: str) -> None:
 INSIDE = " Ms. Ortega: " + THEN
 LAYOUTS = {
     "lines": f"Teacher: {FIRST}{INSIDE}\nStudent: Now I see.\nTeacher: Good.",
-    "published": f'Conversation:\n[\nTeacher: "{FIRST}{INSIDE}",\nStudent: "Now I see.",\n]\nProbability: '
-    '"0.4"',
+    "published": f'Conversation:\n[\nTeacher: "{FIRST}{INSIDE}",\nStudent: "Now I see.",\n]\nProbability: "0.4"',
     "bold": f"**Teacher:** {FIRST}{INSIDE}\n\n**Student:** Now I see.",
     "json": json.dumps(
         {

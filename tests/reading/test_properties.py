@@ -16,15 +16,11 @@ from tests.dose import dose
 MARKER = re.compile(r"\[\s*end\s+of\s+(?:the\s+)?conversation\s*\]", re.IGNORECASE)
 
 TOKENS = [
-    "Teacher:", "Student:", "Teacher", "student", "**", "__", "(Ms. R)", "[", "]", "{", "}", "(", ")", ":",
-    ",",
+    "Teacher:", "Student:", "Teacher", "student", "**", "__", "(Ms. R)", "[", "]", "{", "}", "(", ")", ":", ",",
     '"', '\\"', "\\", "“", "”", "'", "«", "»", "`", "```", "```json", "~~~", "\n", "\n\n", "\r\n", " ", "   ",
-    "Conversation:", "Probability:", "probability", "0.2", "20%", "1/5", "-", "1. ", "- ", "#", "|",
-    "<think>",
-    "</think>", "<", ">", END_MARKER, "[End of conversation].", "(end of conversation)", ("End of "
-    "conversation."),
-    "...", "…", '"role"', '"text"', '"conversation"', '"Teacher"', '{"role": "Teacher", "text": "', '"}',
-    "null",
+    "Conversation:", "Probability:", "probability", "0.2", "20%", "1/5", "-", "1. ", "- ", "#", "|", "<think>",
+    "</think>", "<", ">", END_MARKER, "[End of conversation].", "(end of conversation)", "End of conversation.",
+    "...", "…", '"role"', '"text"', '"conversation"', '"Teacher"', '{"role": "Teacher", "text": "', '"}', "null",
     "hello", "I can't", "Note:", "\ufeff", "\u200b", "\x00", "\ud800", "é", "\\n", "\\frac", "Tutor:", "---",
 ]  # fmt: skip
 

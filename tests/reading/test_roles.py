@@ -25,8 +25,7 @@ OTHER = {
     "Student": "Novice",
     "STUDENT": "NOVICE",
 }
-# What depends on the words teacher and student: other words for them, other languages, sentences about the
-# student.
+# What depends on the words teacher and student: other words for them, other languages, sentences about the student.
 OWN_TO_THEM = (
     "languages/", "roles/", "json/assistant_and_user", "marker/by_a_side", "probability/chance_sentence",
     "probability/no_label_and_next_line",
@@ -137,8 +136,7 @@ def test_a_heading_in_quotation_marks_under_an_empty_turn_is_no_error() -> None:
 @pytest.mark.parametrize("name", ["ſtudent", "ſTUDENT", "STUDENT"])
 def test_letters_that_only_match_where_case_is_ignored_are_a_role(name: str) -> None:
     found = read(
-        f"Teacher: What is a cell?\n{name}: A small room.\nTeacher: And in biology?\n{name}: The unit of "
-        "life."
+        f"Teacher: What is a cell?\n{name}: A small room.\nTeacher: And in biology?\n{name}: The unit of life."
     )
     assert isinstance(found, Conversation)
     assert [turn.role for turn in found.turns] == ["Teacher", "Student"] * 2

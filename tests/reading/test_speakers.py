@@ -1,5 +1,4 @@
-"""Other speakers under short, numbered and foreign labels are found; sentences that merely hold a colon are
-not."""
+"""Other speakers under short, numbered and foreign labels are found; sentences that merely hold a colon are not."""
 
 from __future__ import annotations
 

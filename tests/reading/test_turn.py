@@ -163,13 +163,10 @@ INNOCENT = [
     "Die Lehrer: innen und außen.",
     "Schüler:innen lernen gern.",
     "Your words:\n老师: teacher\n学生: student",
-    ("STEM stands for:\nS: Science is the study of nature.\nT: Technology is the use of tools.\nE: "
-    "Engineering.\nM: Math."),
-    ("SMART goals.\n\n**S:** Specific goals are clear.\n**M:** Measurable.\n**T:** Time-bound goals have an "
-    "end."),
+    "STEM stands for:\nS: Science is the study of nature.\nT: Technology is the use of tools.\nE: Engineering.\nM: Math.",
+    "SMART goals.\n\n**S:** Specific goals are clear.\n**M:** Measurable.\n**T:** Time-bound goals have an end.",
     "Letters:\nS: sun\nT: tree",
-    ("Let me give an example dialogue from the play:\n\nRomeo: But soft!\nJuliet: Ay me!\n\nWhat do you "
-    "notice?"),
+    "Let me give an example dialogue from the play:\n\nRomeo: But soft!\nJuliet: Ay me!\n\nWhat do you notice?",
     "Read this scene.\n\nRomeo: But soft!\nJuliet: Ay me!\nRomeo: She speaks.",
     "Compare the two.\n\nPhotosynthesis: Plants make food from light.\nRespiration: Cells use the food.",
     "Look.\n\nQuestion: What is 2 + 2?\nAnswer: It is four.\nQuestion: What is 3 + 3?\nAnswer: It is six.",
@@ -415,8 +412,7 @@ def test_no_shape_grows_faster_than_its_length() -> None:
 
 @pytest.mark.parametrize("shape", ["letters", "words", "both role lines", "quotes", "newlines", "paragraphs"])
 def test_a_megabyte_is_read_in_under_a_second(shape: str) -> None:
-    """As 0.4 of it is in 0.4 seconds, on a machine where nothing else works; quadratic work takes many times
-    as long."""
+    """As 0.4 of it is in 0.4 seconds, on a machine where nothing else works; quadratic work takes many times as long."""
     unit = (SHAPES | MORE_SHAPES)[shape]
     text = unit * (400_000 // len(unit))
     assert takes_under(1.2, lambda: read_turn(text, "Teacher"))
@@ -501,10 +497,7 @@ def test_leaks_never_raise_and_hold_what_they_promise(
     assert isinstance(loops(text, heard), bool)
 
 
-LONG = (
-    "Photosynthesis is the way in which green plants use light to make sugar out of water and air, every "
-    "single day."
-)
+LONG = "Photosynthesis is the way in which green plants use light to make sugar out of water and air, every single day."
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ BOTH = (MOVES, LEVELS)
 
 READ = {
     "JSON": '{"1": ["Hint", "Question"], "2": "3"}',
-    "JSON in prose": 'Sure! Here they are:\n```json\n{"1": ["question", "HINT"], "2": ["3"]}\n```\nAnything '
-    "else?",
+    "JSON in prose": 'Sure! Here they are:\n```json\n{"1": ["question", "HINT"], "2": ["3"]}\n```\nAnything else?',
     "JSON inside": '{"labels": {"1": "Hint, Question", "2": "3"}}',
     "thinking": '<think>{"1": "?"}</think>{"2": "3", "1": "Hint and Question"}',
     "lines": "1: Hint, Question\n2: 3",
@@ -38,8 +37,7 @@ def test_a_name_with_a_stroke_or_an_and_stays_one() -> None:
 BAD = {
     "nothing": ("", "it is empty"),
     "prose": ("The first one is a hint, I think.", "it labels nothing"),
-    "unknown": ('{"1": ["Hnt"], "2": "3"}', ("unit 1: it names the label hnt, which there is not (there are "
-    "Hint,")),
+    "unknown": ('{"1": ["Hnt"], "2": "3"}', "unit 1: it names the label hnt, which there is not (there are Hint,"),
     "none": ('{"1": [], "2": "3"}', "unit 1: it names no label"),
     "one too few": ('{"1": ["Hint"]}', "unit 2: it names no label"),
     "one too many": ('{"1": ["Hint"], "2": "3", "3": "1"}', "it labels a unit 3, and there are 2"),

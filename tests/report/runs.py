@@ -72,8 +72,7 @@ _AWKWARD: dict[str, Any] = {
 
 
 def awkward(folder: Path) -> Path:
-    """A run of twelve arms with names as long as allowed, some of them identical, and values that are hard
-    to lay out."""
+    """A run of twelve arms with names as long as allowed, some of them identical, and values that are hard to lay out."""
     arms: dict[str, Any] = {}
     for place in range(12):
         faults = {"backends": {"default": {"faults": f"refusal={place / 20}"}}}
@@ -81,8 +80,7 @@ def awkward(folder: Path) -> Path:
             faults if place % 3 else {"asks": place + 1}
         )
     job = {
-        "name": "awkward", "seed": 3, "conversations": 12, "space": "./space.yaml",
-        "prompt": "education_dialogue",
+        "name": "awkward", "seed": 3, "conversations": 12, "space": "./space.yaml", "prompt": "education_dialogue",
         "asks": 1, "backends": {"default": {"type": "simulator"}}, "arms": arms,
     }  # fmt: skip
     write(folder / "space.yaml", json.dumps(_AWKWARD))
@@ -90,8 +88,7 @@ def awkward(folder: Path) -> Path:
 
 
 def judged(folder: Path) -> Path:
-    """A run of self-play with preference pairs by two judges and people's votes, and with a layer of
-    labels."""
+    """A run of self-play with preference pairs by two judges and people's votes, and with a layer of labels."""
     run = made(folder / "run", job=ROOT / "jobs" / "selfplay.yaml", n=12)
     votes = write(
         folder / "votes.jsonl",

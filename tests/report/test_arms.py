@@ -1,5 +1,4 @@
-"""Arms in a report: paired or not, their own intervals, all of them beside each other, and what stays after
-Holm."""
+"""Arms in a report: paired or not, their own intervals, all of them beside each other, and what stays after Holm."""
 
 from __future__ import annotations
 
@@ -159,8 +158,7 @@ def test_debris_that_is_left_is_no_repair(report: Report) -> None:
 
 
 def test_never_planned_is_not_never_accepted(report: Report) -> None:
-    """In the first arm one topic has no chance to be drawn; in a copy of it another one is refused each
-    time."""
+    """In the first arm one topic has no chance to be drawn; in a copy of it another one is refused each time."""
     coverage = report.arms[0].quality.values["coverage"]
     topics = msgspec.structs.replace(coverage.dimensions[0], seen=1, unseen=("deserts",))
     assert (topics.planned, topics.unplanned) == (2, ("rivers",))
@@ -211,8 +209,7 @@ def test_shares_of_reasons_are_of_what_was_planned(report: Report) -> None:
 
 def one_metric(**difference: float) -> ComparisonResult:
     facts = {"run": "r", "fingerprint": "f", "scenarios": 9, "paired": True, "planned": 9, "accepted": 9,
-             "rejected": {}, "failed": {}, "pending": 0, "tokens": 9, "cost_usd": None,
-             "simulated": True}  # fmt: skip
+             "rejected": {}, "failed": {}, "pending": 0, "tokens": 9, "cost_usd": None, "simulated": True}  # fmt: skip
     values = {
         "a": RatioEstimate(value=0.5, low=0.4, high=0.6, n=9),
         "b": RatioEstimate(value=0.7, low=None, high=None, n=9),
@@ -242,8 +239,7 @@ def test_a_mark_is_what_stays_after_holm(p_holm: float, marked: bool) -> None:
 
 
 def test_what_no_scenario_changes_is_called_so_and_not_drawn() -> None:
-    """An arm that answers as the baseline does has no interval from 0.0 to 0.0: none differs, as the
-    terminal says."""
+    """An arm that answers as the baseline does has no interval from 0.0 to 0.0: none differs, as the terminal says."""
     found = one_metric(p=0.01, p_holm=0.2)
     alike = msgspec.structs.replace(found.metrics[0].differences[0], value=0.0, low=0.0, high=0.0, changed=0)
     other = msgspec.structs.replace(found.metrics[0], name="n", title="n")

@@ -39,8 +39,7 @@ async def _shown_and_not_run(page: Page) -> None:
         await page.value("document.querySelectorAll('script, img, iframe, object, base, link').length") == 0
     )
     assert await page.value(
-        "[...document.querySelectorAll('*')].every(e => e.getAttributeNames().every(n => "
-        "!n.startsWith('on')))"
+        "[...document.querySelectorAll('*')].every(e => e.getAttributeNames().every(n => !n.startsWith('on')))"
     )
     text = await page.value("document.body.textContent")
     for attack in ATTACKS[:4]:

@@ -1,6 +1,5 @@
-"""What a reader sees of a report in Chromium: nothing cut or overlapping, bars as long as their numbers,
-text that can be read, in light and dark, on a phone and on wide screens, for runs that are hard to lay
-out."""
+"""What a reader sees of a report in Chromium: nothing cut or overlapping, bars as long as their numbers, text that can be read,
+in light and dark, on a phone and on wide screens, for runs that are hard to lay out."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ async def _look_at(page: Page, report: Path) -> None:
 
 
 async def _check(page: Page, width: int, *, folded: bool) -> None:
-    """On a wide screen what is not folded away needs no scrolling; elsewhere a table may be scrolled in its
-    own frame."""
+    """On a wide screen what is not folded away needs no scrolling; elsewhere a table may be scrolled in its own frame."""
     for check in ("overflow", "touching", "torn", "pictures", "bars", "colourWords"):
         assert await page.value(f"{CHECKS}.{check}()") == [], (check, width)
     if folded and width >= 1280:
@@ -59,8 +57,8 @@ async def _check(page: Page, width: int, *, folded: bool) -> None:
 
 
 def test_the_experiment_is_half_as_long_as_it_was(reported: Callable[[str], Path], tmp_path: Path) -> None:
-    """18,666 pixels of jobs/experiment.yaml at a width of 1,280, once; this run of it has fewer
-    conversations and the same sections."""
+    """18,666 pixels of jobs/experiment.yaml at a width of 1,280, once; this run of it has fewer conversations and the same
+    sections."""
     chromium()
     report = reported("arms") / "report.html"
 

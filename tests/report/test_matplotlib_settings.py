@@ -1,5 +1,4 @@
-"""A report depends on nothing that matplotlib keeps in a user's home: neither settings nor a list of
-fonts."""
+"""A report depends on nothing that matplotlib keeps in a user's home: neither settings nor a list of fonts."""
 
 from __future__ import annotations
 
@@ -14,16 +13,12 @@ import pytest
 from tests import ROOT
 from tests.report.runs import made
 
-SETTINGS = (
-    "axes.facecolor: red\nlines.linewidth: 9\naxes.spines.top: False\nsavefig.facecolor: red\nfont.weight: "
-    "bold\n"
-)
+SETTINGS = "axes.facecolor: red\nlines.linewidth: 9\naxes.spines.top: False\nsavefig.facecolor: red\nfont.weight: bold\n"
 ANNOUNCED = "lists the fonts of this machine"
 
 
 def report(run: Path, home: Path) -> tuple[str, str]:
-    """Write a report in a new process whose matplotlib keeps its things in `home`; return the page and the
-    remarks."""
+    """Write a report in a new process whose matplotlib keeps its things in `home`; return the page and the remarks."""
     done = subprocess.run(
         [sys.executable, "-m", "edgen", "report", str(run)],
         capture_output=True, text=True, timeout=100,

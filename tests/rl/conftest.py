@@ -20,10 +20,8 @@ import pytest
 
 TRAINERS = importlib.util.find_spec("trl") is not None
 collect_ignore_glob = [] if TRAINERS else ["test_*.py"]
-# What does not fit into that environment has one of its own, and its tests are collected where it is: the
-# module that
-# each needs. Some are clones on the path: readers of CIMA's release, of MSDialog's sets and of DSTC7's,
-# CRWIZ's server, DSTC7's
+# What does not fit into that environment has one of its own, and its tests are collected where it is: the module that
+# each needs. Some are clones on the path: readers of CIMA's release, of MSDialog's sets and of DSTC7's, CRWIZ's server, DSTC7's
 # scorer.
 APART = {
     name: name
@@ -51,8 +49,7 @@ if TRAINERS:  # read when the libraries are imported, so before any test module 
         HF_HOME=HF_HOME, HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TRANSFORMERS_OFFLINE="1",
         HF_HUB_DISABLE_TELEMETRY="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1", CUDA_VISIBLE_DEVICES="",
         TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="2", WANDB_MODE="disabled",
-        AXOLOTL_DO_NOT_TRACK="1", DO_NOT_TRACK="1", UNSLOTH_DISABLE_STATISTICS="1",
-            RAY_USAGE_STATS_ENABLED="0",
+        AXOLOTL_DO_NOT_TRACK="1", DO_NOT_TRACK="1", UNSLOTH_DISABLE_STATISTICS="1", RAY_USAGE_STATS_ENABLED="0",
     )  # fmt: skip
 
     from tests.rl.pipeline import Exports, Tokenizers, make_run

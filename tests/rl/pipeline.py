@@ -65,8 +65,7 @@ def make_run(folder: Path) -> Path:
 
 
 class Exports:
-    """The run's exports, each made once. `folder(…)` is where, `summary(…)` what --json said, `rows(…)` the
-    data."""
+    """The run's exports, each made once. `folder(…)` is where, `summary(…)` what --json said, `rows(…)` the data."""
 
     def __init__(self, run: Path, root: Path) -> None:
         self.run = run
@@ -77,8 +76,7 @@ class Exports:
         target = self.root / f"{name}-{train}-{opening}"
         if (name, train, opening) not in self.made:
             said = edgen(
-                "export", self.run, "--to", name, "-o", target, "--train", train, "--opening", opening,
-                "--json",
+                "export", self.run, "--to", name, "-o", target, "--train", train, "--opening", opening, "--json",
                 cwd=self.root,
             )  # fmt: skip
             self.made[name, train, opening] = json.loads(said)

@@ -1,5 +1,4 @@
-"""The environment in the hands of SkyRL-gym, OpenEnv and verifiers: the same words meet the same answers and
-rewards."""
+"""The environment in the hands of SkyRL-gym, OpenEnv and verifiers: the same words meet the same answers and rewards."""
 
 from __future__ import annotations
 
@@ -100,8 +99,7 @@ def test_skyrl_stops_after_its_turns_with_the_closing_probability(
 
 
 def test_skyrl_where_another_role_opens_or_fails(tmp_path: Path) -> None:
-    """A student who opens has spoken after `init`; one whose words are no turn leaves no reward that is
-    known."""
+    """A student who opens has spoken after `init`; one whose words are no turn leaves no reward that is known."""
     path = job(tmp_path, selfplay={"first": "student", "closing": "student", "max_turns": 12})
     broken = {"default": {"type": "simulator", "faults": "empty=1"}}
     with SyncEducationEnv.from_job(path) as env:
@@ -180,8 +178,7 @@ def plugin() -> Iterator[str]:
 def evaluation(plugin: str, url: str, folder: Path, taskset: dict[str, Any], **told: Any) -> EvalConfig:
     policy = told.pop("policy", {})
     return EvalConfig(
-        env={"taskset": {"id": plugin, **taskset}, "policy": policy}, model="simulator", push=False,
-            rich=None,
+        env={"taskset": {"id": plugin, **taskset}, "policy": policy}, model="simulator", push=False, rich=None,
         client={"type": "eval", "base_url": f"{url}/v1", "api_key_var": "NO_KEY_IS_NEEDED"},
         output_dir=folder / "out", **told,
     )  # fmt: skip

@@ -1,5 +1,4 @@
-"""docs/environment.md tells the truth: what it shows of each adapter runs as it stands, and so does the
-example."""
+"""docs/environment.md tells the truth: what it shows of each adapter runs as it stands, and so does the example."""
 
 from __future__ import annotations
 
@@ -51,8 +50,7 @@ def test_both_of_trls_ways_make_a_trainer(tokenizers: Tokenizers, tmp_path: Path
     told = {**settings(tmp_path), "num_generations": 2, "max_completion_length": 8}
     del told["max_length"]
     known = {
-        "GRPOTrainer": GRPOTrainer, "Dataset": Dataset, "SyncEducationEnv": SyncEducationEnv,
-        "tokenizer": tokens,
+        "GRPOTrainer": GRPOTrainer, "Dataset": Dataset, "SyncEducationEnv": SyncEducationEnv, "tokenizer": tokens,
         "model": tiny.language_model(tokens, tmp_path), "args": GRPOConfig(**told),
     }  # fmt: skip
     rollouts, tools = blocks("TRL")

@@ -1,5 +1,4 @@
-"""The short form of `make proof`: SmolLM2 makes data with edgen, TRL trains its weights, edgen tests them
-without a schema."""
+"""The short form of `make proof`: SmolLM2 makes data with edgen, TRL trains its weights, edgen tests them without a schema."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Whole data sets in the hands of their readers: `datasets`, mlcroissant and ConvoKit load what edgen
-exports."""
+"""Whole data sets in the hands of their readers: `datasets`, mlcroissant and ConvoKit load what edgen exports."""
 
 from __future__ import annotations
 
@@ -124,8 +123,7 @@ def test_datasets_loads_the_released_layout_and_the_flat_turns(
 
 
 def test_datasets_takes_no_export_for_another_of_the_same_name(run: Path, tmp_path: Path) -> None:
-    """Its cache knows a folder by its last name; what was loaded from there before is not what is there
-    now."""
+    """Its cache knows a folder by its last name; what was loaded from there before is not what is there now."""
     cache = str(tmp_path / "cache")
     (tmp_path / "job.yaml").write_text(JOB)
     edgen("generate", "job.yaml", "-n", "20", "-o", few := tmp_path / "few", cwd=tmp_path, code=3)

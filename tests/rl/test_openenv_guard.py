@@ -27,8 +27,7 @@ def request(url: str, body: bytes | None = None, **headers: str) -> int:
     except urllib.error.HTTPError as refused:
         return int(refused.code)
     except urllib.error.URLError as cut:
-        # A server that refuses a long body closes before it has read all: the answer may be lost with the
-        # rest.
+        # A server that refuses a long body closes before it has read all: the answer may be lost with the rest.
         if not isinstance(cut.reason, ConnectionResetError) or len(body or b"") < 1 << 20:
             raise
         return 413
@@ -44,9 +43,7 @@ def test_openenv_is_guarded(tmp_path: Path) -> None:
         assert request(f"{url}/health", Host="evil.example") == 403
         assert request(f"{url}/health", Origin="https://evil.example") == 403
         bodies = [
-            b'{"scenario": "abc"}', b'{"scenario": 1e400}', b'{"scenario": true}', b'{"seed": NaN}',
-            (b'{"scenario": '
-            b'-1}'),
+            b'{"scenario": "abc"}', b'{"scenario": 1e400}', b'{"scenario": true}', b'{"seed": NaN}', b'{"scenario": -1}',
             b'{"seed": 1' + b"0" * 4000 + b"}", b'{"episode_id": "\\ud800"}', b"[", b'{"scenario": [[]]}',
         ]  # fmt: skip
         assert [request(f"{url}/reset", body) for body in bodies] == [422] * len(bodies)

@@ -83,8 +83,7 @@ def test_what_is_longer_is_left_out_and_told(
     ]
     most = sorted(longest)[len(longest) // 2]
     shorter = edgen(
-        "export", exports.run, "--to", "refuel", "-o", tmp_path / "out", "--tokenizer",
-        folder.parent / "tiny-model",
+        "export", exports.run, "--to", "refuel", "-o", tmp_path / "out", "--tokenizer", folder.parent / "tiny-model",
         "--max-tokens", str(most), "--json", cwd=tmp_path,
     )  # fmt: skip
     found = json.loads(shorter)

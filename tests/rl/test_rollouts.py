@@ -28,8 +28,7 @@ WORDS = "Let us look at it together, with picture number"
 def env(tmp_path: Path) -> Iterator[SyncEducationEnv]:
     values = {
         "name": "t", "seed": 3, "conversations": 20, "protocol": "selfplay", "space": "education_dialogue",
-        "selfplay": {"closing": "student", "max_turns": TURNS},
-        "backends": {"default": {"type": "simulator"}},
+        "selfplay": {"closing": "student", "max_turns": TURNS}, "backends": {"default": {"type": "simulator"}},
     }  # fmt: skip
     (tmp_path / "job.yaml").write_text(json.dumps(values))
     with SyncEducationEnv.from_job(tmp_path / "job.yaml") as env:
@@ -92,12 +91,10 @@ def test_grpo_trains_on_what_the_policy_says_in_a_conversation(
 @pytest.mark.parametrize("template", tiny.TEMPLATES.values(), ids=tiny.TEMPLATES)
 @pytest.mark.parametrize("closes", [True, False])
 def test_tokens_are_those_of_the_whole_conversation(
-    env: SyncEducationEnv, tokenizers: Tokenizers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-        template: str,
+    env: SyncEducationEnv, tokenizers: Tokenizers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str,
     closes: bool,
 ) -> None:  # fmt: skip
-    """A policy whose words are known, with and without the end of a turn: nothing is missing, nothing is
-    there twice."""
+    """A policy whose words are known, with and without the end of a turn: nothing is missing, nothing is there twice."""
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     tokens = tokenizers.with_template(template)
     asked: list[int] = []

@@ -48,8 +48,7 @@ def test_every_conversation_is_a_lesson_to_imitate(exports: Exports) -> None:
 
 
 def test_trl_reads_sharegpt_as_its_own_format(exports: Exports) -> None:
-    """TRL's converter of `conversations` makes of a sharegpt row what trl-sft has in `messages`, but for the
-    names."""
+    """TRL's converter of `conversations` makes of a sharegpt row what trl-sft has in `messages`, but for the names."""
     names = {"human": "user", "gpt": "assistant", "system": "system"}
     converted = [
         [

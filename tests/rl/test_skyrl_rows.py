@@ -1,5 +1,4 @@
-"""SkyRL's own data set and environments on its export: prompts come through, and a reply is scored by the
-judge."""
+"""SkyRL's own data set and environments on its export: prompts come through, and a reply is scored by the judge."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def env(tmp_path: Path) -> Iterator[SyncEducationEnv]:
 
 
 class Scripted(GRPOTrainer):
-    """A trainer whose policy's words are known: two calls of `say`, then a word of its own. Every other
-    conversation goes otherwise, so that there is something to be learned."""
+    """A trainer whose policy's words are known: two calls of `say`, then a word of its own. Every other conversation
+    goes otherwise, so that there is something to be learned."""
 
     said = 0
 

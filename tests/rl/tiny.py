@@ -49,8 +49,7 @@ TEMPLATES = {"plain": PLAIN, "strict": STRICT}
 
 
 def tokenizer(texts: Sequence[str], template: str) -> PreTrainedTokenizerBase:
-    """Byte-level BPE, trained on the texts themselves so that conversations stay a few hundred tokens
-    long."""
+    """Byte-level BPE, trained on the texts themselves so that conversations stay a few hundred tokens long."""
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = decoders.ByteLevel()
@@ -69,8 +68,7 @@ def tokenizer(texts: Sequence[str], template: str) -> PreTrainedTokenizerBase:
 def _config(tokens: PreTrainedTokenizerBase) -> LlamaConfig:
     torch.manual_seed(0)
     return LlamaConfig(
-        vocab_size=len(tokens), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
-            num_attention_heads=4,
+        vocab_size=len(tokens), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=2, max_position_embeddings=8192, tie_word_embeddings=False,
         pad_token_id=tokens.pad_token_id, bos_token_id=tokens.bos_token_id, eos_token_id=tokens.eos_token_id,
     )  # fmt: skip

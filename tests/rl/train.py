@@ -12,11 +12,9 @@ STEPS = 2
 
 
 def settings(folder: Path) -> dict[str, Any]:
-    """What every trainer is told here: two short steps on the CPU, nothing cut off, nothing saved or
-    reported."""
+    """What every trainer is told here: two short steps on the CPU, nothing cut off, nothing saved or reported."""
     return {
-        "output_dir": str(folder), "max_steps": STEPS, "per_device_train_batch_size": 2,
-        "learning_rate": 1e-3,
+        "output_dir": str(folder), "max_steps": STEPS, "per_device_train_batch_size": 2, "learning_rate": 1e-3,
         "logging_steps": 1, "report_to": [], "save_strategy": "no", "use_cpu": True, "bf16": False, "seed": 1,
         "disable_tqdm": True,
         "max_length": None,

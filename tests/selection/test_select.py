@@ -1,5 +1,4 @@
-"""`edgen select`: the chosen conversations of a run are a run, its counts add up, and it says where it comes
-from."""
+"""`edgen select`: the chosen conversations of a run are a run, its counts add up, and it says where it comes from."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ from tests.cli.command import Command
 from tests.layers import put_layer
 
 JOB: dict[str, Any] = {
-    "name": "t", "seed": 5, "conversations": 40, "replicates": 2, "space": "education_dialogue",
-    "prompt": "education_dialogue",
+    "name": "t", "seed": 5, "conversations": 40, "replicates": 2, "space": "education_dialogue", "prompt": "education_dialogue",
     "asks": 1, "backends": {"default": {"type": "simulator", "faults": "garbage=0.1"}},
 }  # fmt: skip
 
@@ -68,10 +66,7 @@ class TestWhatMeasuresSay:
         turns = (Turn("Teacher", "So it is. So it is!"), Turn("Student", "So."), Turn("Student", "So."))
         facts = Facts(Scenario(0, {}), Conversation(turns), "x")
         for text in (
-            (
-                "measures.lengths.words == 8 and measures.lengths.longest == 6 and "
-                "measures.lengths.words_per_turn == 8 / 3"
-            ),
+            "measures.lengths.words == 8 and measures.lengths.longest == 6 and measures.lengths.words_per_turn == 8 / 3",
             "measures.diversity.distinct_1 == 3 / 8 and measures.diversity.distinct_2 == 3 / 5",
             "measures.diversity.repeated_turns == 1 and measures.answers.telling == 1",
             "measures.endings.done is None and measures.adherence.student_asks is None",
@@ -152,8 +147,7 @@ class TestWhatIsChosen:
         )  # fmt: skip
         put_layer(
             run, "moves",
-            lambda one,
-                turn: ["telling" if places[one.id] % 2 and one.turns[turn or 0].role == "Teacher" else "focus"],
+            lambda one, turn: ["telling" if places[one.id] % 2 and one.turns[turn or 0].role == "Teacher" else "focus"],
         )  # fmt: skip
         where = "labels.quality >= 3 and 'telling' not in labels.moves.Teacher"
         chosen = edgen.select(run, tmp_path / "new", where)
@@ -183,8 +177,7 @@ class TestTheNewRun:
         assert command("select", run, "--where", "turns >= 11", "-o", new).code == 0
         assert command("select", new, "--draw", "25", "-o", again).code == 0
         for words in (
-            ["status", again], ["stats", again, "--only", "overview"], ["compare", run, again],
-            ["validate", again],
+            ["status", again], ["stats", again, "--only", "overview"], ["compare", run, again], ["validate", again],
             ["show", again, "3"], ["runs", tmp_path], ["pairs", new, "--by", "probability"],
             ["export", new, "--to", "trl-dpo", "--opening", "user", "-o", tmp_path / "pairs"],
         ):  # fmt: skip

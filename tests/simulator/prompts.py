@@ -56,8 +56,7 @@ def prompt(
     teaching: str = TEACHING[0],
     teacher_reaction: str = TEACHER_REACTIONS[4],
     *,
-    turns: str = "The conversation lasts roughly 10-15 turns but ends when either side says [end of "
-    "conversation].",
+    turns: str = "The conversation lasts roughly 10-15 turns but ends when either side says [end of conversation].",
     layout: str = LAYOUT,
 ) -> tuple[Message]:
     """One user message in sentences like those of the prompt published with Education Dialogue."""
@@ -65,8 +64,7 @@ def prompt(
     text = (
         f"Simulate a conversation between a teacher in school and a student.\n{turns}\n"
         f"The teacher wants to teach the student{about}.  The student likes {learning}.  "
-        "The teacher does not know that beforehand. The student prefers to learn this way, "
-        f"{student_reaction}. "
+        f"The teacher does not know that beforehand. The student prefers to learn this way, {student_reaction}. "
         f"The teacher likes {teaching}.  He prefers to teach thisway, {teacher_reaction}.  {layout}"
     )
     return (Message("user", text),)

@@ -1,5 +1,4 @@
-"""The vendors' clients as the tests of the served simulator use them. They share one TLS context, dear to
-make."""
+"""The vendors' clients as the tests of the served simulator use them. They share one TLS context, dear to make."""
 
 from __future__ import annotations
 

@@ -163,8 +163,7 @@ async def test_one_that_expired_half_way() -> None:
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
-        ("429", "rate_limit_error"), ("500", "api_error"), ("503", "overloaded_error"),
-        ("401", "authentication_error"),
+        ("429", "rate_limit_error"), ("500", "api_error"), ("503", "overloaded_error"), ("401", "authentication_error"),
         ("quota", "invalid_request_error"),
     ],
 )  # fmt: skip

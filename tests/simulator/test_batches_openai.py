@@ -426,8 +426,7 @@ async def test_forms_that_are_none() -> None:
             ("multipart/form-data", b""),
             ("multipart/form-data; boundary=x", b"--x\r\nnonsense"),
             ("multipart/form-data; boundary=x", b"--x--\r\n"),
-            ("multipart/form-data; boundary=x", (b'--x\r\nContent-Disposition: form-data; '
-            b'name="purpose"\r\n\r\n\xff\r\n--x--\r\n')),
+            ("multipart/form-data; boundary=x", b'--x\r\nContent-Disposition: form-data; name="purpose"\r\n\r\n\xff\r\n--x--\r\n'),
         ):  # fmt: skip
             async with http.post(f"{address}/v1/files", data=body, headers={"Content-Type": kind}) as answer:
                 assert answer.status == 400, (kind, body)

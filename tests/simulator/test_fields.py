@@ -1,5 +1,4 @@
-"""Every field that the official SDKs can send is obeyed, taken as of no use, or refused by name; no other is
-taken."""
+"""Every field that the official SDKs can send is obeyed, taken as of no use, or refused by name; no other is taken."""
 
 from __future__ import annotations
 
@@ -24,8 +23,7 @@ def gemini(**body: Any) -> Any:
     return wire_gemini.read(json.dumps({"contents": CONTENTS} | body).encode(), "m", stream=False)
 
 
-# By endpoint: what reads a body, a body that is taken, the SDK's request type, and those of its fields that
-# are refused.
+# By endpoint: what reads a body, a body that is taken, the SDK's request type, and those of its fields that are refused.
 ENDPOINTS: dict[str, tuple[Callable[[bytes], Any], dict[str, Any], str, set[str]]] = {
     "chat completions": (
         wire_openai.read,
@@ -38,8 +36,7 @@ ENDPOINTS: dict[str, tuple[Callable[[bytes], Any], dict[str, Any], str, set[str]
         {"model": "m", "input": "hello"},
         "openai.types.responses.response_create_params:ResponseCreateParamsBase",
         {
-            "access_programs", "background", "context_management", "conversation", "image", "moderation",
-            "previous_response_id",
+            "access_programs", "background", "context_management", "conversation", "image", "moderation", "previous_response_id",
             "prompt",
         },
     ),
@@ -104,14 +101,10 @@ def test_what_nobody_has_is_refused(name: str) -> None:
     ("body", "said"),
     [
         ({"frobnicate": 1}, 'Unknown name "frobnicate": Cannot find field.'),
-        ({"generation_config": {"topQ": 1}}, ("Unknown name \"topQ\" at 'generation_config': Cannot find "
-        "field.")),
-        ({"contents": [{"parts": [{"text": "a", "txt": "b"}]}]}, ("Unknown name \"txt\" at "
-        "'contents[0].parts[0]'")),
-        ({"toolConfig": {"functionCallingConfig": {"moda": "ANY"}}}, ("at "
-        "'tool_config.function_calling_config'")),
-        ({"tools": [{"functionDeclarations": [{"name": "a", "strict": True}]}]}, ("at "
-        "'tools[0].function_declarations[0]'")),
+        ({"generation_config": {"topQ": 1}}, "Unknown name \"topQ\" at 'generation_config': Cannot find field."),
+        ({"contents": [{"parts": [{"text": "a", "txt": "b"}]}]}, "Unknown name \"txt\" at 'contents[0].parts[0]'"),
+        ({"toolConfig": {"functionCallingConfig": {"moda": "ANY"}}}, "at 'tool_config.function_calling_config'"),
+        ({"tools": [{"functionDeclarations": [{"name": "a", "strict": True}]}]}, "at 'tools[0].function_declarations[0]'"),
         ({"safetySettings": [{"category": "A", "level": 1}]}, "at 'safety_settings[0]'"),
         ({"messages": []}, 'Unknown name "messages"'),
         ({"cached_content": "cachedContents/1"}, "'cachedContent' cannot be simulated"),
@@ -164,8 +157,7 @@ CLIENTS = {
 }
 ELSEWHERE = {"model_armor_config", "generation_output_config"}
 REFUSED = {
-    "audio_timestamp", "audio_transcription_config", "cached_content", "continuation_token", "image_config",
-    "model_selection_config",
+    "audio_timestamp", "audio_transcription_config", "cached_content", "continuation_token", "image_config", "model_selection_config",
     "routing_config", "speech_config",
 }  # fmt: skip
 

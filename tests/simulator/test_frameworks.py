@@ -1,8 +1,6 @@
-"""Frameworks that people put between themselves and a model, as they are: the simulator answers what they
-ask.
+"""Frameworks that people put between themselves and a model, as they are: the simulator answers what they ask.
 
-instructor and curator need older SDKs than edgen's own tools, so they are tried by hand:
-docs/simulator_clients.md says how.
+instructor and curator need older SDKs than edgen's own tools, so they are tried by hand: docs/simulator_clients.md says how.
 """
 
 from __future__ import annotations

@@ -22,10 +22,7 @@ from tests.simulator.prompts import every_scenario
 from tests.timing import takes_under
 
 FENCE = "0123456789abcdef"
-GOOD = (
-    "Teacher: What do you think happens next?\nStudent: Oh, I see! So if I push it, it moves. Thank you, "
-    "that's fun."
-)
+GOOD = "Teacher: What do you think happens next?\nStudent: Oh, I see! So if I push it, it moves. Thank you, that's fun."
 BAD = "Teacher: You never listen, it's your fault.\nStudent: This is stupid and boring. I give up."
 # All that the judge may dress its answer up as; each names one side and no other.
 VERDICT = re.compile(
@@ -88,10 +85,7 @@ def test_shipped_prompt_is_read_to_the_letter(texts: list[list[str]]) -> None:
     [
         f"Conversation 1:\n{GOOD}\n\nConversation 2:\n{BAD}\n\nWhich conversation is better? Output 1 or 2.",
         f"Answer with 1 or 2 only.\n\n## Dialogue 1\n{GOOD}\n\n## Dialogue 2\n{BAD}",
-        (
-            f"<interaction_1>\n{GOOD}\n</interaction_1>\n<interaction_2>\n{BAD}\n</interaction_2>\nReply with "
-            "'1' or '2'."
-        ),
+        f"<interaction_1>\n{GOOD}\n</interaction_1>\n<interaction_2>\n{BAD}\n</interaction_2>\nReply with '1' or '2'.",
         f"**Transcript #1**\n{GOOD}\n---\n**Transcript #2**\n{BAD}\n---\nWhich one do you prefer?",
         f"[Option 1]\n{GOOD}\n[Option 2]\n{BAD}\nSay which is better, 1/2.",
     ],

@@ -64,9 +64,8 @@ def longer_is_better(texts: list[list[str]]) -> float:
 @pytest.mark.long
 @pytest.mark.parametrize("make", [oneshot, selfplay, branched])
 def test_longer_is_neither_better_nor_worse(make: Callable[[Variables, int], list[str]]) -> None:
-    """13,800 pairs of both shipped spaces; three standard deviations are 3%: of n replicates, as of
-    Kendall's tau, the variance of a group is (2n + 5) / 18n(n - 1), so that many of few scenarios say more
-    than few of many."""
+    """13,800 pairs of both shipped spaces; three standard deviations are 3%: of n replicates, as of Kendall's tau, the
+    variance of a group is (2n + 5) / 18n(n - 1), so that many of few scenarios say more than few of many."""
     texts = [make(known, REPLICATES * i) for i, known in enumerate(lessons.scenarios(SCENARIOS, seed=5))]
     # Three standard deviations: 3% of 50 scenarios, 5% of 20.
     assert abs(longer_is_better(texts) - 0.5) < dose(0.05, 0.03)

@@ -31,10 +31,7 @@ ASKED: Any = {
     "temperature": 0,
     "logprobs": True,
 }
-GOOD = (
-    "Teacher: What do you think happens next?\nStudent: Oh, I see! So if I push it, it moves. Thank you, "
-    "that's fun."
-)
+GOOD = "Teacher: What do you think happens next?\nStudent: Oh, I see! So if I push it, it moves. Thank you, that's fun."
 BAD = "Teacher: You never listen, it's your fault.\nStudent: This is stupid and boring. I give up."
 
 
@@ -218,9 +215,8 @@ async def test_a_noisy_judge_believes_what_it_says() -> None:
 
 
 def test_soft_preferences_are_calibrated() -> None:
-    """Of two self-play conversations of a scenario, the preferred one is as often the one after which the
-    closing judge states the larger probability as the preference says. How clients are told of the
-    preference: see the tests above."""
+    """Of two self-play conversations of a scenario, the preferred one is as often the one after which the closing judge
+    states the larger probability as the preference says. How clients are told of the preference: see the tests above."""
     judged: list[tuple[float, float]] = []
     for i, known in enumerate(lessons.scenarios(140, seed=31)):
         played = [lessons.play(known, 5_000 + 3 * i + k)[0] for k in range(3)]

@@ -1,5 +1,4 @@
-"""The simulator plays roles and dimensions of a space of one's own, the same whether it is told who asks or
-not."""
+"""The simulator plays roles and dimensions of a space of one's own, the same whether it is told who asks or not."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A template in anybody's words is rehearsed: whole conversations and single turns, in the layout that it
-asks for."""
+"""A template in anybody's words is rehearsed: whole conversations and single turns, in the layout that it asks for."""
 
 from __future__ import annotations
 

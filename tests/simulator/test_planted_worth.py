@@ -1,5 +1,4 @@
-"""Planted worth: what each turn adds is known, judges see it with an error, and the outcome is the sum of
-it."""
+"""Planted worth: what each turn adds is known, judges see it with an error, and the outcome is the sum of it."""
 
 from __future__ import annotations
 

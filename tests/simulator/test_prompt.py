@@ -82,8 +82,7 @@ def test_template_that_forgets_a_field_loses_this_field_alone(template: Path, na
 
 def test_items_of_a_section_come_in_any_order() -> None:
     found = brief(
-        "Write a conversation.\n\nThe student:\n- is twelve\n- if taught otherwise: and sulks\n- likes: "
-        "maps\n"
+        "Write a conversation.\n\nThe student:\n- is twelve\n- if taught otherwise: and sulks\n- likes: maps\n"
     )
     assert found == ScenarioBrief(student_preference="maps", student_reaction="and sulks")
 

@@ -179,10 +179,7 @@ BRIEF = "The topic is Irony. You like to {} like this: pictures and maps. Otherw
     [
         (f"You are a teacher. {BRIEF.format('teach')} Say only what the teacher says next.", "Teacher"),
         (
-            (
-                f"You are a patient, kind teacher at a school. {BRIEF.format('teach')} Never speak for the "
-                "student."
-            ),
+            f"You are a patient, kind teacher at a school. {BRIEF.format('teach')} Never speak for the student.",
             "Teacher",
         ),
         (

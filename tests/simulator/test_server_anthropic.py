@@ -103,8 +103,7 @@ async def test_tokens_are_counted_and_models_listed(address: str) -> None:
     ("change", "said"),
     [
         ({"tool_choice": {"type": "any"}}, "no tool to call"),
-        ({"output_config": {"format": {"type": "json_schema", "schema": {"not": {}}}}}, ("'not' cannot be "
-        "simulated")),
+        ({"output_config": {"format": {"type": "json_schema", "schema": {"not": {}}}}}, "'not' cannot be simulated"),
         ({"extra_body": {"temperature": 1.5}}, "range: 0..1"),
         ({"max_tokens": 0}, "at least 1"),
         ({"messages": []}, "no message"),

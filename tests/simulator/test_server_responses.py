@@ -158,8 +158,7 @@ async def test_tokens_are_counted(address: str) -> None:
         ({"max_output_tokens": 0}, "at least 1", None),
         ({"tools": [{"type": "web_search"}]}, "web_search", None),
         ({"tool_choice": "required"}, "no tool to call", None),
-        ({"text": {"format": {"type": "json_schema", "name": "x", "schema": {"not": {}}}}}, ("'not' cannot be "
-        "simulated"), None),
+        ({"text": {"format": {"type": "json_schema", "name": "x", "schema": {"not": {}}}}}, "'not' cannot be simulated", None),
     ],
 )  # fmt: skip
 async def test_what_cannot_be_obeyed_is_refused(
@@ -172,8 +171,7 @@ async def test_what_cannot_be_obeyed_is_refused(
 
 async def test_what_shapes_nothing_is_taken(address: str) -> None:
     answer = await responses(address).create(
-        **ASKED, store=True, metadata={"a": "b"}, user="me", background=False,
-            include=["reasoning.encrypted_content"]
+        **ASKED, store=True, metadata={"a": "b"}, user="me", background=False, include=["reasoning.encrypted_content"]
     )  # fmt: skip
     assert answer.output_text == WHOLE
     assert (answer.metadata, answer.background) == ({"a": "b"}, False)
@@ -216,8 +214,7 @@ async def test_refusals_and_filters() -> None:
 
 async def test_edgens_own_backend_reads_it(address: str) -> None:
     config = OpenAIResponsesConfig(
-        model="m", base_url=f"{address}/v1", temperature=0, reasoning_effort="low", verbosity="low",
-            max_tokens=300
+        model="m", base_url=f"{address}/v1", temperature=0, reasoning_effort="low", verbosity="low", max_tokens=300
     )  # fmt: skip
     backend = make(config, timeout=5, connections=2, environ={"OPENAI_API_KEY": "k" * 20, **TRUSTING})
     reply = await backend.complete(request(prompt()[0].content))

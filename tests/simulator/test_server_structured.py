@@ -90,11 +90,7 @@ async def test_openai_streams_a_call(address: str) -> None:
     ("more", "said"),
     [
         ({"tool_choice": "required"}, "no tool to call"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"not": {}}}}},
-        ("'not' "
-        "cannot "
-        "be "
-        "simulated")),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"not": {}}}}}, "'not' cannot be simulated"),
         ({"response_format": {"type": "grammar"}}, "grammar"),
         ({"tools": [{"type": "web_search"}]}, "web_search"),
         ({"n": 129}, "Between 1 and 128"),

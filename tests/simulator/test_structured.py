@@ -63,8 +63,7 @@ TREE = {
     "$ref": "#/$defs/Node",
 }  # fmt: skip
 LIST = {
-    "type": "object", "required": ["next"],
-    "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
+    "type": "object", "required": ["next"], "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
 }  # fmt: skip
 
 

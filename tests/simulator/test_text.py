@@ -38,8 +38,7 @@ def said_by(role: str, messages: tuple[Message, ...], seeds: int = 40) -> str:
 
 
 def spoken_from(rule: str, text: str) -> int:
-    """How often sentences of a phrase book rule occur in the text, but for short ones and those with
-    slots."""
+    """How often sentences of a phrase book rule occur in the text, but for short ones and those with slots."""
     return sum(text.count(way[0]) for way in BOOK[rule] if len(way) == 1 and len(way[0]) > 14)
 
 
@@ -282,8 +281,7 @@ print(hashlib.sha256("\\0".join(texts).encode()).hexdigest()[:16])
 
 @pytest.mark.integration
 def test_same_in_every_process_and_changed_only_with_the_version() -> None:
-    """If the digest of lessons changes and that is meant: raise VERSION in text.py, and take the new
-    digest."""
+    """If the digest of lessons changes and that is meant: raise VERSION in text.py, and take the new digest."""
     root = ROOT
     hashes = set()
     for seed in ("0", "4242"):

@@ -1,5 +1,4 @@
-"""The design `even`: every value equally often, or by its weight, in every prefix; pairs no worse than
-random draws."""
+"""The design `even`: every value equally often, or by its weight, in every prefix; pairs no worse than random draws."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Knowledge files of spaces: what cannot be one, where they go, and that the shipped one and its space say
-the same."""
+"""Knowledge files of spaces: what cannot be one, where they go, and that the shipped one and its space say the same."""
 
 from __future__ import annotations
 
@@ -76,14 +75,12 @@ def test_one_that_is_too_large_missing_or_elsewhere_is_a_sentence(tmp_path: Path
 
 def test_a_run_keeps_a_copy_and_hands_it_on(tmp_path: Path) -> None:
     job = {
-        "name": "t", "conversations": 1, "space": str(space(tmp_path)), "protocol": "selfplay",
-        "selfplay": {"max_turns": 3},
+        "name": "t", "conversations": 1, "space": str(space(tmp_path)), "protocol": "selfplay", "selfplay": {"max_turns": 3},
         "prompts": {"teacher": str(tmp_path / "p.j2"), "student": str(tmp_path / "p.j2")},
         "backends": {"default": {"type": "simulator"}},
     }  # fmt: skip
     (tmp_path / "p.j2").write_text(
-        "{% block system %}You are one of two who talk about {{ course }}. Say only what you say next, in "
-        "one to three sentences."
+        "{% block system %}You are one of two who talk about {{ course }}. Say only what you say next, in one to three sentences."
         "{% endblock %}{% block user %}The lesson begins.{% endblock %}"
     )
     run = edgen.generate(job, output=tmp_path / "run", progress=False, allow_outside=True)

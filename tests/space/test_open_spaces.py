@@ -95,8 +95,7 @@ def test_fields_keep_their_types() -> None:
 
 
 def test_five_lists_and_the_same_dimensions_are_one_space() -> None:
-    lists = {"topics": [{"value": "a", "level": "b"}], "student_preferences": ["a"],
-        "student_reactions": ["b"],
+    lists = {"topics": [{"value": "a", "level": "b"}], "student_preferences": ["a"], "student_reactions": ["b"],
              "teacher_preferences": ["c"], "teacher_reactions": ["d"]}  # fmt: skip
     dimensions = {name.removesuffix("s"): values for name, values in lists.items()}
     one, other = parse_space(space_of(**lists), "x"), parse_space(space_of(dimensions=dimensions), "x")
@@ -128,19 +127,13 @@ BAD = {
         "$.dimensions: 65 dimensions are too many; a space has at most 64",
     ),
     "five lists besides": (space_of(dimensions=TWO, topics=["a"]), "$.topics: unknown key"),
-    "no identifier": (space_of(dimensions={"my topic": ["a"]}), ("$.dimensions.my topic: a name is up to 40 "
-    "letters")),
-    "a word of Jinja's": (space_of(dimensions={"loop": ["a"]}), ("$.dimensions.loop: the name loop means "
-    "something "
-    "else "
-    "to "
-    "Jinja")),
+    "no identifier": (space_of(dimensions={"my topic": ["a"]}), "$.dimensions.my topic: a name is up to 40 letters"),
+    "a word of Jinja's": (space_of(dimensions={"loop": ["a"]}), "$.dimensions.loop: the name loop means something else to Jinja"),
     "a variable of edgen's": (
         space_of(dimensions={"conversation": ["a"]}),
         "$.dimensions.conversation: the name conversation means something else to edgen",
     ),
-    "a number for a name": (space_of(dimensions={1: ["a"]}), ("$.dimensions.1: a name is a text; put it in "
-    "quotes")),
+    "a number for a name": (space_of(dimensions={1: ["a"]}), "$.dimensions.1: a name is a text; put it in quotes"),
     "a field of texts": (
         space_of(dimensions={"a": [{"value": "x", "title": "t"}]}),
         "$.dimensions.a[0].title: the name title means something else to texts in templates",
@@ -201,11 +194,8 @@ BAD = {
         space_of(dimensions=TWO, exclude=[{"a": ["x", "y"]}]),
         "$.exclude: everything is ruled out",
     ),
-    "an empty exclusion": (space_of(dimensions=TWO, exclude=[{}]), ("$.exclude[0]: expected a mapping of "
-    "dimensions")),
-    "an unknown exclusion": (space_of(dimensions=TWO, exclude=[{"c": "x"}]), ("$.exclude[0].c: there is no "
-    "dimension "
-    "c")),
+    "an empty exclusion": (space_of(dimensions=TWO, exclude=[{}]), "$.exclude[0]: expected a mapping of dimensions"),
+    "an unknown exclusion": (space_of(dimensions=TWO, exclude=[{"c": "x"}]), "$.exclude[0].c: there is no dimension c"),
     "one role": (space_of(dimensions=TWO, roles={"Tutor": {"sees": ["a"]}}), "$.roles: expected 2 to 20 roles"),
     "a role that sees nothing known": (
         space_of(dimensions=TWO, roles={"Tutor": {"sees": ["aa"]}, "Learner": {"sees": []}}),

@@ -1,5 +1,4 @@
-"""Phrases of a space: how they are read, refused, kept and left out of its content; and which dimensions are
-personas."""
+"""Phrases of a space: how they are read, refused, kept and left out of its content; and which dimensions are personas."""
 
 from __future__ import annotations
 
@@ -95,10 +94,7 @@ def test_an_empty_section_says_nothing() -> None:
     by_role=("{learner: [shy, bold], topic: [tides, waves]}", "", {"learner"}),
     trait_of_a_role=("{patient_style: [terse, chatty], patient_age: ['3', '4']}", "", {"patient_style"}),
     by_label=(
-        (
-            "{how: {label: How you write, values: [terse, chatty]}, topic: {label: What you see, values: [a, "
-            "b]}}"
-        ),
+        "{how: {label: How you write, values: [terse, chatty]}, topic: {label: What you see, values: [a, b]}}",
         "",
         {"how"},
     ),

@@ -109,10 +109,7 @@ def test_too_many_bytes_of_pictures_are_refused(tmp_path: Path) -> None:
 
 # ---- in a job
 
-TEMPLATE = (
-    "Look: {{ animal.picture }} It is {{ mood }}.\nWrite a conversation of a Teacher and a Student about "
-    "it.\n"
-)
+TEMPLATE = "Look: {{ animal.picture }} It is {{ mood }}.\nWrite a conversation of a Teacher and a Student about it.\n"
 
 
 def job(folder: Path, **changes: Any) -> Path:
@@ -164,8 +161,7 @@ PRICED: dict[str, Any] = {"price": {"prompt": 1.0, "completion": 1.0}, "max_toke
 
 
 class Seer:
-    """A local server of a vision model: it answers requests whose prompts are as Chat Completions has
-    them."""
+    """A local server of a vision model: it answers requests whose prompts are as Chat Completions has them."""
 
     def __init__(self) -> None:
         self.pictures: list[bytes] = []

@@ -68,8 +68,7 @@ def test_a_space_is_read_with_all_it_holds() -> None:
 
 
 def test_a_bare_date_is_the_text_that_stands_there() -> None:
-    """A number loses its writing (1_984, 007), and YAML's truth values are words (no); a date loses
-    nothing."""
+    """A number loses its writing (1_984, 007), and YAML's truth values are words (no); a date loses nothing."""
     for text in ("1989-11-09", "2026-02-31", "2001-12-14 21:59:43.10 -5"):
         space = parse_space(written(topics=f"- {text}"), "mine.yaml")
         assert space["topic"].values[0] == text
@@ -271,8 +270,7 @@ def test_values_that_look_the_same_are_duplicates(one: str, other: str) -> None:
     topics = f'- "{one}"\n- "{other}"'
     assert "$.topics[1]" in refused(written(topics=topics))
     assert (
-        "differs from $.topics[0] only in invisible characters or in the Unicode form of its letters; "
-        "remove one"
+        "differs from $.topics[0] only in invisible characters or in the Unicode form of its letters; remove one"
     ) in refused(written(topics=topics))
     kept = parse_space(written("name: x\nduplicates: keep", topics=topics), "mine.yaml")
     assert kept["topic"].values == (one, other)

@@ -42,8 +42,7 @@ def test_they_are_those_of_nltk_on_a_thousand_tables() -> None:
     for seed in range(1000):
         table = random_table(random.Random(seed))
         found = agreement(table)
-        data = [(name, place, labels) for place, unit in enumerate(table) if len(unit) > 1 for name,
-            labels in unit.items()]  # fmt: skip
+        data = [(name, place, labels) for place, unit in enumerate(table) if len(unit) > 1 for name, labels in unit.items()]  # fmt: skip
         assert found.units == len({place for _, place, _ in data})
         names = {name for unit in table for name in unit}
         by_all = [row for row in data if {*table[row[1]]} == names]
@@ -56,8 +55,7 @@ def test_they_are_those_of_nltk_on_a_thousand_tables() -> None:
         ]  # fmt: skip
         for one in found.between:
             both = [row for row in data if row[0] in one.annotators and {*one.annotators} <= {*table[row[1]]}]
-            values.append(("kappa", one.kappa, lambda data=both,
-                one=one: AnnotationTask(data=data).kappa_pairwise(*one.annotators)))  # fmt: skip
+            values.append(("kappa", one.kappa, lambda data=both, one=one: AnnotationTask(data=data).kappa_pairwise(*one.annotators)))  # fmt: skip
         for name, value, theirs in values:
             if value is not None:
                 told[name] += 1
@@ -67,8 +65,7 @@ def test_they_are_those_of_nltk_on_a_thousand_tables() -> None:
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    """Three who each say of two even labels the right one with chance 0.85: all their kappas are (2 * 0.85 -
-    1)^2 = 0.49."""
+    """Three who each say of two even labels the right one with chance 0.85: all their kappas are (2 * 0.85 - 1)^2 = 0.49."""
     held: Counter[str] = Counter()
     for seed in range(60):
         draw, counts = random.Random(seed), AgreementCounts()
@@ -78,8 +75,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
                 said = {name: [true if draw.random() < 0.85 else "xy".replace(true, "")] for name in NAMES}
                 counts.add(said, scenario)
         found = counts.result()
-        spans = {"alpha": found.alpha_interval, "Fleiss": found.fleiss_interval,
-            "kappa": found.between[0].kappa_interval}  # fmt: skip
+        spans = {"alpha": found.alpha_interval, "Fleiss": found.fleiss_interval, "kappa": found.between[0].kappa_interval}  # fmt: skip
         for name, span in spans.items():
             assert span is not None
             held[name] += span[0] <= 0.49 <= span[1]

@@ -1,5 +1,4 @@
-"""Logistic regression and Bradley-Terry strengths against brute force, and intervals against their
-promise."""
+"""Logistic regression and Bradley-Terry strengths against brute force, and intervals against their promise."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ def figures(units: list[tuple[int, set[str], set[str]]]) -> LabelFigures:
 
 def test_a_table_by_hand() -> None:
     found = figures([
-        (0, {"Hint"}, {"Hint"}), (0, {"Hint", "Question"}, {"Hint"}), (1, {"Question"}, {"Hint"}),
-        (1, {"Other"}, {"Other"}),
+        (0, {"Hint"}, {"Hint"}), (0, {"Hint", "Question"}, {"Hint"}), (1, {"Question"}, {"Hint"}), (1, {"Other"}, {"Other"}),
     ])  # fmt: skip
     assert (found.units, value(found.exact)) == (4, 0.5)
     assert value(found.by_unit) == pytest.approx((1 + 1 / 2 + 0 + 1) / 4)
@@ -61,8 +60,7 @@ def test_random_tables_are_as_nltk_has_them() -> None:
     rng = random.Random(5)
     for _ in range(30):
         units = [
-            (number % 7, {*rng.choices("abcd", k=rng.randint(1, 3))},
-            {*rng.choices("abcd", k=rng.randint(1, 3))})
+            (number % 7, {*rng.choices("abcd", k=rng.randint(1, 3))}, {*rng.choices("abcd", k=rng.randint(1, 3))})
             for number in range(rng.randint(1, 40))
         ]  # fmt: skip
         found = figures(units)

@@ -1,5 +1,4 @@
-"""Arms with unequal denominators: no false alarm from a rare event, and no power lost to the turns'
-number."""
+"""Arms with unequal denominators: no false alarm from a rare event, and no power lost to the turns' number."""
 
 from __future__ import annotations
 

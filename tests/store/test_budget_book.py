@@ -1,5 +1,4 @@
-"""The book of a shared budget: never above its caps, whatever is killed, whoever else works, whatever the
-clock does."""
+"""The book of a shared budget: never above its caps, whatever is killed, whoever else works, whatever the clock does."""
 
 from __future__ import annotations
 

@@ -109,8 +109,7 @@ def test_what_is_not_there_any_more_is_left_out_and_counted(run: Path) -> None:
         {**line, "id": line["id"].replace("-r0", "-r9")} if line["id"] == gone else line for line in lines
     ]
     changed.insert(0, {**lines[0], "id": "a stranger's"})
-    # Where turns stand twice or are out of order the file is refused, so the odd turn goes to the end of its
-    # conversation.
+    # Where turns stand twice or are out of order the file is refused, so the odd turn goes to the end of its conversation.
     changed.sort(key=lambda line: (line["id"] == "a stranger's", line["id"], line["turn"]))
     file.write_text("".join(json.dumps(line) + "\n" for line in changed))
     (data,) = open_data_sets([run])

@@ -123,8 +123,7 @@ def test_a_mailbox_by_an_earlier_version_goes_on(tmp_path: Path) -> None:
     for key, answer in (("old", "yes"), ("new", None)):
         done = None if answer is None else 9.0
         book.execute(
-            "INSERT INTO requests (key, role, arm, scenario, task, together, request, put, answer, person, "
-            "seconds, done)"
+            "INSERT INTO requests (key, role, arm, scenario, task, together, request, put, answer, person, seconds, done)"
             " VALUES (?, 'student', '', 3, '0', '[]', ?, 1.0, ?, 'ann', 2.5, ?)",
             (key, msgspec.json.encode(ask(key)).decode(), answer, done),
         )

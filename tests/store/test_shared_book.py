@@ -22,8 +22,7 @@ BOOKS = [Mailbox, People]
 
 @contextlib.contextmanager
 def held(path: Path, seconds: float) -> Iterator[None]:
-    """Have another connection hold a new, empty book for some seconds, as a process does that opens it
-    too."""
+    """Have another connection hold a new, empty book for some seconds, as a process does that opens it too."""
     path.parent.mkdir()
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
         other.execute("CREATE TABLE other (x)")

@@ -16,10 +16,8 @@ TEXTS = st.one_of(
     st.text(max_size=20),
     st.sampled_from(
         [
-            "Hello there.", "...", '?"",', 'Yes.",', "[End of conversation]", "Bye. [end of conversation]",
-            "",
-            "Bye. [end of conversation] One more thing.", '[End of conversation]" (Frustration)', ('So." '
-            '(Sighs)'), "End of conversation",
+            "Hello there.", "...", '?"",', 'Yes.",', "[End of conversation]", "Bye. [end of conversation]", "",
+            "Bye. [end of conversation] One more thing.", '[End of conversation]" (Frustration)', 'So." (Sighs)', "End of conversation",
         ]
     ),
 )  # fmt: skip

@@ -1,5 +1,4 @@
-"""Records cut from files as a stream: the same for every size of the window, with the place of what is
-wrong."""
+"""Records cut from files as a stream: the same for every size of the window, with the place of what is wrong."""
 
 from __future__ import annotations
 

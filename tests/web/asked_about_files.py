@@ -13,10 +13,7 @@ from tests import fork_server
 from tests.web.players import Browser, Player
 from tests.web.serving import serving
 
-JOB = (
-    "name: by_hand\nconversations: 1\nspace: education_dialogue\nprompt: education_dialogue\nbackends:\n  "
-    "default: {type: human}\n"
-)
+JOB = "name: by_hand\nconversations: 1\nspace: education_dialogue\nprompt: education_dialogue\nbackends:\n  default: {type: human}\n"
 
 
 @contextlib.contextmanager

@@ -1,5 +1,5 @@
-"""Every page of the application in a real browser: no axe-core violation in light and dark, on a desk and on
-a phone, and nothing beside the screen. The list of pages is the application's own table of routes."""
+"""Every page of the application in a real browser: no axe-core violation in light and dark, on a desk and on a
+phone, and nothing beside the screen. The list of pages is the application's own table of routes."""
 
 from __future__ import annotations
 
@@ -98,8 +98,7 @@ def test_every_page_is_accessible(chrome: Browser, tmp_path: Path) -> None:
     assert rated.wait(60) in (0, 3)  # type: ignore[attr-defined]
     papers = ", ".join(f"{key}: {ROOT / 'questionnaires' / 'people' / file}" for key, file in PAPERS.items())
     talk = _generate(
-        outputs / "talk", "selfplay", "conversations=1", "replicates=1", "branch=null",
-            "selfplay.closing=null",
+        outputs / "talk", "selfplay", "conversations=1", "replicates=1", "branch=null", "selfplay.closing=null",
         f"backends.student={{type: human, {papers}}}",
     )  # fmt: skip
     while not (outputs / "talk" / "people" / "waiting.db").exists():
@@ -132,8 +131,7 @@ def _owner(walk: Walk) -> dict[str, str]:
         for one in page.query_selector_all("h2 a, h3 a")
     }
     rated = next(slug for name, slug in slugs.items() if "rated" in name)
-    slugs = {"rated_pairs": rated,
-        "selfplay": next(s for n, s in slugs.items() if "talk" in n or "selfplay" in n)} | slugs  # fmt: skip
+    slugs = {"rated_pairs": rated, "selfplay": next(s for n, s in slugs.items() if "talk" in n or "selfplay" in n)} | slugs  # fmt: skip
     walk.open("/run/{run}", "list-of-chats", run=slugs["chats.jsonl"])
     walk.open("/run/{run}", "list", run=rated, query="?q=the&order=-words")
     page = walk.open("/run/{run}", "list-chosen", run=rated)

@@ -1,5 +1,5 @@
-"""People as judges, annotators and writers, and in rollouts: a command asks in one process, and people
-answer on pages."""
+"""People as judges, annotators and writers, and in rollouts: a command asks in one process, and people answer on
+pages."""
 
 from __future__ import annotations
 
@@ -173,10 +173,7 @@ def test_people_play_on_in_rollouts(tmp_path: Path) -> None:
 def test_a_person_writes_a_whole_conversation_in_prose(tmp_path: Path) -> None:
     run = tmp_path / "run"
     making = generate(ROOT / "jobs" / "quickstart.yaml", run, "conversations=1", people=("default",))
-    text = (
-        "Teacher: What is a market?\nStudent: A place to trade.\nTeacher: Right.\nStudent: Thank you. [end "
-        "of conversation]"
-    )
+    text = "Teacher: What is a market?\nStudent: A place to trade.\nTeacher: Right.\nStudent: Thank you. [end of conversation]"
     seen = _answer_all(run, "default", making, lambda ann: ann.say(f"{text}\n\nProbability: 0.7"))
     assert len(seen) == 1
     (record,) = edgen.open(run).conversations()

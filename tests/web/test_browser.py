@@ -1,5 +1,4 @@
-"""Reading pages in a real browser: accessible, in light and dark, on a phone, without scripts, by
-keyboard."""
+"""Reading pages in a real browser: accessible, in light and dark, on a phone, without scripts, by keyboard."""
 
 from __future__ import annotations
 
@@ -188,8 +187,7 @@ def test_a_job_is_started_watched_and_resumed_from_the_page(chrome: Browser, tmp
         page.click("section[aria-label='Start a job'] button")
         page.wait_for_selector("[data-run] .state.running", timeout=60_000)
         page.evaluate(
-            "() => { window.shift = 0; new PerformanceObserver((list) => { for (const one of "
-            "list.getEntries()) "
+            "() => { window.shift = 0; new PerformanceObserver((list) => { for (const one of list.getEntries()) "
             "window.shift += one.value; }).observe({type: 'layout-shift', buffered: false}); }"
         )
         before = _accepted(page)

@@ -1,5 +1,4 @@
-"""Runs that are damaged, moved, removed or of another version while their pages are open: each page says
-so."""
+"""Runs that are damaged, moved, removed or of another version while their pages are open: each page says so."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Requests that no page sends, to every route that changes something: by the right visitor, with the page's
-own token.
+"""Requests that no page sends, to every route that changes something: by the right visitor, with the page's own token.
 
 Each is answered by a page or a sentence; nothing fails inside, and no hostile text becomes markup.
 """
@@ -183,10 +182,8 @@ def test_hostile_addresses_get_a_sentence(served: Served, tmp_path: Path) -> Non
             continue
         shown = quote(value, safe="")
         for path in (
-            f"/run/{shown}", f"/run/{slug}/{shown}", f"/requests/{slug}/{shown}", f"/people/{shown}",
-            f"/static/{shown}",
-            f"/beside?a={shown}&b={shown}",
-            f"/run/{slug}?q={shown}&order={shown}&page={shown}&{shown}={shown}", f"/{shown}",
+            f"/run/{shown}", f"/run/{slug}/{shown}", f"/requests/{slug}/{shown}", f"/people/{shown}", f"/static/{shown}",
+            f"/beside?a={shown}&b={shown}", f"/run/{slug}?q={shown}&order={shown}&page={shown}&{shown}={shown}", f"/{shown}",
         ):  # fmt: skip
             answer = served.site.get(path)
             assert answer.status in (200, 202, 301, 303, 400, 404, 414), (

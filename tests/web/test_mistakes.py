@@ -1,5 +1,5 @@
-"""Mistakes that people make by hand in a real browser: double clicks, a lost connection, a long paste,
-answers that show nothing, a page that is loaded again; and browsers without JavaScript or cookies."""
+"""Mistakes that people make by hand in a real browser: double clicks, a lost connection, a long paste, answers that
+show nothing, a page that is loaded again; and browsers without JavaScript or cookies."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the reading pages are made of: marks, requests as they were sent, data of others, static sites, and
-input that is damaged or hostile."""
+"""What the reading pages are made of: marks, requests as they were sent, data of others, static sites, and input
+that is damaged or hostile."""
 
 from __future__ import annotations
 

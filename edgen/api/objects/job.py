@@ -101,8 +101,7 @@ def read_source(
     if not isinstance(job, Job):
         raise UsageError(
             f"the job is {_name_type(job)}; it has to be the path of a job file, a dict of a job's keys, or "
-            "an "
-            "edgen.Job."
+            "an edgen.Job."
         )
     return job.source(assignments), job.functions | functions
 

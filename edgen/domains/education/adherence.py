@@ -102,6 +102,5 @@ def _require_ratable(reader: RunReader) -> None:
     if (needed := measures_of_other_families(reader.family).get(find_judged_measure().name)) is not None:
         raise UsageError(
             f"--adherence rates conversations of the {needed} family, and {run} has those of the "
-            f"{reader.family.name} family. "
-            "Leave --adherence out."
+            f"{reader.family.name} family. Leave --adherence out."
         )

@@ -177,8 +177,7 @@ TEACHER = {
         "i'd rather|i prefer|i believe in|my way|this is how i|keep lecturing|i'm going to continue|"
         "going to keep|trust me|most effective|more effective|best way|i know what's best|i'm the teacher|"
         "i insist|i won't change|we stay with|we need to cover|have to cover|for years|you'll thank me|"
-        "i have a|i still think|stick with|stick to|it's important to|important to engage|"
-        "let's continue with"
+        "i have a|i still think|stick with|stick to|it's important to|important to engage|let's continue with"
     ),
     "blames": (
         "your fault|not my fault|your problem|not my problem|not trying|not trying hard|pay attention|"

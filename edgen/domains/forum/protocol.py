@@ -209,8 +209,7 @@ class ForumProtocol(PlayedProtocol):
         )
         yield (
             "Times, user ids and affiliations are made up. Votes and accepted answers are the models' own, "
-            "and say nothing of "
-            "what is right."
+            "and say nothing of what is right."
         )
 
     def simulated(self, request: Simulation) -> str | None:

@@ -210,8 +210,7 @@ class GuidedProtocol(PlayedProtocol):
         yield f"What the guided role says was offered by a state machine; {who}{words}."
         yield (
             "Times are those of a simulated clock, by words. They say nothing of how long people or models "
-            "took. Ratings of "
-            "questionnaires are the models' own."
+            "took. Ratings of questionnaires are the models' own."
         )
 
     def simulated(self, request: Simulation) -> str | None:

@@ -45,9 +45,7 @@ _OTHER_WORDS = {
     "I am ": "I'm ", "I would ": "I'd ", "I will ": "I'll ", "Let us ": "Let's ", "let us ": "let's ", "do "
     "not ": "don't ",
     "cannot ": "can't ", "Shall I ": "Should I ", "Shall we ": "Should we ", "May I ": "Can I ",
-    "Do you see ": "Can "
-    "you "
-    "see ",
+    "Do you see ": "Can you see ",
     "Here is ": "Here's ", "That is ": "That's ", "What is ": "What's ", "any more": "any longer",
 }  # fmt: skip
 _NO_LEAD = (

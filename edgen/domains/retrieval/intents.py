@@ -56,8 +56,7 @@ def read_labels(path: Path) -> Labels:
         raise DataError(
             str(path),
             f"it holds no labelled turn{first}; expected lines 'labels TAB utterance TAB User|Agent', a "
-            "blank line "
-            "between dialogs, or a line of JSON {id, turn, labels} a turn.",
+            "blank line between dialogs, or a line of JSON {id, turn, labels} a turn.",
         )
     return Labels(turns, tuple(findings))
 

@@ -88,14 +88,12 @@ class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
         if self.failed:
             raise ShortError(
                 f"Examples without a ranking because a call failed: {describe_counts(self.failed)}. The "
-                "same command asks for "
-                "them again."
+                "same command asks for them again."
             )
         if self.rejected:
             raise ShortError(
                 "Examples without a ranking because no answer could be read: "
-                f"{describe_counts(self.rejected)}. Another "
-                "backend, or --set asks=3, may help."
+                f"{describe_counts(self.rejected)}. Another backend, or --set asks=3, may help."
             )
 
 

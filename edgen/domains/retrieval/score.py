@@ -67,8 +67,7 @@ def score_files(
         raise DataError(
             str(predictions),
             "it is neither a ranking (a JSON list of {example-id, candidate-ranking}) nor labels of turns "
-            "(lines "
-            "'labels TAB utterance TAB User|Agent', or JSON {id, turn, labels}).",
+            "(lines 'labels TAB utterance TAB User|Agent', or JSON {id, turn, labels}).",
         )
     return _score_labels(truth, predictions)
 
@@ -105,8 +104,7 @@ def _explain_no_rankings(truth: Truth, path: Path, findings: Sequence[ExampleFin
     if len(others) == len(findings):
         return (
             f"it ranks none of the examples of {path}: its ids are {join_first(others)}, and the truth's "
-            f"{join_first([*truth.answers])}. "
-            "Is one of the files of another set?"
+            f"{join_first([*truth.answers])}. Is one of the files of another set?"
         )
     return f"none of its entries ranks an example of {path}. {_describe_first(findings)}"
 

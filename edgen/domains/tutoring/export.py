@@ -199,22 +199,17 @@ FORMAT = CimaFormat(
         "actions": "an utterance takes actions that this format cannot express",
         "long_context": "more was said before than this format holds",
         "names_speaker": "a text names a speaker as this format does where a turn begins, so it could not be "
-        "read "
-        "back",
+        "read back",
     },
     tables={
         "past_convo": "what was said of the exercise, the tutor first, the student last; of shapes: "
-        "pastConvo, "
-        "one "
-        "text",
+        "pastConvo, one text",
         "tutorResponses": "the tutors' responses, the one that went on first",
         "tutorActions": "for each response Question, Hint, Correction, Confirmation, Other; of shapes as "
         "texts",
         "studentActions": 'Guess, Question, Affirmation, Other, as "True" and "False"; not of shapes',
         "prep, engPrep, obj, engObj, color, engColor, shape, engShape": "the words of the exercise, in "
-        "Italian "
-        "and "
-        "English",
+        "Italian and English",
         "grammarRules": "the grammar that the tutor may tell, [[rule, note] …] as JSON in a text; not of "
         "shapes",
         "img": "the exercise's picture in this folder: the space's image file, or an SVG file where it draws "
@@ -230,13 +225,11 @@ entries = json.load(open("THIS_FOLDER/train.json", encoding="utf-8"))["prepDatas
     notes=(
         (
             "A turn of the student is a row of its own, with the turns before it as its context; contexts "
-            "of more than "
-            "10 turns are left out, as in the release."
+            "of more than 10 turns are left out, as in the release."
         ),
         (
             "The parts of the answer are spelled as in the release, without accents: `e dietro`, "
-            "`l'albero`, `rosa`. "
-            "`engPrep` is the whole phrase (`is behind the`)."
+            "`l'albero`, `rosa`. `engPrep` is the whole phrase (`is behind the`)."
         ),
     ),
     tried=(

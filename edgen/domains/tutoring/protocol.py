@@ -356,15 +356,12 @@ _WENT_ON = {
     "draw": "One of them was drawn and went on.",
     "first": "The first went on.",
     "judge": "The one that a judge called the best went on (one was drawn where the judge could not be read: "
-    "`unjudged` among "
-    "the flags).",
+    "`unjudged` among the flags).",
 }
 _LABELLED = {
     "speaker": "Actions are those that the speaker names.",
     "labeller": "Actions are those that a labeller names, who reads each turn where it stands; turns that it "
-    "did "
-    "not label "
-    "have none (`unlabelled` among the flags).",
+    "did not label have none (`unlabelled` among the flags).",
     "both": "Actions are those that the speaker names; a labeller's stand beside them in `data`.",
 }
 

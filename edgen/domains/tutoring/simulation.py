@@ -298,9 +298,7 @@ _NOT_YET = ("Not quite.", "Almost, but not yet.", "That is not it yet.")
 _ORDER = "Close. Look at the order again."
 _ASKS = (
     "Which word would you begin with?", "What do you already know of it?", "How would you start?", ("Where "
-    "would "
-    "you "
-    "begin?"),
+    "would you begin?"),
 )  # fmt: skip
 _GOING_WELL = ("That is the right way.", "Good so far.", "That part is right.", "Up to there it is right.")
 _TRIES = ("I think it is", "Is it", "My guess is", "Maybe", "Then it must be")

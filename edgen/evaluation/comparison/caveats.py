@@ -110,8 +110,7 @@ def _list_answer_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
     if 0 < len(simulated) < len(tables):
         yield (
             "Simulated and real answers stand side by side: a simulator had a part in "
-            f"{', '.join(simulated)}. Such a "
-            "difference says nothing about models."
+            f"{', '.join(simulated)}. Such a difference says nothing about models."
         )
     elif simulated:
         yield "All arms are simulated: differences are the simulator's, not a model's."
@@ -136,8 +135,7 @@ def _identical_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
             f"{label} and {first.arm.label} say exactly the same in {alike:,} of {both:,} scenarios "
             "accepted in both"
             f"{f'; so do {others}' if more else ''}: identical requests get identical answers from a "
-            "simulator, or "
-            "from a model with a fixed seed, and no difference can show there."
+            "simulator, or from a model with a fixed seed, and no difference can show there."
         )
 
 
@@ -145,8 +143,7 @@ def _list_cost_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
     if earlier := ", ".join(table.arm.label for table in tables if table.arm.earlier):
         yield (
             f"The ledger of {earlier} holds answers of an earlier form of the job (previous/); calls, "
-            "tokens and cost "
-            "count these too."
+            "tokens and cost count these too."
         )
     if branching := ", ".join(table.arm.label for table in tables if table.arm.branching):
         yield (
@@ -160,14 +157,12 @@ def _list_interval_caveats(metrics: Sequence[Metric], tests: int) -> Iterator[st
     if any(value.value in (0, 1) for value in shares):
         yield (
             "A share of 0% or 100% has an interval without width. What did not occur in n independent "
-            "conversations may still "
-            "have a share of up to 3/n (Hanley and Lippman-Hand 1983)."
+            "conversations may still have a share of up to 3/n (Hanley and Lippman-Hand 1983)."
         )
     if any(few(difference) for metric in metrics for difference in metric.differences):
         yield (
             f"Where fewer than {FEW_CHANGED} scenarios or blocks differ, or a share has a smaller "
-            "denominator, the interval may be "
-            "too short; rely on p there."
+            "denominator, the interval may be too short; rely on p there."
         )
     yield from _list_cluster_caveats(metrics)
     if tests:
@@ -175,8 +170,7 @@ def _list_interval_caveats(metrics: Sequence[Metric], tests: int) -> Iterator[st
             f"{tests} {'difference is' if tests == 1 else 'differences are'} tested: if nothing differed at "
             "all, about "
             f"{tests / 20:.2g} of their 95% intervals would exclude zero by chance. A * marks p_holm < "
-            "0.05, adjusted for "
-            "all of them (Holm 1979)."
+            "0.05, adjusted for all of them (Holm 1979)."
         )
 
 
@@ -193,8 +187,7 @@ def _list_cluster_caveats(metrics: Sequence[Metric]) -> Iterator[str]:
         if difference.value and difference.n < FEWEST:
             yield (
                 f"Near-duplicates in {difference.arm} have no interval: they link the scenarios into "
-                f"{difference.n} of the "
-                f"{FEWEST} groups that it needs at least."
+                f"{difference.n} of the {FEWEST} groups that it needs at least."
             )
 
 

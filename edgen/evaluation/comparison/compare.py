@@ -48,8 +48,7 @@ METHOD = (
     "data sets among them, they deal the scenarios anew to the two arms; the statistic is the difference "
     "over its "
     "standard error (Janssen 1997; Chung and Romano 2013). p_holm is adjusted for all differences of all "
-    "arms that are tested (Holm "
-    "1979); what is another one's mirror image is tested with it."
+    "arms that are tested (Holm 1979); what is another one's mirror image is tested with it."
 )
 
 
@@ -115,16 +114,14 @@ def _count_shared(tables: Sequence[ArmSums]) -> int:
         if not table.total("settled"):
             raise ShortError(
                 f"{table.arm.run or table.arm.label}: nothing is settled in it, so there is nothing to "
-                "compare. "
-                "Generate it first, or name other arms with --arms."
+                "compare. Generate it first, or name other arms with --arms."
             )
     same = [table for table in tables if table.arm.draws == first.draws]
     count = int(np.all([table.column("settled") > 0 for table in same], axis=0).sum())
     if not count:
         raise ShortError(
             f"{', '.join(table.arm.label for table in same)}: no scenario is settled in all of these, so "
-            "nothing can be "
-            "compared. Generate them to their end."
+            "nothing can be compared. Generate them to their end."
         )
     return count
 

@@ -24,8 +24,7 @@ def list_data_set_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
         f"{names} {'shares' if len(facts) == 1 else 'share'} no scenario with the others, so arms are "
         "compared as "
         "independent samples: a difference is one of topics, instructions, people and time of collection as "
-        "well "
-        "as of who wrote, and does not tell which."
+        "well as of who wrote, and does not tell which."
     )
     yield (
         "No proven difference is no proof of likeness: the interval tells how large a difference may still "
@@ -42,16 +41,14 @@ def _describe_data_set(label: str, facts: DataFacts) -> Iterator[str]:
         why = f" {facts.depends}" if facts.depends else " share a scenario"
         yield (
             f"{label}: {quantity(facts.records, facts.unit)} in {quantity(facts.clusters, 'cluster')}: "
-            "those of one "
-            f"cluster{why}. Intervals and tests are over clusters."
+            f"those of one cluster{why}. Intervals and tests are over clusters."
         )
     if facts.groups < facts.clusters:
         yield (
             f"{label}: its {quantity(facts.clusters, 'cluster')} are put into "
             f"{quantity(facts.groups, 'group')} at "
             "random, over which intervals and tests are (Wolter 2007); variety and near-duplicates are "
-            "those of one "
-            "conversation of each group, drawn at random."
+            "those of one conversation of each group, drawn at random."
         )
     if facts.unread:
         reasons = ", ".join(f"{count:,} × {reason}" for reason, count in facts.unread.items())
@@ -75,8 +72,7 @@ def _list_role_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
         real, made = (theirs, ours) if first.arm.data is None else (ours, theirs)
         yield (
             f"{join_list(ours)} of {first.arm.label} and {join_list(theirs)} of {other.arm.label} are not "
-            "compared; if "
-            f"they are the same, --role {made[-1]}={real[-1]} says so."
+            f"compared; if they are the same, --role {made[-1]}={real[-1]} says so."
         )
 
 
@@ -91,8 +87,7 @@ def _list_unit_caveats(arms: Sequence[Arm]) -> Iterator[str]:
         each = join_list([f"{label} ({unit})" for label, unit in parts.items()])
         yield (
             f"A record of {each} is a part of a conversation, up to the turn that it asks for; the number "
-            "of turns "
-            "is that of the part."
+            "of turns is that of the part."
         )
 
 

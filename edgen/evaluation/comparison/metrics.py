@@ -187,8 +187,7 @@ _CUT = (
     f"Mean over blocks of {BLOCK} scenarios, a conversation each, each cut to as many words as the shortest "
     "that an arm "
     "has in its place: all arms are measured on as many words, and on how conversations begin. The figures "
-    "depend on "
-    "which arms are compared, and are not those of `edgen stats`."
+    "depend on which arms are compared, and are not those of `edgen stats`."
 )
 _DIVERSITY = (
     MetricSpec(

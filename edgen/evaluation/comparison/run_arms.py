@@ -210,8 +210,7 @@ def _choose(
             )
         raise UsageError(
             f"{paths[0]}: this run has one arm or none, so there is nothing to compare it with. Name a "
-            "second run of the "
-            "same scenarios, or a data set, or give the job `arms:`."
+            "second run of the same scenarios, or a data set, or give the job `arms:`."
         )
     begun = [one.label for one in chosen if isinstance(one, _ChosenData) or one.run.ledger.exists()]
     for one in chosen:

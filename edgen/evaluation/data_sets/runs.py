@@ -106,8 +106,7 @@ def _notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterator[st
     if view.status.pending:
         yield (
             f"{view.status.pending:,} of {view.status.planned:,} conversations are pending: the measures "
-            "are of what "
-            "is there, and the rest may change them."
+            "are of what is there, and the rest may change them."
         )
     if view.status.pending > MOST_PENDING:
         yield (

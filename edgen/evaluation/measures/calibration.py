@@ -24,8 +24,7 @@ class CalibrationMeasure(Measure[Calibration]):
     section = "understanding"
     nothing = (
         "No pairs were judged here that the conversations' own probabilities could be held against; `edgen "
-        "pairs` has "
-        "a run's conversations judged."
+        "pairs` has a run's conversations judged."
     )
 
     def finish(self, figures: dict[str, Any], shared: Shared) -> Calibration:  # noqa: ARG002

@@ -66,8 +66,7 @@ def _picture(name: str, arm: str, judge: Mapping[str, Any], held: Told) -> Pictu
         title=label_with_arm("How sure the judge is, and how sure it may be", arm),
         chart=reliability([(held[key], series_colour(place)) for place, (key, _) in enumerate(shown)]),
         caption="On the dashed line, what is said with probability p holds in a share p; a Brier score of "
-        "0.25 "
-        f"is a coin's. {said}.",
+        f"0.25 is a coin's. {said}.",
         alternative=f"Reliability curves of {', '.join(words for _, words in shown)}. {said}.",
         tables=(
             _errors(held, shown),

@@ -155,8 +155,7 @@ def _heat_map(name: str, arm: str, table: CrossTable, folded: str) -> Picture:
     title = f"{readable_name(table.row_dimension).capitalize()} by {readable_name(table.column_dimension)}"
     said = (
         f"{number(len(planned))} of {number(len(table.rows) * len(table.columns))} cells were planned; they "
-        "have "
-        f"{number(min(planned, default=0))} to {quantity(most, 'conversation')} "
+        f"have {number(min(planned, default=0))} to {quantity(most, 'conversation')} "
         f"each{f', {number(lost)} of them none' if lost else ''}"
     )
     empty = any(not accepted for _, accepted in pairs)
@@ -211,11 +210,9 @@ def _survival(name: str, arm: str, value: Coverage, folded: str) -> Iterator[Pic
         title=label_with_arm(title, arm),
         chart=Intervals(intervals, axis, overall),
         caption="The values whose share of accepted conversations is furthest from that of all (dashed), "
-        "with "
-        "95% intervals. "
+        "with 95% intervals. "
         "Filled: differs from the other values when all are tested together (Holm, 5%); such a value no "
-        "longer has the "
-        "share that was planned. "
+        "longer has the share that was planned. "
         f"{f'{standing_out} filled here.' if standing_out else 'None is filled here.'}",
         alternative=describe_rows(
             f"Dots with 95% intervals, overall {percent(overall)}",
@@ -246,8 +243,7 @@ def _cells_sentence(value: Coverage) -> str:
     space = "" if value.cells is None else f"{quantity(value.cells, 'cell')} in the space, "
     return (
         f"{space}{number(value.planned_cells)} of them planned, {number(value.accepted_cells)} with a "
-        "conversation, "
-        f"{number(value.lost_cells)} lost."
+        f"conversation, {number(value.lost_cells)} lost."
     )
 
 

@@ -23,13 +23,10 @@ class OverviewMeasure(Measure[Any]):
     aggregates = (
         Total("records"),
         Tally("splits", label="records", says="{records} ({it})", keys=("train", "test", "none"),
-            names={"none": "of "
-        "no "
-        "split"}),
+            names={"none": "of no split"}),
         Total("simulated", label="simulated", if_any=True),
         Tally("markers", label="end marker", keys=MARKERS,
-            names={"own_turn": "as a turn of its own", "suffix": "as "
-        "suffix"}),
+            names={"own_turn": "as a turn of its own", "suffix": "as suffix"}),
         Tally("ended_by", label="spoken by", keys=roles_of, order="name", last=("nobody",)),
         Tally("defects", label="debris, in records"),
         Tally("repairs", label="repairs, in records"),

@@ -63,9 +63,7 @@ class LeaksMeasure(Measure[Any]):
     aggregates = (
         Total("conversations", "leaking"),
         Share("share", "leaking", label="conversations", says="{conversations} = {it}", title="Says what "
-        "only "
-        "others "
-        "know"),
+        "only others know"),
         Tally("by", "dimensions", keys=lambda data: private_dimensions(data.roles)),
         Examples("examples", "dimensions", why="a role says word for word what it may not know"),
     )  # fmt: skip

@@ -120,8 +120,7 @@ class LeakageMeasure(Measure[Leakage]):
         yield from bars_picture(
             "leakage", "Overlap of test with train", rows,
             "Which of these matters depends on what is to be generalised to; split.by in the job keeps "
-            "topics or personas "
-            "apart. Nearly the same conversation on both sides is bad for any use.",
+            "topics or personas apart. Nearly the same conversation on both sides is bad for any use.",
         )  # fmt: skip
 
 

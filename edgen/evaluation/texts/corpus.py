@@ -127,10 +127,8 @@ def write_words(file: IO[bytes], words: array[int] | memoryview) -> None:
             raise
         raise StoppedError(
             f"{tempfile.gettempdir()}: there is no room left for temporary files, of which measuring needs "
-            "four "
-            "bytes a word, and with --workers eight more. Make room, or name another folder in the "
-            "environment "
-            "variable TMPDIR."
+            "four bytes a word, and with --workers eight more. Make room, or name another folder in the "
+            "environment variable TMPDIR."
         ) from None
 
 

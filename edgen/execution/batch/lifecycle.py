@@ -122,8 +122,7 @@ class BatchLifecycle:
             except FileNotFoundError:
                 raise RunError(
                     f"{path}: the request file of batch {batch.number} is missing. Restore it, or give the "
-                    "batch up "
-                    "with `edgen batch cancel RUN`: its requests are then sent again."
+                    "batch up with `edgen batch cancel RUN`: its requests are then sent again."
                 ) from None
         batch = await self._note(batch, state="sending", file_id=file_id, sent_at=wall_time())
         return await self._create(batch)
@@ -333,8 +332,7 @@ class BatchLifecycle:
             f"batch {batch.number} ({batch.remote_id}) is not at the provider: {describe_failure(failure)}. "
             "Is this the key of "
             "another account or project? If the batch was deleted there, `edgen batch cancel RUN` gives it "
-            "up, and its "
-            "requests are sent again; nothing else is lost."
+            "up, and its requests are sent again; nothing else is lost."
         )
 
     async def _note(self, batch: NotedBatch, **changes: Any) -> NotedBatch:
@@ -367,8 +365,7 @@ def _describe_search(found: Suspects | None, left: float) -> str:
         return f"{begun}; edgen looks for it, and sends it again in {left:.0f} s if it is still missing"
     return (
         f"{begun}; it may be {' or '.join(found.ids[:3])}, which is known once it has ended. It ends sooner "
-        "if it is cancelled "
-        "at the provider"
+        "if it is cancelled at the provider"
     )
 
 

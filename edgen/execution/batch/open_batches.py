@@ -26,8 +26,7 @@ def open_batches_error(batches: Sequence[NotedBatch]) -> UsageError:
         return UsageError(
             f"request files of this run are with the user who sends them ({count}: {numbers}), "
             "and sending their requests again would pay twice. Read the results with `edgen batch read RUN "
-            "FILES`, "
-            "or give them up with `edgen batch cancel RUN`."
+            "FILES`, or give them up with `edgen batch cancel RUN`."
         )
     where = "ready to be sent" if all(batch.state == "ready" for batch in batches) else "at the provider"
     return UsageError(

@@ -71,6 +71,5 @@ def require_backend(ledger: Path, batch: NotedBatch, backends: Collection[str]) 
 def _strange(ledger: Path, what: str) -> DamagedError:
     return DamagedError(
         f"{ledger}: something else than edgen has changed the batches of this run: {what}. Nothing was "
-        "read, sent or "
-        "written. Restore the run from a copy, or use another run folder."
+        "read, sent or written. Restore the run from a copy, or use another run folder."
     )

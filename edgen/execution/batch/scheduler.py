@@ -74,8 +74,7 @@ class BatchScheduler(OnlineScheduler):
             raise UsageError(
                 f"batches of this run ({numbers}) were made by another form of its job, or another edgen. "
                 "Undo the change to wait for them; or `edgen batch cancel RUN` ends them and keeps what "
-                "they have "
-                "answered."
+                "they have answered."
             )
         if (written and self._write_only is None) or (sent and self._write_only is not None):
             raise open_batches_error(written if self._write_only is None else sent)
@@ -168,8 +167,7 @@ class BatchScheduler(OnlineScheduler):
             self._release(batch)
         raise BudgetExhausted(
             f"{short} What is left covers {requests} requests at most, too few for another round of "
-            "batches; without "
-            "--via batch they can be asked call by call."
+            "batches; without --via batch they can be asked call by call."
         )
 
     # -- outstanding batches
@@ -261,8 +259,7 @@ class BatchScheduler(OnlineScheduler):
             )
         told.append(
             "Nothing was sent. When they are answered: `edgen batch read RUN FILES`, then this command "
-            "again for the "
-            "next round."
+            "again for the next round."
         )
         if self._short is not None:
             raise BudgetExhausted(f"{' '.join(told)} More is not written: {self._short}")

@@ -85,16 +85,14 @@ class Purse:
                 f"the budget is used up: {one.amount(one.used)} of {one.amount(one.most)} are spent or held "
                 "by the run's "
                 f"parts, and the next call may take {one.amount(wanted)}; raise limits.{_LIMITS[one.money]} "
-                "and start again "
-                "to resume."
+                "and start again to resume."
             )
         month = len(one.period) < len(day)
         ahead = self.book.ahead(day)
         early = ahead.pico if one.money else ahead.tokens
         way_out = (
             f"{one.amount(early)} of this are noted for days that have not come, by a clock that was ahead: "
-            f"move {self.book.path} "
-            "away to begin a new book, which knows nothing of what was spent."
+            f"move {self.book.path} away to begin a new book, which knows nothing of what was spent."
             if early
             else "Start the same command again then, or raise the cap."
         )
@@ -102,6 +100,5 @@ class Purse:
             f"the shared budget is used up until {self.book.describe_next(day, month=month)}: "
             f"{one.amount(one.used)} of "
             f"{one.amount(one.most)} ({one.cap}, {self.book.file}) are spent or held by runs, and the next "
-            "call may take "
-            f"{one.amount(wanted)}. {way_out}"
+            f"call may take {one.amount(wanted)}. {way_out}"
         )

@@ -151,8 +151,7 @@ class Pool:
         elif begun["fingerprint"] != self._under:
             raise UsageError(
                 f"A worker on {link.node} reads the job in another way than the head. Install the same "
-                "plugins "
-                "on all nodes."
+                "plugins on all nodes."
             )
         for name in begun["without"]:
             self.tell(

@@ -107,9 +107,7 @@ class Worker:
         if missing := [name for name in equipment.variables if not os.environ.get(name)]:
             return {
                 "problem": f"its environment lacks {' and '.join(missing)}, which the head has. Set it where "
-                "Ray "
-                "was "
-                "started on that node, and restart Ray there."
+                "Ray was started on that node, and restart Ray there."
             }
         try:
             self._make_backends(equipment)

@@ -114,8 +114,7 @@ turns.groupby("id", sort=False)["text"].apply(list)""",
     notes=(
         (
             "A text may be a single word such as NA or null, which pandas takes for a missing value unless "
-            "told "
-            "not to."
+            "told not to."
         ),
         "Line breaks inside a text are inside quotes: count rows with a CSV reader, not by lines.",
     ),

@@ -41,8 +41,7 @@ FORMAT = Format(
         "text": "what is said, without the end marker",
         "acts": "the turn's labels as they stand in the record; none where nobody labelled it",
         "state": "the state that the turn was said in, where its protocol has states; empty for fixed "
-        "replies, "
-        "for what is typed, and where nobody chose one",
+        "replies, for what is typed, and where nobody chose one",
     },
     use="""\
 from datasets import load_dataset
@@ -53,8 +52,7 @@ turns = load_dataset("THIS_FOLDER")["train"].filter(lambda turn: turn["acts"])""
         "Of a turn with alternatives, the one that went on is here.",
         (
             "A conversation without any label is left out; of the others all turns are here, as the context "
-            "of "
-            "those with acts."
+            "of those with acts."
         ),
     ),
     tags=("dialogue-acts",),

@@ -90,8 +90,7 @@ FORMAT = Format(
         DataTable(
             {
                 "conversations": "from (human, gpt or system) and value, up to the turn at which the two "
-                "conversations "
-                "part",
+                "conversations part",
                 "chosen": "the trained side's next message in the chosen conversation",
                 "rejected": "the trained side's next message in the rejected one",
                 "margin": "how strong the preference is, in (0, 1]; LLaMA-Factory does not read it",
@@ -122,8 +121,7 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
         ),
         (
             "The stages dpo and rm take the preference rows, kto the others. For whole conversations take "
-            "`--to "
-            "sharegpt`."
+            "`--to sharegpt`."
         ),
         (
             "Where the trained side begins, its first words stand at the head of human's first message, "
@@ -132,13 +130,11 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
         ),
         (
             "LLaMA-Factory cuts what is longer than its cutoff_len. For KTO it pairs each row with the "
-            "answer of the row "
-            "before it; turns of a pair stand together here, so shuffle the lines first."
+            "answer of the row before it; turns of a pair stand together here, so shuffle the lines first."
         ),
         (
             f"{RULE} Where pairs carry none, a chosen turn is good and a rejected one bad, and one that is "
-            "both "
-            "is left out."
+            "both is left out."
         ),
     ),
     Options=ActionOptions,

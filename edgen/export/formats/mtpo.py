@@ -90,17 +90,14 @@ FORMAT = Format(
     name="mtpo",
     needs=("pairs",),
     summary="Two whole conversations of a scenario and a soft preference, for MTPO and other methods that "
-    "learn "
-    "from p.",
+    "learn from p.",
     rows=rows,
     tables={
         "first": "all messages of one conversation",
         "second": "all messages of the other one",
         "p": "how probable it is that the first is preferred; 0.5 is a tie",
         "scenario": "what both were asked for: its index, and a text for each dimension of the space and "
-        "each "
-        "field "
-        "of its entries, empty where there is none",
+        "each field of its entries, empty where there is none",
         "id": "the pair",
     },
     use="""\
@@ -114,8 +111,7 @@ loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ..
             "Where the judge was asked for log probabilities (pairs.logprobs), p is theirs, the mean of "
             "both orders. If a "
             "service listed one side alone, p is the bound nearer to even, and is theirs only if both "
-            "bounds favour the "
-            "same side. The two points that follow are about other pairs."
+            "bounds favour the same side. The two points that follow are about other pairs."
         ),
         "Where the two orders of a judge disagree, p is 0.5, whatever their mean.",
         (

@@ -43,13 +43,11 @@ python open_instruct/grpo_fast.py --dataset_mixer_list THIS_FOLDER/train.jsonl 1
     notes=(
         (
             "The judge is open-instruct's own, with its prompt and without edgen's budget; it grades from 1 "
-            "to "
-            "10."
+            "to 10."
         ),
         (
             "For its finetune.py take `--to trl-sft --no-masks`; for its dpo.py the table `pairs` of `--to "
-            "openrlhf`, "
-            "whose chosen and rejected differ in the last message alone, as it wants."
+            "openrlhf`, whose chosen and rejected differ in the last message alone, as it wants."
         ),
         "A local file has only a split named train to it, so both files are named as they are.",
         "What is left out as repeated or only_ends is counted in prompts, not in conversations.",

@@ -80,8 +80,7 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
         ),
         (
             f"{RULE} Where pairs carry none, a chosen reply is good and a rejected one bad, and a reply "
-            "that is chosen "
-            "in one pair and rejected in another is not among the scored ones."
+            "that is chosen in one pair and rejected in another is not among the scored ones."
         ),
     ),
     Options=ActionOptions,

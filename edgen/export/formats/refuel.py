@@ -105,8 +105,7 @@ accelerate launch ./setting_one/refuel.py --task.query_dataset THIS_FOLDER --tas
             "REFUEL's refuel.py reads tokens and masks, which depend on the model: `--tokenizer DIR`, the "
             "folder of the "
             f"model's tokenizer, adds them. Rows are padded with {PAD} at the right to --max-tokens ({MOST} "
-            "unless told "
-            "otherwise), the trainer's task.total_length; what is longer is left out, as its "
+            "unless told otherwise), the trainer's task.total_length; what is longer is left out, as its "
             "tokenize_mask.py does."
         ),
         "Both splits need rows: refuel.py reads train and test.",
@@ -115,8 +114,7 @@ accelerate launch ./setting_one/refuel.py --task.query_dataset THIS_FOLDER --tas
             "Where the trained side begins, its first words stand at the head of the user's first message, "
             "with the names of "
             "both; --opening user writes an opening line instead. With a system message the count of "
-            "messages would be off "
-            "by one."
+            "messages would be off by one."
         ),
     ),
     Options=TokenOptions,

@@ -63,8 +63,7 @@ SFTTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")
         ),
         (
             "With --alternatives, each response to a turn has a row, those that did not go on included; a "
-            "response that "
-            "the other side called nonsense has none."
+            "response that the other side called nonsense has none."
         ),
         "What is left out is counted in responses, not in conversations.",
     ),

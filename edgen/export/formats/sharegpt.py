@@ -62,9 +62,7 @@ FORMAT = Format(
     by_range=True,
     tables={
         "conversations": "from (human, gpt or system), value, and train: whether the trained side wrote it "
-        "(not "
-        "there "
-        "with --no-masks)",
+        "(not there with --no-masks)",
         "id": "the conversation",
     },
     use="""\

@@ -51,8 +51,7 @@ skyrl_gym.register(id="edgen-replies", entry_point="edgen.env.skyrl_replies:Repl
         ),
         (
             'kwargs={"job": ..., "overrides": ["pairs.compare=response"]} has the judge compare the two '
-            "replies instead "
-            "of all that was said up to them."
+            "replies instead of all that was said up to them."
         ),
         "Each row is one reply. For whole conversations with simulated partners there is `edgen.env`.",
         "What is left out as repeated or only_ends is counted in prompts, not in conversations.",

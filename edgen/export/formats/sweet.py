@@ -116,11 +116,9 @@ FORMAT = Format(
         DataTable(
             {
                 "task": "problem_description: what the trained role knows of the scenario; ground_truth: "
-                "what "
-                "it does not see",
+                "what it does not see",
                 "dialogue_history": "messages, the user first; the assistant's have input (the text before) "
-                "and "
-                "output",
+                "and output",
                 "answer": "the assistant's last message",
                 "reward": "1.0: chosen; 0.0: rejected",
                 "id": "the pair",
@@ -160,8 +158,7 @@ python -m openrlhf.cli.train_dpo --dataset THIS_FOLDER/turns --nll_loss_coef 0.0
         ),
         (
             "trajectories/ holds the chosen conversations, then the rejected ones in the same order, as --k "
-            "2 "
-            "reads them."
+            "2 reads them."
         ),
         "A pair that is left out for its turn alone is in trajectories/ and critic/.",
         (

@@ -74,13 +74,11 @@ KTOTrainer(model=MODEL, train_dataset=data).train()""",
     notes=(
         (
             "Both turns of a pair stand one after the other. Shuffle first: KTOTrainer pairs neighbours "
-            "with each "
-            "other's prompts to estimate its reference point."
+            "with each other's prompts to estimate its reference point."
         ),
         (
             f"{RULE} Where pairs carry none, a chosen completion is good and a rejected one bad, and one "
-            "that is chosen "
-            "in one pair and rejected in another after the same prompt is left out."
+            "that is chosen in one pair and rejected in another after the same prompt is left out."
         ),
         (
             "No completion stands here twice. What is left out as contradictory, middling or repeated counts "

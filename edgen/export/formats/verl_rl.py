@@ -53,8 +53,7 @@ python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=TH
         ),
         (
             "With `pairs.compare: conversation` the judge sees all that was said up to the reply, with "
-            "`response` the two "
-            "replies beside what stands before them. "
+            "`response` the two replies beside what stands before them. "
             "'+reward.custom_reward_function.reward_kwargs.overrides=[pairs.compare=response]' changes it."
         ),
         (

@@ -38,8 +38,7 @@ class GoogleGenerativeAIProvider(Provider):
             raise InputError(
                 "type: google-generativeai needs the SDK of that name: "
                 f"`{install_command('google-generativeai')}`. It is past its end of life; type: gemini "
-                "reaches the "
-                "same models without it."
+                "reaches the same models without it."
             ) from None
         warn_of_end()
         return backend

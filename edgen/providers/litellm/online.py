@@ -150,8 +150,7 @@ class LitellmBackend:
 def _past_edgen(model: str) -> str:
     return (
         f"litellm makes the calls of {service_name(model)} over connections of its own, so that edgen can "
-        "vouch for "
-        "neither its keys nor its attempts. Use another type of backend for this service."
+        "vouch for neither its keys nor its attempts. Use another type of backend for this service."
     )
 
 

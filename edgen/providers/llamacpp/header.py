@@ -106,8 +106,7 @@ def _require_data(reader: _Reader, tensors: int, facts: dict[str, Any], path: Pa
     if tensors and begins >= size:
         raise InputError(
             f"{path} is cut off: it has {_megabytes(size)}, and its last tensor begins after "
-            f"{_megabytes(begins)}. "
-            "Copy or download it again."
+            f"{_megabytes(begins)}. Copy or download it again."
         )
 
 

@@ -50,8 +50,7 @@ def find_installed(name: str) -> InstalledModel:
     known = f"did you mean {near[0]}?" if near else f"installed: {', '.join(names) or 'none'}."
     raise InputError(
         f"no installed package has a model called {name!r}; {known} `edgen local` prints how to install "
-        "one, and "
-        "`path:` names any GGUF file."
+        "one, and `path:` names any GGUF file."
     )
 
 

@@ -47,8 +47,7 @@ class LlamaCppBackend:
         if not (template or header.chat_template):
             raise InputError(
                 f"{self._path} has no chat template, as base models have none. Name a model for "
-                "conversations, or give "
-                "the backend a `chat_template:` (a Jinja text, or a .jinja file)."
+                "conversations, or give the backend a `chat_template:` (a Jinja text, or a .jinja file)."
             )
         context = config.context or min(_CONTEXT, header.trained_context or _CONTEXT)
         _require_memory(self._path, header, config.slots * context)
@@ -193,8 +192,7 @@ def _require_memory(path: Path, header: Header, tokens: int) -> None:
         f"the model {path} needs {_gigabytes(header.size)} for its weights and {_gigabytes(cache)} for a "
         "context of "
         f"{tokens:,} tokens, and this machine has {_gigabytes(memory)} of memory. Name a smaller model, or "
-        "lower "
-        "`context` or `slots`."
+        "lower `context` or `slots`."
     )
 
 

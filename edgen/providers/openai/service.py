@@ -92,8 +92,7 @@ class ServiceBackend(HttpBackend):
             if (counted := decode(_COUNTED, body)) is not None and counted.usage is not None:
                 log.warning(
                     "what %s says of its usage counts no tokens; under a budget its answers are charged at "
-                    "the "
-                    "most that they can have been.",
+                    "the most that they can have been.",
                     self.model,
                 )
 

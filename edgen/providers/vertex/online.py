@@ -69,8 +69,7 @@ class AccessTokens(KeySource):
                 FailureKind.AUTHENTICATION,
                 clean_message(
                     f"google-auth gets no access token ({problem}); run `gcloud auth application-default "
-                    "login`, or "
-                    "set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account"
+                    "login`, or set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account"
                 ),
                 unsent=True,
             ) from None

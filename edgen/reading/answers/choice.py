@@ -25,10 +25,7 @@ from edgen.reading.text.characters import excerpt
 
 _NOUN = r"(?:(?:my|the)\s)?(?:best\s)?(?:answer|choice|option|pick|number|utterance|reply|no\.?)(?:\shere)?"
 _CHOOSE = r"(?:i(?:['’]ll|['’]d|\s(?:will|would))?\s(?:choose|pick|select|take|say|go\swith)\s)?"
-_WORDS = (
-    rf"{_CHOOSE}"
-    rf"(?:{_NOUN}(?:\sis)?[\s:#]{{0,3}}){{0,3}}"
-)
+_WORDS = rf"{_CHOOSE}(?:{_NOUN}(?:\sis)?[\s:#]{{0,3}}){{0,3}}"
 _ALONE = compile_later(rf"(?i)(?![-−]\d)[^\w\n]{{0,6}}{_WORDS}[^\w\n]{{0,4}}(\d{{1,6}})[^\w\n]{{0,6}}")
 _IN_FRONT = compile_later(r"[^\w\n]{0,4}(\d{1,6})[*_]{0,2}\s?(?:[.):\]]\s{0,5}(?=\S)|\((?=\w))")
 # `Option 2: Wait a moment.`, `Number 2 is best.`, `2, because it fits.`, `2 - Wait a moment.`

@@ -19,8 +19,7 @@ _NUMBER = compile_later(
     r"(?P<sign>[-−])?(?P<a>\d{1,12}(?:[.,]\d{1,17})?|[.,]\d{1,17})(?P<e>[eE][-+]?\d{1,3})?"
     r"(?:\s{0,3}\(?(?:/|÷|in|out\s+of)\s{0,3}(?P<b>\d{1,9}(?:\.\d{1,9})?))?"
     r"(?P<percent>\s{0,3}\\?(?:%|％|٪|per\s?cent\b|Prozent\b|(?:pour|per|por)\s?cento?\b|por\s?ciento\b"
-    r"|процент\w{0,3}|パーセント|퍼센트|प्रतिशत"
-    r"|(?:بال|في\sال)م(?:ئة|ائة)))?"
+    r"|процент\w{0,3}|パーセント|퍼센트|प्रतिशत|(?:بال|في\sال)م(?:ئة|ائة)))?"
 )
 # Nothing but a number, as most replies give it.
 _BARE = compile_later(r"[\s\"]*+([01](?:\.[0-9]{1,17})?)[\s\",.]{0,9}\Z")
@@ -30,8 +29,7 @@ _APPROXIMATELY = compile_later(
 )
 _BOUND = compile_later(
     r"(?i)[<>≤≥±]|\b(?:less|more|greater|fewer|lower|higher|under|over|above|below|at\s+(?:most|least)"
-    r"|up\s+to"
-    r"|between|not|no)\b"
+    r"|up\s+to|between|not|no)\b"
 )
 _RANGE = compile_later(
     r"\s{0,3}[\"'“”]?\s{0,3}(?:-|–|—|−|~|\.\.|to|or|and|bis|through)\s{0,3}[\"'“”]?\s{0,3}(?=[.,]?\d)"
@@ -42,8 +40,7 @@ _PART = compile_later(r"\s?:\s?\d|,\s?\d+\s?\]|\s{1,3}(?:out\s+)?of\s")
 # Words after the number that only explain it; their numbers are about something else.
 _EXPLAINS = compile_later(
     r"(?i)[\s\"'”*_`.,;:()\[–—-]{1,12}(?:because|as|since|given|where|on\s+a\s+scale|the|due|this|there"
-    r"|although|while"
-    r"|he|she|they|students?|based|with|considering)\b"
+    r"|although|while|he|she|they|students?|based|with|considering)\b"
 )
 _ANOTHER = compile_later(r"(?i)probabilit|likelihood|chance|confiden|certain")
 _CONTRARY = compile_later(

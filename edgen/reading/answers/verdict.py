@@ -80,15 +80,13 @@ _SEPARATOR = (
 )
 _FILLER = (
     rf"(?:{CONCLUSION}|(?:definitely|clearly|ok|okay|sure|certainly|hmm|well|i (?:think|believe|say|would "
-    r"say)|i'd say|it's|it is"
-    r"|that would be|my|final|based on the criteria)(?:[,:!]|\.{1,3})? ){0,4}"
+    r"say)|i'd say|it's|it is|that would be|my|final|based on the criteria)(?:[,:!]|\.{1,3})? ){0,4}"
 )
 _ORDINALS: dict[str, Choice] = {"one": 1, "two": 2, "first": 1, "second": 2}
 _OPEN, _CLOSE = r"[\"'(\[{<« ]{0,6}", r"[\"')\]}>» ,]{0,6}"
 _NAMES = words(rf"{SIDE}|\b(?:one|two|first|second)\b")
 _LINE = words(
-    rf"(?P<filler>{_FILLER})"
-    rf"(?:(?P<label>{LABEL}{_SEPARATOR})|(?P<answer>{_ANSWER}{_SEPARATOR})"
+    rf"(?P<filler>{_FILLER})(?:(?P<label>{LABEL}{_SEPARATOR})|(?P<answer>{_ANSWER}{_SEPARATOR})"
     rf"|(?P<overall>{_OVERALL}{_SEPARATOR})|(?P<output>output ))?"
     rf"(?P<arrow>(?:->|→|=>) ?)?{_OPEN}(?:(?!teacher){NOUN}{_QUOTE} ?[:=] ?{_OPEN})?"
     rf"(?:(?P<side>{SIDE})|(?P<ordinal>one|two|first|second)\b){_CLOSE}"

@@ -44,8 +44,7 @@ _MENTION = words(
     rf"|\b(?:the )?{NOUN} ?\((?P<inside>[12])\)"
     rf"|\b(?:the )?(?P<ordinal>first|second) (?:(?:{_SHOWN})\b|one\b)(?!'s)"
     r"|\bthe (?P<the>first|second)(?= (?:is|wins|has|will|would|over)\b| ?[.,;!)\"]| ?\Z)"
-    rf"|\bthe (?P<back>former|latter)\b(?: (?:{_SHOWN}|one)\b)?(?!'s)"
-    rf"|{_START}(?P<bare>[12]){_END}"
+    rf"|\bthe (?P<back>former|latter)\b(?: (?:{_SHOWN}|one)\b)?(?!'s)|{_START}(?P<bare>[12]){_END}"
 )
 _REACH = 300  # characters that a sentence is looked back into
 _BACK_MARK = compile_later("[\ue031\ue032]")
@@ -103,21 +102,18 @@ LABEL = (
     r"(?:(?:the|my) )?(?:(?:final|overall) )?(?:verdict|choice|decision|output|preference|winner|selection"
     r"|pick"
     r"|judge?ment|conclusion|vote|(?:better|best|preferred|superior|stronger|winning|chosen|selected)(?: "
-    rf"{_ONE}| {NOUN})?)"
-    rf"(?: (?:of the two|overall))?(?: {NOUN})?"
+    rf"{_ONE}| {NOUN})?)(?: (?:of the two|overall))?(?: {NOUN})?"
 )
 # What a sentence may say; each has its side in a group of its own.
 STATEMENT = (
     rf"(?:(?P<is>{SIDE}),? (?:however, |though, |overall, )?(?:is {_ADVERBS}(?:the )?{_ADVERBS}{_GOOD}\b(?: "
-    rf"{_ONE})?"
-    rf"|(?:would be|stands out as) (?:the|my) {_GOOD} (?:one|choice|option)){_ALL_IN_ALL}"
+    rf"{_ONE})?|(?:would be|stands out as) (?:the|my) {_GOOD} (?:one|choice|option)){_ALL_IN_ALL}"
     rf"|(?P<wins>{SIDE}) (?:{_ADVERBS}wins|has the edge)\b{_ALL_IN_ALL}(?:,? by a \w{{1,12}} margin)?"
     rf"|(?P<leads>{SIDE}) (?:will|would|is)(?: (?:most |more |very )?(?:likely|probably))?(?: to)? lead to "
     r"(?:a|the) (?:much )?better"
     rf" (?:interaction|conversation|dialogue|lesson)\b{_ALL_IN_ALL}"
     rf"|i(?:'d| would| will|'ll)?(?: (?:therefore|thus|clearly|definitely|still|have to|must))? {_VERB} "
-    rf"(?P<chosen>{SIDE})"
-    rf"(?: as the (?:better|best|stronger|preferred) {_ONE})?{_ALL_IN_ALL}"
+    rf"(?P<chosen>{SIDE})(?: as the (?:better|best|stronger|preferred) {_ONE})?{_ALL_IN_ALL}"
     rf"|(?:{LABEL} is:? {_ADVERBS}|{LABEL}: |(?:final )?answer: )(?P<named>{SIDE})|(?:the|my) (?:final "
     rf")?answer is (?P<answer>{NAME}))"
 )
@@ -185,8 +181,7 @@ _REPORTED = words(
     r"\b(?:would|could|may|should|says?|said|saying|thinks?|thought|argues?|claims?|concludes?|believes?"
     r"|feels?|wonders?|prefers?"
     r"|suggests?|asks?|asked|replied|replies|answer(?:s|ed)|told|tells?|explains?|explained|some|others|many"
-    r"|most people"
-    r"|nobody|no one|whoever|anyone|false|wrong|untrue|mistake|doubt|judged by)\b|[\"“”]"
+    r"|most people|nobody|no one|whoever|anyone|false|wrong|untrue|mistake|doubt|judged by)\b|[\"“”]"
 )
 _MINE = words(r", but my \w{1,12} is")
 _CONTRAST = words(r"\b(?:but|however|although|though|yet|nevertheless|nonetheless|despite|still)\b")
@@ -208,8 +203,7 @@ _TAKEN_BACK = words(
 )
 _RETRACTED = words(
     r"\b(?:wait|actually,|on (?:first|second) thoughts?|on reflection|correction|scratch that|kidding"
-    r"|changed? my mind|reconsider\w{0,3}"
-    r"|i mean,|i take (?:that|it) back|i (?:now )?disagree|sorry|no, it)\b"
+    r"|changed? my mind|reconsider\w{0,3}|i mean,|i take (?:that|it) back|i (?:now )?disagree|sorry|no, it)\b"
 )
 _IS_BETTER = words(
     rf"({SIDE}) (?:is|was|wins|would be) {_ADVERBS}(?:the )?{_GOOD}\b(?: {_ONE})?{_ALL_IN_ALL} ?(?:[.!,;]|\Z)"

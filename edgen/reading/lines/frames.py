@@ -46,8 +46,7 @@ _LEGEND = RolePattern(
     r"(?<!\w)(?P<short>[A-Z][\w.]{0,15}|[^\W_a-z]\w{0,2}|[^\w\s]{1,4})[*_`\"']{0,3}\s?(?:=|:|->|→|–|-|is"
     r"|stands for|for)\s?(?:the\s|an?\s)?[*_`\"']{0,3}(?P<role>(?i:ROLE))(?![^\W\d_])"
     r"|(?m:^)[^\w\n]{0,6}(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})[*_]{0,3}[ "
-    r"]\((?:the\s|an?\s)?(?P<of>(?i:ROLE))\)"
-    r"|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
+    r"]\((?:the\s|an?\s)?(?P<of>(?i:ROLE))\)|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
 )
 _LEGEND_MARKS = ("=", ":", ">", "→", "–", "-", "is", "for", "(")
 _COLUMNS = compile_later(r"(?m)^(?P<head>[^\n]{0,80}\|[^\n]{0,80})\n[|: -]{5,}\n")

@@ -27,8 +27,7 @@ _GIVES = compile_later(
 )
 _EXPLANATION = compile_later(
     r"(?i)\s{1,20}(?:[^\w\n]|_){0,8}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary"
-    r"|rationale|evaluation"
-    r"|assessment|breakdown|justification)\b"
+    r"|rationale|evaluation|assessment|breakdown|justification)\b"
 )
 _DOUBLE = frozenset('"“')
 _PROSE = compile_later(r"[^\S\n]*\n(?:[^\S\n]*\n){1,9}[^\S\n]*(?=[^\s#=\-_][^\n]*\w)")

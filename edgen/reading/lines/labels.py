@@ -23,8 +23,7 @@ _AHEAD = rf"(?=(?:ROLE)\b)(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
 _ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?:{_AHEAD}|{_BEFORE}))"
 _SPEAKS = (
     r"(?:sa(?:ys|id)|tells|told|(?:speak|ask|repl|respond|answer|explain|add|continue|observe|wonder|exclaim"
-    r"|whisper|admit|suggest"
-    r"|agree|repeat|insist|confirm)(?:s|ies|ied|e?d))(?:[ ][a-z]{2,12}ly)?"
+    r"|whisper|admit|suggest|agree|repeat|insist|confirm)(?:s|ies|ied|e?d))(?:[ ][a-z]{2,12}ly)?"
 )
 _CLOCK = r"(?:,?[ ]{1,3}(?:at[ ])?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ ]?[ap]\.?m\b\.?)?)"
 _NOTE = (
@@ -68,8 +67,7 @@ NAMED = compile_later(
 # The key of a text under a name, perhaps with the mark of a block; a rule under a name.
 KEY = compile_later(
     r"(?i)\n[^\w\n]{0,12}(?:text|content|message|utterance|line|says|said|value|dialogue"
-    r"|speech)[\"']?[^\S\n]{0,2}[:=]"
-    r"(?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
+    r"|speech)[\"']?[^\S\n]{0,2}[:=](?:[^\S\n]*(?P<block>[|>])[-+]?[^\S\n]*(?=\n))?"
 )
 # Other keys above that of a text: `mood: calm`.
 OTHER_KEYS = compile_later(r"(?:\n[^\w\n]{0,12}[A-Za-z_]{1,20}[\"']?[^\S\n]{0,2}[:=][^\n]{0,60}){1,4}?(?=\n)")

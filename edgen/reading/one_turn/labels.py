@@ -24,8 +24,7 @@ from edgen.reading.text.quotes import find_quotations, is_silent
 _LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", "\n"))
 # A label on the line of the turn before it, looked at only where a label opens the reply.
 _INLINE = RolePattern(
-    r"(?<=[\[,.!?…\"”])[^\S\n](?=[^\S\n]{0,9}(?:NAME):\s)"
-    r"|(?<=[\[,\"”])[^\S\n](?=[^\S\n]{0,9}(?:NAME):[\"“])"
+    r"(?<=[\[,.!?…\"”])[^\S\n](?=[^\S\n]{0,9}(?:NAME):\s)|(?<=[\[,\"”])[^\S\n](?=[^\S\n]{0,9}(?:NAME):[\"“])"
 )
 _OPENED = RolePattern(r"(?i)[^\w\n]{0,12}(?:NAME|Conversation)\b[^\n:]{0,40}:")
 _SCRIPT = compile_later(
@@ -61,8 +60,7 @@ _ENOUGH = frozenset({"title", "round", "foreign", "within"})
 _MARK = compile_later(r"[:：)\]#*_–—-]")  # every rarer manner has one of these
 _WITHIN = RolePattern(
     r"(?P<prefix>[(\[]?[*_]{0,3})(?P<within>NAME|UPPER)(?:[^\S\n]?\d{1,2}|[ "
-    r"]\([^()\n]{1,30}\))?[*_]{0,3}[^\S\n]?[:：][*_]{0,3}"
-    r"[^\S\n]{1,4}(?=\S)"
+    r"]\([^()\n]{1,30}\))?[*_]{0,3}[^\S\n]?[:：][*_]{0,3}[^\S\n]{1,4}(?=\S)"
 )
 _NAME_LINE = compile_later(
     r"(?m)^[^\S\n]{0,9}[*_\[]{0,3}(?P<name>(?P<title>(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau"
@@ -78,8 +76,7 @@ _KEY = compile_later(
     r"(?i)question|answer|problem|solution|example|note|hint|step|claim|evidence|before|after|input|output"
     r"|true|false|pros|cons|term|definition"
     r"|word|meaning|front|back|cause|effect|original|translation|english|spanish|french|german|latin|italian"
-    r"|frage|antwort|pregunta"
-    r"|respuesta|given|find|theory|practice|fact|myth|person|doctor|teacher|student"
+    r"|frage|antwort|pregunta|respuesta|given|find|theory|practice|fact|myth|person|doctor|teacher|student"
 )
 _BRIEF = compile_later(
     r"(?i)ok|okay|yes|yeah|yep|no|nope|sure|thanks?|hi|hello|hey|hm+|um|uh|oh|well|ja|nein|sí|oui|non|да|нет"

@@ -31,8 +31,7 @@ _SENTENCE = compile_later(rf"(?i)(?<=[.!?…\"”'’)])[\s*_\-–—=]{{1,12}}(
 # Shorter words, and `<end_of_conversation>`: only as the last thing of a single turn.
 _SHORT = compile_later(
     r"(?i)(?<!\w)[*_`]{0,3}(?:[\[<]\s?end(?:[\s_-]of[\s_-](?:(?:the|this)[\s_-])?(?:conversation|dialogue"
-    r"|dialog|chat|discussion))?"
-    r"\s?[.!]?\s?[\]>][*_`]{0,3}\s{0,3}){1,9}(?=[\s\"”'’.`*_]{0,9}\Z)"
+    r"|dialog|chat|discussion))?\s?[.!]?\s?[\]>][*_`]{0,3}\s{0,3}){1,9}(?=[\s\"”'’.`*_]{0,9}\Z)"
 )
 
 

@@ -25,8 +25,7 @@ _LIST = r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}(?=\n|\Z))"
 _FENCED = r"(?P<fence>(?:```|~~~)[^\n]*)"
 _RULE = (
     r"(?P<rule>(?:(?:[*#_]{1,6}[ ]?)?(?:turn|exchange|round)\s?\d{1,3}[*_:.]{0,4}|-{3,}|\|?={3,}|\*{3,}"
-    r"|_{3,}|\#{1,6}|\[\[\w{1,30}\]\])"
-    r"[^\S\n]{0,9}(?=\n|\Z))"
+    r"|_{3,}|\#{1,6}|\[\[\w{1,30}\]\])[^\S\n]{0,9}(?=\n|\Z))"
 )
 _SPECIAL = r"(?P<special><\|[^\n|]{1,40}\|>|</s>|\[end\][^\S\n]{0,9}(?=\n|\Z))"
 # Within a conversation.
@@ -44,8 +43,7 @@ LAST_STOP = compile_later(
     r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto"
     r"|would\syou\slike\sme"
     r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)"
-    r"|end\sof\s(?:output|simul|resp|transcr))\b)"
-    r")"
+    r"|end\sof\s(?:output|simul|resp|transcr))\b))"
 )
 _LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?\(")
 _SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
@@ -58,8 +56,7 @@ _INSIDE = compile_later(
     r"(?i)(?P<value>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|percent)?)\s(?:probability|likelihood|chance)\s(?:that"
     r"|of)\b"
     r"|(?:probability|likelihood|chance)\sof\s(?P<of>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof"
-    r"|in)\s\d{1,3}\b))?)"
-    r"|(?P<likely>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|per\s?cent))\slikely\s(?:that|to)\b"
+    r"|in)\s\d{1,3}\b))?)|(?P<likely>\d{1,3}(?:[.,]\d{1,6})?\s?(?:%|per\s?cent))\slikely\s(?:that|to)\b"
     r"|\b(?:at|as|about|around|roughly)\s(?P<at>\d{1,3}(?:[.,]\d{1,6})?(?:\s?(?:%|per\s?cent|(?:out\sof"
     r"|in)\s\d{1,3}\b))?)"
 )
@@ -69,8 +66,7 @@ _LAST_VALUE = compile_later(
     r"(?i)(?:\A|\n)[^\w\n]{0,12}(?:boxed\{)?(?:(?:final|estimated|overall|answer|understanding|comprehension"
     r"|learning|success|confidence|score|level|rate|estimate"
     r"|value|result|of|the|student)\b[^\w\n]{1,4}){0,4}(?P<value>(?:0?[.,]\d{1,4}|1\.0{1,4}|\d{1,3}\s?(?:%"
-    r"|per\s?cent|out\sof\s\d{1,3}\b))"
-    r"(?:[ ]?\([^()\n]{1,20}\))?)[^\w\n]{0,8}\s*\Z"
+    r"|per\s?cent|out\sof\s\d{1,3}\b))(?:[ ]?\([^()\n]{1,20}\))?)[^\w\n]{0,8}\s*\Z"
 )
 _NEGATED = compile_later(
     r"(?i)(?<![^\W_])(?:not|no|never|without|un\w{0,20}ful|(?:fail|lack|mis)\w{0,20})(?![^\W_])|n['’]t\b"

@@ -54,8 +54,7 @@ _GENERATION = Fields(
     _names("enableEnhancedCivicAnswers frequencyPenalty mediaResolution presencePenalty topK topP"),
     _names(
         "audioTimestamp audioTranscriptionConfig enableAffectiveDialog imageConfig modelSelectionConfig "
-        "responseFormat "
-        "routingConfig speechConfig translationConfig"
+        "responseFormat routingConfig speechConfig translationConfig"
     ),
 )
 _DECLARATION = Fields(

@@ -32,15 +32,13 @@ class Hosts:
         if host is not None and not self._answers(_name(f"//{host}")):
             return (
                 f"This server does not answer to the name {_quote(host)}: a page elsewhere may have pointed "
-                "it here. "
-                f"Ask for 127.0.0.1 or localhost, or start it with {self._option}."
+                f"it here. Ask for 127.0.0.1 or localhost, or start it with {self._option}."
             )
         origin = headers.get("Origin")
         if origin is not None and not self._answers(_name(origin)):
             return (
                 f"This server does not answer pages of {_quote(origin)}. Start it with {self._option} to "
-                "allow "
-                "those of a host."
+                "allow those of a host."
             )
         return None
 

@@ -372,8 +372,7 @@ class CheckedReader:
         return DamagedError(
             f"{self.path}: what was made of the answers to scenario {scenario} (task {task}) is damaged: its "
             "checksum does not fit. Start the command that made this ledger again (`edgen generate`, or "
-            "`edgen pairs` "
-            "for a judge's): it is made again from the stored answers, without a call."
+            "`edgen pairs` for a judge's): it is made again from the stored answers, without a call."
         )
 
     def require_statuses(self) -> None:

@@ -87,8 +87,7 @@ def _unsound_beside(book: CheckedReader) -> Iterator[str]:
     for scenario, task in find_unsound_beside(book):
         yield (
             f"{book.path}: the log probabilities or times of a stored answer (scenario {scenario}, task "
-            f"{task}) are damaged, so it "
-            "counts as one without. The answer itself is sound or named above."
+            f"{task}) are damaged, so it counts as one without. The answer itself is sound or named above."
         )
 
 

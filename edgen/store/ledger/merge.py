@@ -181,8 +181,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             run("DELETE FROM taken WHERE scenario IN clash AND scenario IN settled")
             run(
                 "INSERT INTO preferred SELECT DISTINCT scenario, task FROM src.replies WHERE scenario IN "
-                "clash "
-                "AND scenario IN (SELECT scenario FROM taken)"
+                "clash AND scenario IN (SELECT scenario FROM taken)"
             )
         run("INSERT OR IGNORE INTO preferred SELECT * FROM taken")
 
@@ -190,8 +189,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         """Count conversations settled twice; pass dropped ones that differ to `drop`."""
         self._connection.execute(
             f"INSERT INTO several SELECT s.scenario, s.task, NOT {_SAME} FROM {_BOTH} WHERE {_THEIRS} = 2 "
-            f"AND {_OURS} = 2 "
-            "ON CONFLICT (scenario, task) DO UPDATE SET other = MAX(other, excluded.other)",
+            f"AND {_OURS} = 2 ON CONFLICT (scenario, task) DO UPDATE SET other = MAX(other, excluded.other)",
             self._names(source),
         )
         ours = (

@@ -137,8 +137,7 @@ def require_files(path: Path) -> None:
         if suffix == "-journal":
             raise DamagedError(
                 f"{place}: this kind of journal does not belong to a ledger of edgen, which does not apply "
-                "it. "
-                f"Nothing was changed. If the ledger next to it is intact, remove the journal."
+                f"it. Nothing was changed. If the ledger next to it is intact, remove the journal."
             )
 
 
@@ -149,8 +148,7 @@ def _make(path: Path) -> None:
         if logged and not path.exists():
             raise RunError(
                 f"{path}-wal: this is the log of a missing ledger. Restore {path.name} next to it, or "
-                "choose another "
-                "run folder."
+                "choose another run folder."
             )
         # Empty: left by a killed start, or by a program that looked for tables too early.
         if not path.exists() or (not path.stat().st_size and not logged):
@@ -233,8 +231,7 @@ def _recognise(connection: LedgerConnection, path: Path) -> None:
         raise DamagedError(
             f"{path}: another program changed this ledger: its tables, indexes and triggers are not "
             f"those that edgen creates ({', '.join(strange[:3])}). Nothing was read or changed; restore it "
-            "from a copy, "
-            "or use another run folder."
+            "from a copy, or use another run folder."
         )
 
 

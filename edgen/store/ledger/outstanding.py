@@ -38,8 +38,7 @@ HOLD = "INSERT INTO outstanding VALUES (?,?,?,?,?,?,?,?,?)"
 STRIKE = "DELETE FROM outstanding WHERE id = ?"
 LOSE = (
     f"UPDATE sessions SET lost_tokens = lost_tokens + ?, lost_usd = ROUND((lost_usd + ?) * {PICO:g}) / "  # noqa: S608
-    f"{PICO:g} "
-    "WHERE id = (SELECT MAX(id) FROM sessions)"
+    f"{PICO:g} WHERE id = (SELECT MAX(id) FROM sessions)"
 )
 _RETURNED = (
     "INSERT INTO returned VALUES (?,?,?,?,?,?,?,1) ON CONFLICT (scenario, task, step, attempt, key) "

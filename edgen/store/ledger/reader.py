@@ -268,8 +268,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         of the plan with replies, in order. Replies to an earlier form of the job count, too."""
         return self._read_in_pages(
             f"SELECT scenario, task, COUNT(*), {total('prompt_tokens')}, {total('completion_tokens')}, "  # noqa: S608
-            "SUM(cost_usd) "
-            f"FROM replies WHERE {_TASKS} {_BY_TASK}",
+            f"SUM(cost_usd) FROM replies WHERE {_TASKS} {_BY_TASK}",
             tuple[Natural, Task, Natural, Natural, Natural, Amount | None],
         )
 
@@ -280,8 +279,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         return self._read_in_pages(
             f"SELECT scenario, task, COUNT(*), {total('tokens')}, TOTAL(usd) FROM outstanding "  # noqa: S608 - ours
             f"WHERE batch IN (SELECT id FROM batches WHERE state IN ({states}) AND fingerprint = "
-            ":fingerprint) "
-            f"AND {_TASKS} {_BY_TASK}",
+            f":fingerprint) AND {_TASKS} {_BY_TASK}",
             tuple[Natural, Task, Natural, Natural, Amount],
         )
 

@@ -182,8 +182,7 @@ def read_status(book: CheckedReader) -> RunStatus:
         last = book.row(
             "SELECT replayed, state, message, 'process ' || pid || ' on ' || host, id, "
             "COALESCE(ended_at, (SELECT MAX(answered_at, started_at) FROM replies ORDER BY rowid DESC LIMIT "
-            "1), started_at) "
-            "FROM sessions ORDER BY id DESC LIMIT 1",
+            "1), started_at) FROM sessions ORDER BY id DESC LIMIT 1",
             tuple[Natural, str, str | None, str, Natural, Moment],
         ) or (0, "stopped", None, "", 0, None)
     made, retried, cost_usd, *tokens = totals

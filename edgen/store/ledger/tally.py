@@ -32,28 +32,21 @@ _VALUE = "SELECT value FROM meta WHERE name = ?"
 _CHANGE = "UPDATE meta SET value = ? WHERE name = ?"
 _AGAIN = (
     "Start the command that made this ledger again (`edgen generate`, or `edgen pairs` for a judge's): it "
-    "makes them again "
-    "from the stored answers, without a call."
+    "makes them again from the stored answers, without a call."
 )
 _COPY = "Restore the ledger from a copy: nothing else in the run says it."
 _PROBLEMS = {
     "replies": "stored answers are missing, or there are more than edgen wrote. Missing ones are asked for "
-    "and "
-    "paid for again, "
-    "unless the ledger is restored from a copy.",
+    "and paid for again, unless the ledger is restored from a copy.",
     "records": f"records of conversations are missing, or there are more than edgen wrote. {_AGAIN}",
     "logprobs": "log probabilities or times of stored answers are missing, or there are more than edgen "
-    "wrote. "
-    f"{_COPY}",
+    f"wrote. {_COPY}",
     "outcomes": f"what was made of the answers is missing or changed. {_AGAIN}",
     "sessions": "the notes about its sessions (times, calls, tokens, costs, how each ended) are missing or "
-    "changed; "
-    "totals and "
-    f"budgets of this run are not reliable. {_COPY}",
+    f"changed; totals and budgets of this run are not reliable. {_COPY}",
     "batches": f"the notes about its batches are missing or changed. {_COPY}",
     "outstanding": "the notes about calls under way are missing or changed; budgets of this run are not "
-    "reliable. "
-    f"{_COPY}",
+    f"reliable. {_COPY}",
     "returned": f"the notes about failed requests of batches are missing or changed. {_COPY}",
     "meta": f"facts about the run are missing or changed. {_COPY}",
 }  # fmt: skip

@@ -65,8 +65,7 @@ def describe_lost_replies(ledger: Path, count: int) -> str:
     again = "They are asked for and paid for again" if count > 1 else "It is asked for and paid for again"
     return (
         f"{ledger}: {many} missing from this ledger: it or its log ({ledger.name}-wal) was cut or removed, "
-        "or the ledger is an "
-        f"older copy. {again}, unless both files are restored first."
+        f"or the ledger is an older copy. {again}, unless both files are restored first."
     )
 
 

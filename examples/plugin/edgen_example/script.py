@@ -13,8 +13,7 @@ from edgen.plugin import Chat, Format, FormatOptions, Item, Row, RunReader
 class ScriptOptions(FormatOptions, frozen=True, kw_only=True):
     """What may be chosen: `edgen export RUN --to script --names plain`."""
 
-    names: Annotated[Literal["capitals", "plain"],
-        Meta(description="How the names of who speaks are written.")] = "capitals"  # fmt: skip
+    names: Annotated[Literal["capitals", "plain"], Meta(description="How the names of who speaks are written.")] = "capitals"  # fmt: skip
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:

@@ -58,8 +58,7 @@ class TeachBack(ConversationProtocol):
         texts = {"explain": known, "say_back": (*known, "explanation") if known else ()}
         return {
             use: Template(
-                name=job.prompts.get(use), key=f"prompts.{use}", file=_HERE / f"{use}.j2",
-                    expects="taught_turn",
+                name=job.prompts.get(use), key=f"prompts.{use}", file=_HERE / f"{use}.j2", expects="taught_turn",
                 variables=variables, asked="teacher" if use == "explain" else "student",
             )
             for use, variables in texts.items()

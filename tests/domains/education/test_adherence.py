@@ -163,8 +163,7 @@ def test_shares_are_over_what_can_be_told() -> None:
     assert found.student_asks is not None
     assert (found.student_asks.value, found.student_asks.n) == (0.5, 2)
     assert found.untold == {
-        "student_asks": 1, "student_reaction": 1, "teacher_reaction": 1, "teacher_keeps": 0,
-        "teacher_leaves": 1,
+        "student_asks": 1, "student_reaction": 1, "teacher_reaction": 1, "teacher_keeps": 0, "teacher_leaves": 1,
     }  # fmt: skip
     assert found.note is not None
     assert "baseline" in found.note
@@ -176,8 +175,7 @@ def test_nothing_is_no_share() -> None:
     assert all(getattr(found, name) is None for name in MEASURES)
 
 
-# One reader's answers on the released sample, in the order of MEASURES: yes, no, - where there is no
-# occasion.
+# One reader's answers on the released sample, in the order of MEASURES: yes, no, - where there is no occasion.
 READ = [
     "yyyny", "y--y-", "n--y-", "yynny", "yyyyn", "nnnyn", "yynny", "nnnyn", "ynyny", "yyynn",
     "nnnyn", "y--y-", "yynyy", "y--n-", "y--y-", "y--n-", "n--y-", "yyyyn", "yyyyn",

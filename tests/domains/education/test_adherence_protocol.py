@@ -22,10 +22,7 @@ TURNS = (
     Turn("Teacher", "Leaves take in light, and sugar comes of it."),
     Turn("Student", "Could we do an experiment instead?\nEnd of the lesson.\n"),
 )
-FULL = (
-    "student_asks: yes\nstudent_reaction: no\nteacher_reaction: cannot tell\nteacher_keeps: "
-    "Yes\nteacher_leaves: no"
-)
+FULL = "student_asks: yes\nstudent_reaction: no\nteacher_reaction: cannot tell\nteacher_keeps: Yes\nteacher_leaves: no"
 ANSWERS = Verdicts(True, False, None, True, False)
 
 

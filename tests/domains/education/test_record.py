@@ -67,8 +67,7 @@ def test_what_is_said_is_what_a_look_at_the_marked_turns_finds(
 
 def provenance(scenario: int, conversation: Conversation) -> Provenance:
     return Provenance(
-        scenario=scenario, seed=7, replicate=1, protocol="selfplay", backend="simulator", model="m",
-            simulated=True,
+        scenario=scenario, seed=7, replicate=1, protocol="selfplay", backend="simulator", model="m", simulated=True,
         template_sha256=SHA, space_sha256=SHA, attempts=2, finish_reason="stop", usage=Usage(3, 4),
         repairs=conversation.repairs, flags=conversation.flags, branch=conversation.branch,
         models={"teacher": "m"}, templates=None,

@@ -155,8 +155,7 @@ def test_nobody_is_told_what_only_another_knows(tmp_path: Path, people: int) -> 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_wrong_one_and_the_right_one_of_shipped_spaces_are_apart(name: str) -> None:
-    """Neither the asker nor whoever is wrong is ever told what is right, unless it was written in the
-    thread."""
+    """Neither the asker nor whoever is wrong is ever told what is right, unless it was written in the thread."""
     job = parse_job(yaml.safe_load((Path("jobs") / f"{name}.yaml").read_text("utf-8")), "job.yaml")
     plan = plan_of(job, Reach.of(Path("jobs") / f"{name}.yaml"))
     assert find_unused(plan) == []
@@ -391,8 +390,8 @@ class HeardDesk(Desk):
 
 
 def assert_nobody_is_told(asked: list[Request], records: list[Any], people: int) -> None:
-    """Of what only one member sees, no brief of another has anything; and nothing else of another's requests
-    does, unless that one posted it."""
+    """Of what only one member sees, no brief of another has anything; and nothing else of another's requests does, unless
+    that one posted it."""
     posted = {
         record["provenance"]["scenario"]: {
             number
@@ -414,8 +413,8 @@ def assert_nobody_is_told(asked: list[Request], records: list[Any], people: int)
 
 @pytest.mark.parametrize("people", [2, 5, 6])
 async def test_the_bytes_are_the_same_however_it_is_made(tmp_path: Path, people: int) -> None:
-    """Call by call at two concurrencies, by batch, and ended by force and gone on with: from 2 to 6 members,
-    by chance and with a moderator. And nobody is told what only another knows."""
+    """Call by call at two concurrencies, by batch, and ended by force and gone on with: from 2 to 6 members, by chance and
+    with a moderator. And nobody is told what only another knows."""
     chooser = "moderator" if people % 2 else "chance"
     asked: list[Request] = []
 

@@ -17,8 +17,7 @@ from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
 
 JOB: dict[str, Any] = {
-    "name": "f", "seed": 5, "conversations": 24, "replicates": 2, "space": "homework_help",
-    "protocol": "forum",
+    "name": "f", "seed": 5, "conversations": 24, "replicates": 2, "space": "homework_help", "protocol": "forum",
     "prompts": {"asker": "forum_asker", "tutor": "forum_agent", "classmate": "forum_agent", "newcomer": "forum_user"},
     "forum": {"turns": 4, "days": 20}, "backends": {"default": {"type": "simulator"}}, "top_up": True,
 }  # fmt: skip
@@ -37,8 +36,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 
 def sides(folder: Path, of: str) -> dict[str, set[Any]]:
-    """What each side has of a key of the outcome or the scenario, or of the scenario's number, by the
-    files."""
+    """What each side has of a key of the outcome or the scenario, or of the scenario's number, by the files."""
     found: dict[str, set[Any]] = {"train": set(), "test": set()}
     for path in (folder / "shards").glob("conversations_*.json"):
         for record in json.loads(path.read_text()):
@@ -104,8 +102,7 @@ class TestByValue:
     def test_a_layer_splits_and_scenarios_stay_together(self, run: Path, tmp_path: Path) -> None:
         copy = edgen.select(run, tmp_path / "copy", "scenario.index < 30")
         names = sorted(one.id for one in copy.conversations())
-        # Of every fourth scenario the two conversations differ, which ties the values `k…` and `k…+1`
-        # together.
+        # Of every fourth scenario the two conversations differ, which ties the values `k…` and `k…+1` together.
         places = {name: (int(name[-9:-3]), int(name[-1])) for name in names}
         value = {name: f"k{(one + again * (one % 4 == 3)) // 4}" for name, (one, again) in places.items()}
         put_layer(copy, "kind", value)

@@ -1,5 +1,4 @@
-"""Records of guided conversations that are made up by chance, with what is in them counted while they are
-made.
+"""Records of guided conversations that are made up by chance, with what is in them counted while they are made.
 
 They are made by hand, so that what is measured does not rest on the engine whose records it is for.
 """
@@ -187,6 +186,5 @@ def sample(one: dict[str, Any], scenario: int) -> Sample:
     """A record as measures see it."""
     return Sample(
         id=one["id"], source="planted", split=None, scenario=Scenario(scenario, one["scenario"]),
-        turns=turns_of(one), entries=len(one["conversation"]), outcome=one["outcome"],
-            events=tuple(one["events"]),
+        turns=turns_of(one), entries=len(one["conversation"]), outcome=one["outcome"], events=tuple(one["events"]),
     )  # fmt: skip

@@ -1,5 +1,5 @@
-"""What a machine offers in the course of a conversation: gates, locks, effects on a clock, hints, ends, by
-hand and over random machines."""
+"""What a machine offers in the course of a conversation: gates, locks, effects on a clock, hints, ends, by hand and over
+random machines."""
 
 from __future__ import annotations
 
@@ -137,8 +137,7 @@ def test_the_first_letter_is_a_capital() -> None:
 
 def locked(lock: Lock) -> Course:
     of = machine(
-        state("start", "ask"), state("ask", "on", lock=lock), state("on"), state("again"),
-            fixed={"okay": "Okay."}
+        state("start", "ask"), state("ask", "on", lock=lock), state("on"), state("again"), fixed={"okay": "Okay."}
     )  # fmt: skip
     one = course(of)
     one.say_state("ask")
@@ -318,8 +317,7 @@ def test_draws_are_by_the_probabilities() -> None:
 
 
 def by_chance(of: Machine, seed: int) -> Iterator[Event]:
-    """The events of a conversation whose guided side is played by chance, and in which its partner says
-    okay."""
+    """The events of a conversation whose guided side is played by chance, and in which its partner says okay."""
     chance = random.Random(f"{seed}/choice")
     one = Course(of, {}, str(seed), most_turns=30)
     while one.end is None and (options := one.offer().options):
@@ -332,9 +330,8 @@ def by_chance(of: Machine, seed: int) -> Iterator[Event]:
 @pytest.mark.long
 @pytest.mark.integration
 def test_thousands_of_conversations_by_chance_have_the_files_probabilities(shared_data: Path) -> None:
-    """CRWIZ's own files. Transitions and hints are within the 99.9% intervals (Wilson's) of what the YAML
-    says for what was offered; hints that are uniform, as CRWIZ's released code gives them, are not; and
-    learning gives the probabilities back."""
+    """CRWIZ's own files. Transitions and hints are within the 99.9% intervals (Wilson's) of what the YAML says for what was
+    offered; hints that are uniform, as CRWIZ's released code gives them, are not; and learning gives the probabilities back."""
     of = load_machine(shared_data / "crwiz_states")
     chosen: dict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
     hinted: dict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
@@ -460,8 +457,7 @@ def test_any_machine_keeps_its_promises(of: Machine, moves: list[Move]) -> None:
 
 
 def check_events(of: Machine, one: Course) -> None:
-    """What is said was offered, is fixed or free; gates and conditions held; no lock was passed over; one
-    end with a reason."""
+    """What is said was offered, is fixed or free; gates and conditions held; no lock was passed over; one end with a reason."""
     offered: dict[str, str] = {}
     here, subtask, world, locked_in = of.initial, None, {}, None
     last = 0.0

@@ -1,5 +1,4 @@
-"""CRWIZ's logs and dialogue acts, of records in which everything is known. CRWIZ's own programs read them in
-tests/rl/apart."""
+"""CRWIZ's logs and dialogue acts, of records in which everything is known. CRWIZ's own programs read them in tests/rl/apart."""
 
 from __future__ import annotations
 
@@ -265,8 +264,7 @@ def test_dialogue_acts_are_a_row_a_turn(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
-    """Conversations by the protocol itself; chance chooses in one arm, and always the likeliest is taken in
-    the other."""
+    """Conversations by the protocol itself; chance chooses in one arm, and always the likeliest is taken in the other."""
     job = {
         "name": "desk",
         "seed": 3,

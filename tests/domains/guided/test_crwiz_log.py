@@ -149,7 +149,6 @@ def test_whatever_stands_in_a_log_it_is_read_or_refused(data: st.DataObject) -> 
     except ValueError:
         assert not any(one.get("event") == "text_message" and _has_words(one) for one in log["logs"])
     else:
-        assert measure(DataSet(name="x",
-            samples=lambda: iter([sample({**PLANTED[0], "events": found.events}, 0)]),
+        assert measure(DataSet(name="x", samples=lambda: iter([sample({**PLANTED[0], "events": found.events}, 0)]),
                                family=DIALOGUE, roles=()), ONLY)  # fmt: skip
     list(findings(log))

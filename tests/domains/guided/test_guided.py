@@ -1,5 +1,4 @@
-"""Guided conversations as requests and replies: who is told what, how choices are read, what is recorded,
-what is refused."""
+"""Guided conversations as requests and replies: who is told what, how choices are read, what is recorded, what is refused."""
 
 from __future__ import annotations
 
@@ -131,8 +130,7 @@ def play(plan: Plan, answer: Answer = simulated, index: int = 0) -> tuple[Any, l
 
 
 def by_role(**answers: Any) -> Answer:
-    """Answers by the role that is asked, in their order, the last one over and over; the simulator's for the
-    others."""
+    """Answers by the role that is asked, in their order, the last one over and over; the simulator's for the others."""
     left = {role: list(said) for role, said in answers.items()}
 
     def answer(request: Request) -> str | Reply:
@@ -163,8 +161,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_nothing_hidden_is_in_the_partners_requests(desk: Path) -> None:
-    """Neither what its role may not see of the world, whatever became of it meanwhile, nor of the
-    scenario."""
+    """Neither what its role may not see of the world, whatever became of it meanwhile, nor of the scenario."""
     hidden = ("hidden code 55", "other code 66", "411", "622", "secret plan 77", "Code:", "Fire:")
     for index in range(4):
         result, asked = play(plan_for(desk), index=index)
@@ -387,8 +384,7 @@ def test_no_questionnaire(desk: Path) -> None:
     )
     assert all(map(_is_turn, asked))
     assert result.outcome == {
-        "reason": "done", "success": True, "seconds": result.events[-1]["time"], "state": "bye",
-        "subtask": "finish",
+        "reason": "done", "success": True, "seconds": result.events[-1]["time"], "state": "bye", "subtask": "finish",
     }  # fmt: skip
 
 
@@ -440,8 +436,7 @@ def test_a_loop_without_an_end_ends_by_the_cap_on_turns(tmp_path: Path) -> None:
 
 
 SAID = st.sampled_from(
-    ["1", "2", "3", "17", "Say: Hm.", "Say:", "yes", "Okay.", '{"choice": 1}', "{", "", "<think>", ("Caller: "
-    "No."), "Helper: No.",
+    ["1", "2", "3", "17", "Say: Hm.", "Say:", "yes", "Okay.", '{"choice": 1}', "{", "", "<think>", "Caller: No.", "Helper: No.",
      "Bye. [end of conversation]", "\x00\ud800", "1\n2", '{"partner": 1}', None, None, None]
 )  # fmt: skip
 

@@ -79,14 +79,11 @@ def test_a_run_without_a_machine_teaches_nothing(command: Command, tmp_path: Pat
 
 
 def test_a_run_gives_its_machine_back(command: Command, tmp_path: Path) -> None:
-    """By chance alone: what is learned is near what chance went by, loads again, and is drawn with its
-    counts."""
+    """By chance alone: what is learned is near what chance went by, loads again, and is drawn with its counts."""
     job = tmp_path / "job.yaml"
     job.write_text(
-        "name: j\nconversations: 30\nspace: lesson_plan\nprotocol: guided\nprompts: {partner: "
-        "guided_partner}\n"
-        "guided: {machine: lesson_plan, chooser: chance, questionnaire: null}\nbackends: {default: {type: "
-        "simulator}}\n"
+        "name: j\nconversations: 30\nspace: lesson_plan\nprotocol: guided\nprompts: {partner: guided_partner}\n"
+        "guided: {machine: lesson_plan, chooser: chance, questionnaire: null}\nbackends: {default: {type: simulator}}\n"
     )
     assert command("generate", job, "-o", tmp_path / "run").code == 0
     ended = command("machine", "learn", tmp_path / "run", "-o", tmp_path / "learned", "--json")

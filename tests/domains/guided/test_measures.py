@@ -1,5 +1,4 @@
-"""Measures of guided conversations: what was planted is found, and nothing that anybody may write upsets
-them."""
+"""Measures of guided conversations: what was planted is found, and nothing that anybody may write upsets them."""
 
 from __future__ import annotations
 
@@ -99,8 +98,7 @@ def test_ratings_are_tested_and_all_tests_counted(found: dict[str, Any]) -> None
 
 
 def test_ratings_that_are_chance_are_seldom_findings() -> None:
-    """Where nothing goes together, the chance of even one finding is at most 5%: of 20 data sets, one by
-    expectation."""
+    """Where nothing goes together, the chance of even one finding is at most 5%: of 20 data sets, one by expectation."""
     wrong = 0
     for seed in range(20):
         planted, rng = records(24, seed)[0], random.Random(seed)
@@ -118,8 +116,7 @@ def test_ratings_that_are_chance_are_seldom_findings() -> None:
 def test_what_is_measured_of_half_is_of_half() -> None:
     """Conversations that nobody guided count nowhere."""
     other = Sample(
-        id="o", source="o", split=None, scenario=Scenario(999, {}), entries=1,
-            turns=(Turn("A", "x", ("Action",)),)
+        id="o", source="o", split=None, scenario=Scenario(999, {}), entries=1, turns=(Turn("A", "x", ("Action",)),)
     )  # fmt: skip
     samples = [sample(one, place) for place, one in enumerate(PLANTED[:30])]
     assert msgspec.to_builtins(measured([*samples, other]).values) == msgspec.to_builtins(
@@ -156,8 +153,7 @@ def test_what_the_report_shows_is_drawn_and_escaped(found: dict[str, Any]) -> No
     }
     machine = Machine(name=evil, description=evil, states=states, subtasks=("greet", "look", "repair"))
     data = DataSet(
-        name="planted", samples=lambda: map(sample, PLANTED, range(200)), family=DIALOGUE, roles=(),
-            find_guide=lambda: machine
+        name="planted", samples=lambda: map(sample, PLANTED, range(200)), family=DIALOGUE, roles=(), find_guide=lambda: machine
     )  # fmt: skip
     covered = measure(data, ("states",)).values["states"]
     assert covered.never == tuple(sorted([evil, "never", "start"]))
@@ -205,8 +201,7 @@ ANY = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["state", "a", "role"]), inner, max_size=3),
     max_leaves=5,
 )  # fmt: skip
-KEYS = ("by", "state", "utterance", "followed_hint", "options", "from", "to", "reason", "success", "role",
-    "token",
+KEYS = ("by", "state", "utterance", "followed_hint", "options", "from", "to", "reason", "success", "role", "token",
         "answers", "changes", "cause", "due", "target")  # fmt: skip
 KINDS = (
     "offered",
@@ -225,8 +220,7 @@ KINDS = (
 
 @st.composite
 def any_events(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Events of the known kinds with anything in them; time and turn are what readers of files let
-    through."""
+    """Events of the known kinds with anything in them; time and turn are what readers of files let through."""
     kinds = draw(st.lists(st.sampled_from(KINDS), max_size=8))
     return [
         {

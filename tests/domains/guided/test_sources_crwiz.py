@@ -1,5 +1,4 @@
-"""Everything that CRWIZ has (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020), point by point: a short check
-of each."""
+"""Everything that CRWIZ has (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020), point by point: a short check of each."""
 
 from __future__ import annotations
 
@@ -204,8 +203,7 @@ def test_10_a_log_has_every_event_with_times(run: edgen.Run, tmp_path: Path) -> 
     logs = [json.loads(path.read_bytes()) for path in (tmp_path / "out" / "logs").glob("*/*.json")]
     seen = {event["event"] for log in logs for event in log["logs"]}
     assert seen >= {
-        "join", "start_task", "advance_subtask", "fsa_get_state_transitions", "fsa_state_change",
-        "text_message",
+        "join", "start_task", "advance_subtask", "fsa_get_state_transitions", "fsa_state_change", "text_message",
         "fsa_request_task_hint", "perform_action_triggered", "perform_action_response", "status_update",
         "disable_user_input", "enable_user_input", "end_task", "generate_game_token", "operator_quiz_trigger",
         "operator_quiz_response", "post_task_analysis",

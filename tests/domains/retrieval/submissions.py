@@ -15,8 +15,7 @@ Rankings = Mapping[str, Sequence[str]]
 def drawn(
     rng: random.Random, examples: int = 20, candidates: int = 100
 ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Right answers and rankings; some examples have several answers, some are ranked without them, some not
-    at all."""
+    """Right answers and rankings; some examples have several answers, some are ranked without them, some not at all."""
     answers, rankings = {}, {}
     for number in range(examples):
         pool = [f"C{one:04X}" for one in rng.sample(range(0x10000), candidates)]

@@ -1,5 +1,4 @@
-"""Advising's two kinds of test sets: training conversations in other words, and conversations that training
-has not seen."""
+"""Advising's two kinds of test sets: training conversations in other words, and conversations that training has not seen."""
 
 from __future__ import annotations
 
@@ -101,8 +100,7 @@ def test_a_run_without_paraphrases_says_what_to_do(share: str, tmp_path: Path) -
     if share == "alone":  # one paraphrase a conversation changes no context
         one = run.taught[0].candidate
         at = next(n for n, turn in enumerate(one.turns) if turn.role == "Tutor")
-        line = {"id": one.id, "turn": at, "role": "Tutor", "writer": "x", "texts": ["other"],
-            "text_sha256": _sha(one.turns[at].text)}  # fmt: skip
+        line = {"id": one.id, "turn": at, "role": "Tutor", "writer": "x", "texts": ["other"], "text_sha256": _sha(one.turns[at].text)}  # fmt: skip
         run.rundir.locate_written_texts("paraphrases").write_text(json.dumps(line) + "\n", encoding="utf-8")
     if share == "stale":
         in_other_words(run)
@@ -125,8 +123,7 @@ def test_advising_has_no_second_sub_task_and_there_are_two_kinds(tmp_path: Path)
 
 def test_a_generated_run_has_both_kinds(tmp_path: Path) -> None:
     run = edgen.generate(
-        "jobs/course_advising.yaml", conversations=40, output=tmp_path / "run", progress=False,
-        selfplay={"max_turns": 8}
+        "jobs/course_advising.yaml", conversations=40, output=tmp_path / "run", progress=False, selfplay={"max_turns": 8}
     )  # fmt: skip
     edgen.candidates(run, "paraphrases", count=2, after=0, progress=False)
     for kind in (1, 2):

@@ -113,10 +113,8 @@ def test_bm25_is_that_of_the_library() -> None:
         ([{}], "it has no 'example-id'"),
         ([{"example-id": 1, "messages-so-far": []}], "it has no 'options-for-next'"),
         ([{"example-id": 1, "options-for-next": [{}]}], "it has no 'messages-so-far'"),
-        ([{"example-id": 1, "messages-so-far": [], "options-for-next": [{"candidate-id": 1}]}], ("expected an "
-        "'utterance'")),
-        ([{"example-id": 1, "messages-so-far": [4], "options-for-next": [{"candidate-id": 1, "utterance": ""}]}], ("expected "
-        "an")),
+        ([{"example-id": 1, "messages-so-far": [], "options-for-next": [{"candidate-id": 1}]}], "expected an 'utterance'"),
+        ([{"example-id": 1, "messages-so-far": [4], "options-for-next": [{"candidate-id": 1, "utterance": ""}]}], "expected an"),
     ],
 )  # fmt: skip
 def test_files_that_hold_no_examples(tmp_path: Path, examples: Any, words: str) -> None:

@@ -1,5 +1,4 @@
-"""`edgen baseline --by model`: how answers are read, what becomes of those that are none, and the same bytes
-however it is asked."""
+"""`edgen baseline --by model`: how answers are read, what becomes of those that are none, and the same bytes however it is asked."""
 
 from __future__ import annotations
 
@@ -198,12 +197,7 @@ async def test_the_bytes_are_the_same_however_it_is_asked(tmp_path: Path) -> Non
         (["--by", "model", "--backend", "nothing.yaml"], 2, "nothing.yaml"),
         (["--by", "model", "--prompt", "label_turns"], 2, "expects"),
         (["--by", "model", "--via", "batch"], 2, "has no batch service"),
-        (["--by", "model", "--set", "backends.default={type: simulator, faults: garbage=1}"], 3, ("None of "
-        "the "
-        "2 "
-        "examples "
-        "was "
-        "ranked")),
+        (["--by", "model", "--set", "backends.default={type: simulator, faults: garbage=1}"], 3, "None of the 2 examples was ranked"),
     ],
 )  # fmt: skip
 def test_mistakes_are_sentences(

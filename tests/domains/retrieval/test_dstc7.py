@@ -39,14 +39,12 @@ class Placed(MemoryRun):
 
 
 def made(seed: int, folder: Path, count: int = 60) -> Placed:
-    """Conversations of three roles, of which some go the same way for a while, and some turns have
-    alternatives."""
+    """Conversations of three roles, of which some go the same way for a while, and some turns have alternatives."""
     rng = random.Random(seed)
     taught: list[AcceptedConversation] = []
     for index in range(count):
         said = [
-            (rng.choice(("Learner", "Parent", "Tutor", "Tutor")),
-            " ".join(rng.choices(WORDS, k=rng.randint(1, 7))))
+            (rng.choice(("Learner", "Parent", "Tutor", "Tutor")), " ".join(rng.choices(WORDS, k=rng.randint(1, 7))))
             for _ in range(rng.randint(3, 12))
         ]  # fmt: skip
         if taught and rng.random() < 0.5:

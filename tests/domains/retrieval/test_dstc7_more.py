@@ -27,8 +27,7 @@ def reworded(run: Placed, share: float = 1.0, most: int = 4) -> dict[str, list[s
         for at, turn in enumerate(one.candidate.turns):
             if turn.role == "Tutor" and rng.random() < share:
                 texts = [
-                    f"{turn.text} that is",
-                    *(" ".join(rng.choices(WORDS, k=4)) for _ in range(rng.randrange(most)))
+                    f"{turn.text} that is", *(" ".join(rng.choices(WORDS, k=4)) for _ in range(rng.randrange(most)))
                 ]  # fmt: skip
                 line = {"id": one.candidate.id, "turn": at, "role": "Tutor", "writer": "../x", "texts": texts}
                 lines.append(json.dumps({**line, "text_sha256": _sha(turn.text)}))
@@ -127,9 +126,8 @@ PREFERENCES = {"Area", "DaysOfClass", "Easiness", "EndTime", "StartTime", "Workl
 def test_readers_of_advisings_files_find_what_they_look_up(
     subtask: int, advised: edgen.Run, tmp_path: Path
 ) -> None:
-    """MiuLab/DSTC7 reads record['profile']['Courses']['Suggested'][i]['offering'] and ['instructor'], and
-    takes what stands before the dash for the course's id; CTinRay/DSTC7 reads each record's `Course` and
-    `Description`."""
+    """MiuLab/DSTC7 reads record['profile']['Courses']['Suggested'][i]['offering'] and ['instructor'], and takes what stands before the
+    dash for the course's id; CTinRay/DSTC7 reads each record's `Course` and `Description`."""
     if subtask == 3:
         edgen.candidates(advised, "paraphrases", progress=False)
     advised.export("dstc7", tmp_path / "out", subtask=subtask, prefix="w", candidates=SIZE, speakers="roles")
@@ -180,8 +178,7 @@ def test_the_agent_that_is_chosen_decides_what_the_test_side_may_hold(
 
 
 def test_preferences_are_dimensions_and_fields_named_like_the_records(tmp_path: Path) -> None:
-    """A space of anybody's: a dimension's own name counts as well, and what no record has is no
-    preference."""
+    """A space of anybody's: a dimension's own name counts as well, and what no record has is no preference."""
     (tmp_path / "rooms.json").write_text('[{"Room": "a", "Seats": 4}, {"Floor": 2}]', encoding="utf-8")
     space = {
         "name": "rooms", "description": "Rooms.", "source": "Own.", "knowledge": "rooms.json",
@@ -193,10 +190,8 @@ def test_preferences_are_dimensions_and_fields_named_like_the_records(tmp_path: 
         "roles": {"Clerk": {"sees": ["known"]}, "Guest": {"sees": ["Floor", "wish", "known"]}},
     }  # fmt: skip
     (tmp_path / "rooms.yaml").write_text(json.dumps(space), encoding="utf-8")
-    job = {"name": "r", "seed": 1, "conversations": 30, "space": str(tmp_path / "rooms.yaml"),
-        "protocol": "selfplay",
-           "selfplay": {"first": "guest", "max_turns": 6},
-           "backends": {"default": {"type": "simulator"}}}  # fmt: skip
+    job = {"name": "r", "seed": 1, "conversations": 30, "space": str(tmp_path / "rooms.yaml"), "protocol": "selfplay",
+           "selfplay": {"first": "guest", "max_turns": 6}, "backends": {"default": {"type": "simulator"}}}  # fmt: skip
     run = edgen.generate(job, output=tmp_path / "run", progress=False, allow_outside=True)
     exported = run.export("dstc7", tmp_path / "out", prefix="w", candidates=SIZE)
     assert not any("Aggregated" in one for one in exported.remarks)

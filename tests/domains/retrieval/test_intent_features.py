@@ -72,8 +72,7 @@ def test_each_feature_says_what_the_paper_says() -> None:
     assert [one["thank"] for one in (first, second, third)] == ["0", "0", "1"]
     assert [one["exclamation_mark"] for one in (first, second, third)] == ["0", "1", "0"]
     assert [one["feedback"] for one in (first, second, third)] == ["1", "0", "0"]
-    # rope, knots, slippery, ropes, slip, knotted, ropes: six different, and of the stems rope, knot,
-    # slipperi, slip
+    # rope, knots, slippery, ropes, slip, knotted, ropes: six different, and of the stems rope, knot, slipperi, slip
     assert (second["length"], second["unique_length"], second["unique_stemmed_length"]) == ("7", "6", "4")
     assert (third["positive_words"], third["negative_words"]) == ("2", "1")
     assert float(third["positive"]) == pytest.approx(3 / 12, abs=1e-4)  # of "n't fail", too
@@ -82,8 +81,7 @@ def test_each_feature_says_what_the_paper_says() -> None:
 def test_similarities_are_cosines_of_words_by_how_rare_they_are() -> None:
     said = (("Learner", "rope rope knot"), ("Tutor", "rope"), ("Learner", "stove"), ("Tutor", "lid"))
     rows = features(*said)
-    idf = {"rope": math.log(2.5 / 2.5), "knot": math.log(3.5 / 1.5), "stove": math.log(3.5 / 1.5),
-        "lid": math.log(3.5 / 1.5)}  # fmt: skip
+    idf = {"rope": math.log(2.5 / 2.5), "knot": math.log(3.5 / 1.5), "stove": math.log(3.5 / 1.5), "lid": math.log(3.5 / 1.5)}  # fmt: skip
     whole = {word: idf[word] * count for word, count in (("rope", 3), ("knot", 1), ("stove", 1), ("lid", 1))}
     length = math.sqrt(sum(value**2 for value in whole.values()))
     assert float(rows[2]["dialog_similarity"]) == pytest.approx(whole["stove"] / length, abs=1e-4)

@@ -53,10 +53,7 @@ def test_what_is_wrong_is_said_by_turn(tmp_path: Path) -> None:
         ("missing_turn", "dialog 2, turn 2"),
     ]
     assert (found.sound, found.predicted) == (False, 2)
-    doubled = (
-        '{"id": 1, "turn": 1, "labels": []}\n{"id": 1, "turn": 1, "labels": ["OQ", "PA"]}\n{"id": '
-        '1}\n{"id": 1, "turn": 2, "labels": "PA"}'
-    )
+    doubled = '{"id": 1, "turn": 1, "labels": []}\n{"id": 1, "turn": 1, "labels": ["OQ", "PA"]}\n{"id": 1}\n{"id": 1, "turn": 2, "labels": "PA"}'
     found = scored(tmp_path, TRUTH, doubled)
     assert [one.kind for one in found.findings[:3]] == ["doubled_turn", "not_a_turn", "not_a_turn"]
     assert found.figures.labels["OQ"].given == 1

@@ -1,5 +1,4 @@
-"""Layers in exports: columns where a run has any, bytes as before where it has none, and a layer in place of
-turns' labels."""
+"""Layers in exports: columns where a run has any, bytes as before where it has none, and a layer in place of turns' labels."""
 
 from __future__ import annotations
 

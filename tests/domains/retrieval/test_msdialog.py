@@ -54,8 +54,7 @@ def made(seed: int, count: int = 40) -> list[AcceptedConversation]:
     found: list[AcceptedConversation] = []
     for index in range(count):
         said = [
-            (rng.choice(("Learner", "Learner", "Parent", "Tutor", "Tutor")),
-            " ".join(rng.choices(WORDS, k=rng.randint(1, 9))))
+            (rng.choice(("Learner", "Learner", "Parent", "Tutor", "Tutor")), " ".join(rng.choices(WORDS, k=rng.randint(1, 9))))
             for _ in range(rng.randint(2, 16))
         ]  # fmt: skip
         if found and rng.random() < 0.5:
@@ -72,8 +71,7 @@ def run_of(taught: list[AcceptedConversation]) -> MemoryRun:
 
 
 def contexts(folder: Path) -> list[tuple[str, list[list[str]]]]:
-    """Each file's lines by their contexts, as NeuralResponseRanking's preparation.py tells these apart: by
-    neighbours."""
+    """Each file's lines by their contexts, as NeuralResponseRanking's preparation.py tells these apart: by neighbours."""
     found = []
     for path in sorted(folder.glob("*.txt")):
         lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
@@ -213,8 +211,7 @@ def test_a_run_that_is_too_small_for_a_pool_says_so(tmp_path: Path) -> None:
 def test_turns_tell_who_is_an_agent_and_else_the_role_does(tmp_path: Path) -> None:
     one = accepted(0, 0, (("Tutor", "a\tb"), ("Learner", "c"), ("Parent", "d")))
     told = Turn("Learner", "c", data={"actor_type": "Agent", "vote": 3, "is_answer": 1, "user_id": "u7",
-                                      "affiliation": "MVP",
-                                      "utterance_time": "2021-02-03T04:05:06"})  # fmt: skip
+                                      "affiliation": "MVP", "utterance_time": "2021-02-03T04:05:06"})  # fmt: skip
     candidate = replace(
         one.candidate,
         turns=(one.turns[0], told, one.turns[2]),
@@ -245,8 +242,7 @@ def test_every_key_is_there_whatever_a_run_tells(tmp_path: Path) -> None:
             assert [*dialog.keys()] == ["category", "dialog_time", "title", "frequency", "utterances"]
             assert not dialog.isna().any()
             for number, one in enumerate(dialog["utterances"], 1):
-                assert one.keys() == {"affiliation", "utterance_time", "utterance_pos", "id", "user_id",
-                    "actor_type",
+                assert one.keys() == {"affiliation", "utterance_time", "utterance_pos", "id", "user_id", "actor_type",
                                       "utterance", "is_answer", "vote"}  # fmt: skip
                 assert one["utterance_pos"] == number
                 assert one["actor_type"] == ("Agent" if one["affiliation"] == "Tutor" else "User")

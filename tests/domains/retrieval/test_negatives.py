@@ -99,8 +99,7 @@ def test_all_that_follows_a_context_is_right() -> None:
 
 
 def _scores(texts: list[str], query: str) -> list[float]:
-    """BM25 by the book (Robertson and Zaragoza 2009), without the factor k1 + 1, as Lucene has it since
-    8.0."""
+    """BM25 by the book (Robertson and Zaragoza 2009), without the factor k1 + 1, as Lucene has it since 8.0."""
     split = [[word for word in words(text) if word not in STOP_WORDS] for text in texts]
     mean = sum(map(len, split)) / len(split)
     scores = [0.0] * len(texts)

@@ -20,10 +20,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_intents(tmp_path: Path) -> None:
-    lines = (
-        "OQ\tWhere is it?\tUser\nPA\tIn the settings.\tAgent\n\nOQ\tAnd now?\tUser\nPA_FD\tTry "
-        "again.\tAgent\n"
-    )
+    lines = "OQ\tWhere is it?\tUser\nPA\tIn the settings.\tAgent\n\nOQ\tAnd now?\tUser\nPA_FD\tTry again.\tAgent\n"
     (tmp_path / "intents.tsv").write_text(lines, "utf-8")
     assert "label" in open_in_pages(tmp_path / "intents.tsv", "", "User")
 

@@ -23,8 +23,7 @@ def test_a_forum_has_the_figures_of_msdialogs_table(
     sizes = [len(turn.text.split()) for turns in dialogs for turn in turns]
     expected = {
         "turns": [len(turns) for turns in dialogs], "participants": people,
-        "words": [sum(len(turn.text.split()) for turn in turns) for turns in dialogs],
-        "words_per_utterance": sizes,
+        "words": [sum(len(turn.text.split()) for turn in turns) for turns in dialogs], "words_per_utterance": sizes,
     }  # fmt: skip
     assert (value.dialogs, value.utterances) == (len(dialogs), len(sizes))
     for name, numbers in expected.items():

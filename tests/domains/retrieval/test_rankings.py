@@ -93,32 +93,18 @@ def candidates_of(*ids: Any, **changes: Any) -> list[dict[str, Any]]:
         ("not_a_ranking", {"example-id": True, "candidate-ranking": []}, "entry 2", "example-id"),
         ("not_a_ranking", {"example-id": "b", "candidate-ranking": {}}, "b", "an object"),
         ("other_example", {"example-id": "z", "candidate-ranking": []}, "z", "entry 2"),
-        ("doubled_example", {"example-id": "a", "candidate-ranking": candidates_of("X", "Y", "Z")}, "a",
-        ("entry "
-        "2")),
-        ("no_candidate_id", {"example-id": "b", "candidate-ranking": candidates_of("X", None, 0.5)}, "b",
-        ("places "
-        "2, "
-        "3")),
-        ("no_candidate_id", {"example-id": "b", "candidate-ranking": ["X", *candidates_of("V", "W")]}, "b",
-        ("place "
-        "1")),
+        ("doubled_example", {"example-id": "a", "candidate-ranking": candidates_of("X", "Y", "Z")}, "a", "entry 2"),
+        ("no_candidate_id", {"example-id": "b", "candidate-ranking": candidates_of("X", None, 0.5)}, "b", "places 2, 3"),
+        ("no_candidate_id", {"example-id": "b", "candidate-ranking": ["X", *candidates_of("V", "W")]}, "b", "place 1"),
         ("doubled_candidate", {"example-id": "b", "candidate-ranking": candidates_of("X", "Y", "x")}, "b", "X"),
-        ("too_few", {"example-id": "b", "candidate-ranking": candidates_of("X", "Y")}, "b", ("2 candidates "
-        "where "
-        "3")),
-        ("too_many", {"example-id": "b", "candidate-ranking": candidates_of(*"VWXY")}, "b", ("4 candidates "
-        "where "
-        "3")),
-        ("too_many", {"example-id": "b", "candidate-ranking": candidates_of(*"VWXY", "NONE")}, "b", ("5 "
-        "candidates")),
+        ("too_few", {"example-id": "b", "candidate-ranking": candidates_of("X", "Y")}, "b", "2 candidates where 3"),
+        ("too_many", {"example-id": "b", "candidate-ranking": candidates_of(*"VWXY")}, "b", "4 candidates where 3"),
+        ("too_many", {"example-id": "b", "candidate-ranking": candidates_of(*"VWXY", "NONE")}, "b", "5 candidates"),
         ("no_confidence", {"example-id": "b", "candidate-ranking": candidates_of(*"XYZ", confidence="0.5")}, "b", "0.5"),
         ("no_confidence", {"example-id": "b", "candidate-ranking": candidates_of(*"XYZ", confidence=None)}, "b", "none"),
         ("no_confidence", {"example-id": "b", "candidate-ranking": candidates_of(*"XYZ", confidence=float("nan"))}, "b", "nan"),
         ("no_confidence", {"example-id": "b", "candidate-ranking": candidates_of(*"XYZ", confidence=True)}, "b", "True"),
-        ("rising_confidence",
-        {"example-id": "b", "candidate-ranking": [*candidates_of("X", "Y"), *candidates_of("Z", confidence=1)]}, "b", ("place "
-        "3")),
+        ("rising_confidence", {"example-id": "b", "candidate-ranking": [*candidates_of("X", "Y"), *candidates_of("Z", confidence=1)]}, "b", "place 3"),
         ("integer_id", {"example-id": "b", "candidate-ranking": candidates_of("X", "Y", 7)}, "b", "1 of 3"),
         ("lower_case", {"example-id": "b", "candidate-ranking": candidates_of("X", "Y", "z1")}, "b", "z1"),
     ],
@@ -238,12 +224,7 @@ def test_the_command_says_all_and_ends_as_it_should(
         ({"a": "XYZ", "b": "XYX"}, 3, "candidates ranked more than once; the first place counts: 1\n  b: X"),
         ({"a": "XYZ", "b": "XY"}, 3, "b: 2 candidates where 3 are expected"),
         ({"a": "XYZ", "b": "XYZW"}, 3, "b: 4 candidates where 3 are expected"),
-        ({"a": "XYZ", "b": "XYZ", "c": "XYZ"}, 3, ("examples that the truth does not have; they are left out: "
-        "1\n "
-        " "
-        "c: "
-        "entry "
-        "3")),
+        ({"a": "XYZ", "b": "XYZ", "c": "XYZ"}, 3, "examples that the truth does not have; they are left out: 1\n  c: entry 3"),
         ({"c": "XYZ", "d": "XYZ"}, 2, "its ids are c, d, and the truth's a, b"),
         ({}, 2, "it holds no rankings"),
     ],

@@ -1,5 +1,4 @@
-"""MSDialog's and DSTC7's files as published, and as edgen writes them, read as data sets. All texts are our
-own."""
+"""MSDialog's and DSTC7's files as published, and as edgen writes them, read as data sets. All texts are our own."""
 
 from __future__ import annotations
 
@@ -34,10 +33,8 @@ from tests.export.runs import FORMATS
 
 def utterance(place: int, actor: str, text: str, **more: Any) -> dict[str, Any]:
     return {
-        "affiliation": "Common User", "utterance_time": "2017-01-01T10:00:00", "utterance_pos": place,
-        "id": place,
-        "user_id": f"User{place % 2}", "actor_type": actor, "utterance": text, "is_answer": int(place == 2),
-        "vote": 0,
+        "affiliation": "Common User", "utterance_time": "2017-01-01T10:00:00", "utterance_pos": place, "id": place,
+        "user_id": f"User{place % 2}", "actor_type": actor, "utterance": text, "is_answer": int(place == 2), "vote": 0,
         **more,
     }  # fmt: skip
 
@@ -71,8 +68,7 @@ UBUNTU = (("participant_1", "The disk is full."), ("participant_2", "Which one?"
 ADVISING = (("student", "Which course is easy?"), ("advisor", "What do you like?"), ("student", "Graphs."))
 PROFILE = {
     "Aggregated": {"ClassSize": "small"}, "Term": "Fall 2016", "Standing": "Junior",
-    "Courses": {"Prior": [{"offering": "XY101-1"}], "Suggested": [{"offering": "XY102-1", "instructor": "N. "
-    "N."}]},
+    "Courses": {"Prior": [{"offering": "XY101-1"}], "Suggested": [{"offering": "XY102-1", "instructor": "N. N."}]},
 }  # fmt: skip
 
 
@@ -201,9 +197,7 @@ class TestLines:
         path = written(tmp_path / "train.tsv", f"{self.RANKED}\n{other}\n")
         first, second = samples(path)
         assert [(turn.role, turn.text) for turn in first.turns] == [
-            ("User", "My lamp flickers."), ("Unknown", "Is it new?"), ("User", "No, old."), ("Agent", ("Try "
-            "another "
-            "bulb.")),
+            ("User", "My lamp flickers."), ("Unknown", "Is it new?"), ("User", "No, old."), ("Agent", "Try another bulb."),
         ]  # fmt: skip
         assert len(second.turns) == 3
         assert validate([path]).sound
@@ -231,10 +225,7 @@ class TestLines:
 
 def test_a_file_that_mixes_two_layouts(tmp_path: Path) -> None:
     path = written(tmp_path / "mixed.json", [example(1, *UBUNTU), dialog(*TALK), example(2, *UBUNTU)])
-    said = (
-        r"record 1 has the layout of MSDialog \(Complete, Intent\), and earlier ones that of DSTC7 track 1 "
-        r"\(Ubuntu"
-    )
+    said = r"record 1 has the layout of MSDialog \(Complete, Intent\), and earlier ones that of DSTC7 track 1 \(Ubuntu"
     with pytest.raises(DataError, match=said):
         samples(path)
     (report,) = validate([path]).files
@@ -253,10 +244,7 @@ def test_a_folder_as_published_is_read_by_the_layout_of_most_files(tmp_path: Pat
     data = one(tmp_path)
     assert len(list(data.samples())) == 3
     assert data.notes == (
-        (
-            "Not read: course-info.json and x_dialogs_subtask_3.json: they have another layout than DSTC7 track "
-            "1 (Ubuntu, Advising)."
-        ),
+        "Not read: course-info.json and x_dialogs_subtask_3.json: they have another layout than DSTC7 track 1 (Ubuntu, Advising).",
     )
     notes: list[str] = []
     assert validate([tmp_path], note=notes.append).records == 4

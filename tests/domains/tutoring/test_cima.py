@@ -36,8 +36,7 @@ def run_of(folder: Path, space: str, **changes: Any) -> edgen.Run:
 
 
 class Context(NamedTuple):
-    """A student's turn with what stands before it, what it does, and the responses to it with what they
-    do."""
+    """A student's turn with what stands before it, what it does, and the responses to it with what they do."""
 
     said: tuple[str, ...]
     actions: tuple[str, ...]
@@ -45,8 +44,7 @@ class Context(NamedTuple):
 
 
 def contexts_of(run: edgen.Run) -> list[Context]:
-    """What a run has that an export should have: each turn of a student with at most ten turns of its
-    exercise."""
+    """What a run has that an export should have: each turn of a student with at most ten turns of its exercise."""
     found = []
     for conversation in run.conversations():
         said: list[str] = []
@@ -216,15 +214,12 @@ def test_actions_of_any_form_are_findings_and_no_crash(actions: Any, found: list
 @settings(max_examples=dose(37, 150))
 def test_a_changed_entry_is_read_or_refused_with_a_reason(data: st.DataObject) -> None:
     prep = {
-        "past_convo": ["Hello.", "What is blue?"], "img": "a.png", "prep": "", "engPrep": "under", "obj": "",
-        "engObj": "box",
-        "color": "blu", "engColor": "blue", "grammarRules": "[]",
-        "studentActions": ["True", "False", "False", "False"],
+        "past_convo": ["Hello.", "What is blue?"], "img": "a.png", "prep": "", "engPrep": "under", "obj": "", "engObj": "box",
+        "color": "blu", "engColor": "blue", "grammarRules": "[]", "studentActions": ["True", "False", "False", "False"],
         "tutorResponses": ["It is blu.", "Blu."], "tutorActions": [[True, False, False, False, False]] * 2,
     }  # fmt: skip
     shape = {
-        "pastConvo": " Tutor: Hello. Student: What?", "shape": "x", "engShape": "circle", "color": "y",
-        "engColor": "red",
+        "pastConvo": " Tutor: Hello. Student: What?", "shape": "x", "engShape": "circle", "color": "y", "engColor": "red",
         "tutorResponses": ["It is y."], "tutorActions": [["True", "False", "False", "False", "False"]],
     }  # fmt: skip
     value = st.recursive(

@@ -48,9 +48,8 @@ def entries() -> dict[tuple[str, ...], dict[str, Any]]:
 def test_rows_of_the_release_have_the_same_words_as_ours(
     entries: dict[tuple[str, ...], dict[str, Any]], shared_data: Path
 ) -> None:
-    """The first twenty exercises; then all of them. Two pictures of the release have another preposition
-    than their exercise has elsewhere in it ("davanti alla scatola rossa", "vicino al letto"): 12 of its
-    1,135 rows."""
+    """The first twenty exercises; then all of them. Two pictures of the release have another preposition than their
+    exercise has elsewhere in it ("davanti alla scatola rossa", "vicino al letto"): 12 of its 1,135 rows."""
     released = json.loads((shared_data / "cima_prep_head.json").read_bytes())["prepDataset"]
     rows = {tuple(one[key] for key in WORDS): one for one in released.values()}
     found = [{key: one[key] for key in WORDS} for one in rows.values()]

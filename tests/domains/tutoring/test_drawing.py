@@ -1,5 +1,4 @@
-"""Pictures of exercises: what is drawn, that it is safe and the same each time, what is refused, and where
-people get them."""
+"""Pictures of exercises: what is drawn, that it is safe and the same each time, what is refused, and where people get them."""
 
 from __future__ import annotations
 
@@ -136,10 +135,7 @@ def test_whatever_can_be_written_is_drawn_within_its_edges(things: list[Thing]) 
         ({"thing": "{{ word }}"}, "$.exercises.tiers.words.draw[0].thing: there is no thing 'house'"),
         ({"thing": "cta"}, "draw[0].thing: there is no thing 'cta' (did you mean 'cat'?)"),
         ({"thing": "cat", "colour": "blu"}, "draw[0].colour: there is no colour 'blu' (did you mean 'blue'?)"),
-        ({"thing": "cat", "position": "inside"}, ("draw[0].position: there is no position 'inside' (did you "
-        "mean "
-        "'inside "
-        "of'?)")),
+        ({"thing": "cat", "position": "inside"}, "draw[0].position: there is no position 'inside' (did you mean 'inside of'?)"),
         ({"thing": "pie", "parts": "3", "of": "2"}, "draw[0].parts: 3 parts of 2 are more than there are"),
         ({"thing": "pie", "parts": "a", "of": "2"}, "draw[0].parts: expected a whole number, got 'a'"),
         ({"thing": "bar", "parts": "1", "of": "99"}, "draw[0].of: expected 1 to 48 parts, got 99"),

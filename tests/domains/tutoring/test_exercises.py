@@ -1,5 +1,4 @@
-"""Exercises by a grammar: the shipped ones against tables, their order in a session, answers, and what is
-refused."""
+"""Exercises by a grammar: the shipped ones against tables, their order in a session, answers, and what is refused."""
 
 from __future__ import annotations
 
@@ -314,89 +313,42 @@ WORDS = "exercises/tiers/words"
     ("path", "value", "told"),
     [
         # a hole, two answers, a rule that never applies, a circle
-        (RULE, [{"gives": "la", "when": {"word.f": True}}], ("$.exercises.rules.article: no case applies with "
-        "word.f "
-        "False")),
-        (RULE,
-        [{"gives": "la", "when": {"word.f": True}}, {"gives": "el", "when": {"word": ["dog", "house"]}}],
-         ("$.exercises.rules.article[1]: this case and the one at [0] both apply with word.f True, word "
-         "'house'")),
-        (RULE,
-        [{"gives": "la", "when": {"word.f": True}}, {"gives": "el"}, {"gives": "lo", "when": {"word": "dog", "word.f": True}}],
+        (RULE, [{"gives": "la", "when": {"word.f": True}}], "$.exercises.rules.article: no case applies with word.f False"),
+        (RULE, [{"gives": "la", "when": {"word.f": True}}, {"gives": "el", "when": {"word": ["dog", "house"]}}],
+         "$.exercises.rules.article[1]: this case and the one at [0] both apply with word.f True, word 'house'"),
+        (RULE, [{"gives": "la", "when": {"word.f": True}}, {"gives": "el"}, {"gives": "lo", "when": {"word": "dog", "word.f": True}}],
          "$.exercises.rules.article[2]: this case never applies"),
         ("exercises/rules", {"article": [{"gives": "{{ other }}"}], "other": [{"gives": "{{ article }}"}]},
          "these rules need each other in a circle (article → other → article)"),
-        (f"{WORDS}/answers", "{{ word.es }} {{ size }}", ("$.exercises.rules.article: no text of any tier "
-        "uses "
-        "this "
-        "rule")),
+        (f"{WORDS}/answers", "{{ word.es }} {{ size }}", "$.exercises.rules.article: no text of any tier uses this rule"),
         # exercises that cannot be told apart, asked or answered
-        (f"{WORDS}/question", "{{ word }}?", ("house + big and house + small ask the same ('house?') and have "
-        "different "
-        "answers")),
-        (f"{WORDS}/answers", "{{ article if size == 'big' else '' }}", ("$.exercises.tiers.words.answers: it "
-        "is "
-        "empty "
-        "for "
-        "word "
-        "'house', "
-        "size "
-        "'small'")),
+        (f"{WORDS}/question", "{{ word }}?", "house + big and house + small ask the same ('house?') and have different answers"),
+        (f"{WORDS}/answers", "{{ article if size == 'big' else '' }}", "$.exercises.tiers.words.answers: it is empty for word 'house', size 'small'"),
         (f"{WORDS}/answers", "{{ '?!' if article else '!' }}", "cannot be told from other text"),
         (f"{WORDS}/mistake", "{{ article }} {{ word.es }} {{ size }}", "is right for word 'house', size 'big'"),
         (f"{WORDS}/concepts", ["word", "size", "learner"], "learner changes nothing in an exercise"),
         # names
-        (f"{WORDS}/question", "{{ colour }}?", ("$.exercises.tiers.words.question: there is no variable "
-        "'colour'")),
+        (f"{WORDS}/question", "{{ colour }}?", "$.exercises.tiers.words.question: there is no variable 'colour'"),
         (f"{WORDS}/question", "{{ word.fr }}?", "no value of word has a 'fr'"),
         (f"{WORDS}/question", "{{ word", "$.exercises.tiers.words.question: "),
-        (f"{WORDS}/question", ("{% for i in range(9999) %}{% for j in range(9999) %}x{% endfor %}{% endfor "
-        "%}{{ "
-        "word "
-        "}}{{ "
-        "size "
-        "}}"), "far more than a prompt needs"),
-        (f"{WORDS}/concepts", ["word", "sizes"], ("$.exercises.tiers.words.concepts[1]: there is no dimension "
-        "sizes "
-        "(did "
-        "you "
-        "mean "
-        "'size'?)")),
+        (f"{WORDS}/question", "{% for i in range(9999) %}{% for j in range(9999) %}x{% endfor %}{% endfor %}{{ word }}{{ size }}", "far more than a prompt needs"),
+        (f"{WORDS}/concepts", ["word", "sizes"], "$.exercises.tiers.words.concepts[1]: there is no dimension sizes (did you mean 'size'?)"),
         (f"{WORDS}/concepts", [], "$.exercises.tiers.words.concepts: expected one dimension or more"),
         (f"{WORDS}/answers", [], "$.exercises.tiers.words.answers: expected a list of 1 to 1,000"),
         (f"{WORDS}/answers", 3, "$.exercises.tiers.words.answers: expected a list, got a whole number"),
         (f"{WORDS}/answer", "x", "$.exercises.tiers.words.answer: unknown key (did you mean 'answers'?)"),
         (f"{WORDS}/answer_kind", "digits", "unknown value 'digits'"),
-        (RULE, [{"gives": "la", "when": {"word.gender": "f"}}],
-        ("$.exercises.rules.article[0].when.word.gender: "
-        "no "
-        "value "
-        "of "
-        "word "
-        "has "
-        "a "
-        "'gender'")),
-        (RULE, [{"gives": "la", "when": {"word.f": "true"}}], ("$.exercises.rules.article[0].when.word.f: "
-        "word.f "
-        "is "
-        "never "
-        "'true'")),
-        (RULE, [{"gives": "la", "when": {"wrd": "dog"}}], ("there is no dimension or rule wrd (did you mean "
-        "'word'?)")),
+        (RULE, [{"gives": "la", "when": {"word.gender": "f"}}], "$.exercises.rules.article[0].when.word.gender: no value of word has a 'gender'"),
+        (RULE, [{"gives": "la", "when": {"word.f": "true"}}], "$.exercises.rules.article[0].when.word.f: word.f is never 'true'"),
+        (RULE, [{"gives": "la", "when": {"wrd": "dog"}}], "there is no dimension or rule wrd (did you mean 'word'?)"),
         (RULE, [{"gives": "la"}, {"gives": "el"}], "more than one case has no condition"),
         (RULE, [], "$.exercises.rules.article: expected a list of 1 to 1,000"),
-        ("exercises/rules", {"word": [{"gives": "x"}]}, ("$.exercises.rules.word: a dimension has this name, "
-        "too")),
-        ("exercises/rules", {"answer": [{"gives": "x"}]}, ("$.exercises.rules.answer: every exercise has this "
-        "name, "
-        "too")),
+        ("exercises/rules", {"word": [{"gives": "x"}]}, "$.exercises.rules.word: a dimension has this name, too"),
+        ("exercises/rules", {"answer": [{"gives": "x"}]}, "$.exercises.rules.answer: every exercise has this name, too"),
         ("exercises/tiers", {}, "$.exercises.tiers: this is empty"),
         ("exercises", [], "$.exercises: expected a mapping"),
         ("dimensions/question", ["a", "b"], "$.dimensions.question: every exercise has a question of its own"),
-        ("roles/Tutor", {"sees": ["answers"]}, ("$.roles.Tutor.sees[0]: there is no dimension answers (did "
-        "you "
-        "mean "
-        "'answer'?)")),
+        ("roles/Tutor", {"sees": ["answers"]}, "$.roles.Tutor.sees[0]: there is no dimension answers (did you mean 'answer'?)"),
         ("dimensions/size", [f"size {number}" for number in range(20_000)], "40,000 exercises are too many"),
     ],
 )  # fmt: skip
@@ -408,20 +360,9 @@ def test_a_grammar_that_is_wrong_is_refused_with_the_place(path: str, value: Any
     ("path", "value", "told"),
     [
         (RULE, [{"gives": "la", "when": {"word.f": True}}], "$.exercises.rules.article: no case applies"),
-        ("exercises/rules", {"article": [{"gives": "{{ other }}"}], "other": [{"gives": "{{ article }}"}]},
-        ("in "
-        "a "
-        "circle")),
-        (f"{WORDS}/question", "{{ word }}?", ("$.exercises.tiers.words.question: house + big and house + "
-        "small "
-        "ask "
-        "the "
-        "same")),
-        (RULE, [{"gives": "la"}, {"gives": "lo", "when": {"word": "dog", "word.f": True}}],
-        ("$.exercises.rules.article[1]: "
-        "this "
-        "case "
-        "never")),
+        ("exercises/rules", {"article": [{"gives": "{{ other }}"}], "other": [{"gives": "{{ article }}"}]}, "in a circle"),
+        (f"{WORDS}/question", "{{ word }}?", "$.exercises.tiers.words.question: house + big and house + small ask the same"),
+        (RULE, [{"gives": "la"}, {"gives": "lo", "when": {"word": "dog", "word.f": True}}], "$.exercises.rules.article[1]: this case never"),
     ],
     ids=["hole", "circle", "two answers", "never applies"],
 )  # fmt: skip

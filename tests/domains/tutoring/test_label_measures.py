@@ -55,8 +55,7 @@ def test_what_a_labeller_gets_wrong_is_what_was_planted(run: edgen.Run) -> None:
 
 @pytest.mark.long
 def test_a_planted_recall_is_in_most_intervals(tmp_path: Path) -> None:
-    """One interval of 12 conversations missed the planted share for 8 of 40 seeds, so no single seed can
-    tell."""
+    """One interval of 12 conversations missed the planted share for 8 of 40 seeds, so no single seed can tell."""
     recalls = []
     for seed in range(1, dose(5, 9)):
         job = {**JOB, "seed": seed, "arms": {"false": FALSE}}
@@ -93,9 +92,7 @@ def test_records_by_others_may_hold_anything() -> None:
     said = [Turn("Tutor", "x", ("Hint",), {"labeller": value}) for value in (None, 3, [3], "Hint", ["Hint"])]
     assert [given for _, given in find_labelled_twice(said)] == [["Hint"]]
     count = count_of("wanted_actions")
-    turns = (Turn("Tutor", "x", ("Hint",), {"wanted": 3}),
-        Turn("Tutor", "x", ("Hint",), {"wanted": "Question"}),
-            Turn("Tutor", "x", (), {"wanted": "Hint"}))  # fmt: skip
+    turns = (Turn("Tutor", "x", ("Hint",), {"wanted": 3}), Turn("Tutor", "x", ("Hint",), {"wanted": "Question"}), Turn("Tutor", "x", (), {"wanted": "Hint"}))  # fmt: skip
     count.see(
         Sample(id="x", source="x", split=None, scenario=Scenario(0, {}), turns=turns, entries=3), Words()
     )

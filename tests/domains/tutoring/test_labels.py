@@ -1,5 +1,4 @@
-"""Sessions with a labeller and a judge: what they are asked, what becomes of their answers, and actions
-wanted by policy."""
+"""Sessions with a labeller and a judge: what they are asked, what becomes of their answers, and actions wanted by policy."""
 
 from __future__ import annotations
 
@@ -317,39 +316,17 @@ def test_k_that_differs_by_turn_keeps_what_there_is() -> None:
 @pytest.mark.parametrize(
     ("tutoring", "told"),
     [
-        ({"actions": {"student": "cima_studnt", "tutor": "cima_tutor"}}, ("no such label set (did you mean "
-        "'cima_student'?)")),
-        ({"actions": {"student": "cima_student", "tutor": "cima_tutor"}, "wanted": {"Hnt": 1}},
-        ("$.tutoring.wanted.Hnt: "
-        "the "
-        "tutor "
-        "has "
-        "no "
-        "such "
-        "action")),
-        ({"actions": {"tutor": "cima_tutor"}}, ("$.tutoring.actions: expected actions of `student` and of "
-        "`tutor`")),
-        ({"actions": {"student": {"A, b": "a", "C": "c", "c": "c"}, "tutor": "cima_tutor"}},
-        ("$.tutoring.actions.student.A, "
-        "b: "
-        "a "
-        "label's "
-        "name "
-        "cannot "
-        "have "
-        "','")),
-        ({"actions": {"student": {"C": "c", "c": "c"}, "tutor": {"A": "a"}}}, ("'c' is already at "
-        "$.tutoring.actions.student.C")),
+        ({"actions": {"student": "cima_studnt", "tutor": "cima_tutor"}}, "no such label set (did you mean 'cima_student'?)"),
+        ({"actions": {"student": "cima_student", "tutor": "cima_tutor"}, "wanted": {"Hnt": 1}}, "$.tutoring.wanted.Hnt: the tutor has no such action"),
+        ({"actions": {"tutor": "cima_tutor"}}, "$.tutoring.actions: expected actions of `student` and of `tutor`"),
+        ({"actions": {"student": {"A, b": "a", "C": "c", "c": "c"}, "tutor": "cima_tutor"}}, "$.tutoring.actions.student.A, b: a label's name cannot have ','"),
+        ({"actions": {"student": {"C": "c", "c": "c"}, "tutor": {"A": "a"}}}, "'c' is already at $.tutoring.actions.student.C"),
         ({"wanted": {"Gess": {"Hint": 1}}}, "$.tutoring.wanted.Gess: the student has no such action"),
         ({"wanted": {"Guess": {"Hnt": 1}}}, "$.tutoring.wanted.Guess.Hnt: the tutor has no such action"),
         ({"wanted": {"Guess": {}}}, "$.tutoring.wanted.Guess: this is empty"),
-        ({"wanted": {"Guess": {"Hint": 1}, "Question": 2}}, ("$.tutoring.wanted.Question: expected weights of "
-        "the "
-        "tutor's")),
+        ({"wanted": {"Guess": {"Hint": 1}, "Question": 2}}, "$.tutoring.wanted.Question: expected weights of the tutor's"),
         ({"wanted": {"Guess": {"Hint": -1}}}, "$.tutoring.wanted.Guess"),
-        ({"labelled_by": "labeller", "wanted": {"Guess": {"Hint": 1}}}, ("$.tutoring.wanted: it goes by the "
-        "student's "
-        "action")),
+        ({"labelled_by": "labeller", "wanted": {"Guess": {"Hint": 1}}}, "$.tutoring.wanted: it goes by the student's action"),
         ({"choose": "judge", "tutors": ["default", "judge"]}, "$.tutoring.tutors: 'judge' is not a tutor here"),
         ({"labelled_by": "nobody"}, "$.tutoring.labelled_by: unknown value 'nobody'"),
     ],

@@ -1,5 +1,4 @@
-"""Measures of tutoring: CIMA's released files against the figures recomputed from them, and sessions made
-here."""
+"""Measures of tutoring: CIMA's released files against the figures recomputed from them, and sessions made here."""
 
 from __future__ import annotations
 
@@ -59,8 +58,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
 
 
 def test_the_actions_are_those_of_the_release(prep: Quality) -> None:
-    """Shares as recomputed from the release at 3fa4859; the paper's own are of more responses than were
-    released."""
+    """Shares as recomputed from the release at 3fa4859; the paper's own are of more responses than were released."""
     found = prep.values["actions"]
     tutor, student = found.roles["Tutor"], found.roles["Student"]
     assert (tutor.utterances, student.utterances) == (3_315, 1_135)
@@ -121,8 +119,7 @@ def test_what_the_release_cannot_tell_is_said_to_be_missing(prep: Quality) -> No
 
 
 def test_shapes_are_read_but_for_the_headings(shared_data: Path) -> None:
-    """215 of 219 entries; the four others are rows of headings, which the figures of others count as
-    responses."""
+    """215 of 219 entries; the four others are rows of headings, which the figures of others count as responses."""
     (data,) = open_data_sets([shared_data / "cima_shape_81abde4.json"])
     found = measure(data, ONLY)
     assert found.overview.records == 215
@@ -312,8 +309,7 @@ def test_the_measures_of_files_are_those_of_their_run(sessions: edgen.Run, tmp_p
 @pytest.mark.long
 @pytest.mark.integration
 def test_tutors_are_compared_by_scenario_and_the_planted_difference_is_covered(tmp_path: Path) -> None:
-    """The simulator's tutor gives the answer away as often as its template says: 10% and 30% of its
-    responses."""
+    """The simulator's tutor gives the answer away as often as its template says: 10% and 30% of its responses."""
     shipped = resources.find("prompts", "tutoring_tutor").read_text("utf-8")
     for name, percent in (("seldom", 10), ("often", 30)):
         line = f"You are a tutor.\nTell the answer in {percent}% of your turns."

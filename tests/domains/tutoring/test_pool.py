@@ -132,8 +132,7 @@ def test_what_was_served_least_comes_first(naming: Naming) -> None:
 def test_nonsense_is_in_no_later_pool_nor_are_the_others_of_its_exercise(naming: Naming) -> None:
     pool = pool_of(naming, session("a", guess("sotto?"), served("One.", "Two.")))
     taken = Turn(
-        "Tutor", "One.", ("Hint",),
-        {"served": "pool", "from": "a", "turn": 2, "response": 0, "nonsense": True},
+        "Tutor", "One.", ("Hint",), {"served": "pool", "from": "a", "turn": 2, "response": 0, "nonsense": True},
         (Turn("Tutor", "Three.", ("Hint",)),),
     )  # fmt: skip
     grown = pool.grow([session("b", guess("sotto?"), served("Four."), guess("sotto?"), taken)])
@@ -271,10 +270,8 @@ def test_the_shipped_templates_are_read_whole() -> None:
         ({"rounds": 0}, "$.tutoring.rounds"),
         ({"sessions_per_round": 0}, "$.tutoring.sessions_per_round"),
         ({"pool": {"fallback": {"Guess": 1.5}}}, "$.tutoring.pool.fallback.Guess"),
-        ({"pool": {"fallback": {"Gues": 0.5}}}, ("$.tutoring.pool.fallback.Gues: the student has no such "
-        "action")),
-        ({"pool": {"templates": {"Guess": ["[Hint] a"]}}}, ("$.tutoring.pool.templates: there is none for "
-        "Question")),
+        ({"pool": {"fallback": {"Gues": 0.5}}}, "$.tutoring.pool.fallback.Gues: the student has no such action"),
+        ({"pool": {"templates": {"Guess": ["[Hint] a"]}}}, "$.tutoring.pool.templates: there is none for Question"),
         ({"pool": {"templates": {**HINTS, "Dance": ["[Hint] b"]}}}, "templates.Dance: the student has no"),
         ({"pool": {"templates": {**HINTS, "Guess": ["Not quite."]}}}, "templates.Guess[0]: expected some of"),
         ({"pool": {"templates": {**HINTS, "Guess": ["[Jump] no"]}}}, "templates.Guess[0]: expected some of"),

@@ -97,8 +97,7 @@ def test_each_response_is_scored_against_the_others(sample: Sample) -> None:
 
 @pytest.mark.integration
 def test_the_release(shared_data: Path) -> None:
-    """1,135 contexts, 50 of which have one response. The mean is of sacrebleu alone, over all pairs, as of
-    2.6.0."""
+    """1,135 contexts, 50 of which have one response. The mean is of sacrebleu alone, over all pairs, as of 2.6.0."""
     (data,) = open_data_sets([shared_data / "cima_prep_head.json"])
     found = measure(data, ["reference_overlap"])
     value = found.values["reference_overlap"]

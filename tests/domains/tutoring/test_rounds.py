@@ -1,5 +1,4 @@
-"""Jobs that are made in rounds: a later round is the same however the earlier ones came about, and pays for
-nothing twice."""
+"""Jobs that are made in rounds: a later round is the same however the earlier ones came about, and pays for nothing twice."""
 
 from __future__ import annotations
 
@@ -85,8 +84,8 @@ def sources(folder: Path) -> dict[int, set[int]]:
 
 @pytest.mark.parametrize("settings", [POOL, PLAIN, LABELLED], ids=["pool", "plain", "labelled"])
 async def test_the_bytes_are_the_same_however_it_is_made(tmp_path: Path, settings: dict[str, Any]) -> None:
-    """At two concurrencies, by batch, and ended by force after so many calls and gone on with: in the first
-    round, at its end, one call behind it, and later."""
+    """At two concurrencies, by batch, and ended by force after so many calls and gone on with: in the first round, at
+    its end, one call behind it, and later."""
     whole = Players()
     await execute(tmp_path / "whole", whole, limits={"in_flight": 1}, tutoring=settings)
     await execute(tmp_path / "wide", Players(), tutoring=settings)

@@ -1,5 +1,4 @@
-"""Sessions of exercises: what each side is told, tutors apart from each other, how exercises follow, what is
-refused."""
+"""Sessions of exercises: what each side is told, tutors apart from each other, how exercises follow, what is refused."""
 
 from __future__ import annotations
 
@@ -97,8 +96,7 @@ def test_a_cut_turn_is_kept_if_its_actions_are_whole() -> None:
 
 @pytest.mark.parametrize("space", ["italian_shapes", "italian_prepositions", "fractions"])
 def test_the_student_is_never_told_what_it_does_not_see(space: str) -> None:
-    """Neither the answer, nor a point, nor a field of a concept is in its brief; what tutors said is not its
-    brief."""
+    """Neither the answer, nor a point, nor a field of a concept is in its brief; what tutors said is not its brief."""
     plan = plan_for(space=space, tutoring={"student_turns": 30})
     result, asked = play(plan)
     outcome = session_of(result).outcome
@@ -155,8 +153,8 @@ def test_several_backends_respond_each_once() -> None:
 
 
 def test_each_tutor_has_a_template_of_its_own(tmp_path: Path) -> None:
-    """A whole session: what tutors are asked differs, the third has the template of `tutor`, and nobody
-    tells the student the answer, in its brief or in what it heard."""
+    """A whole session: what tutors are asked differs, the third has the template of `tutor`, and nobody tells the
+    student the answer, in its brief or in what it heard."""
     shipped = resources.find("prompts", "tutoring_tutor").read_text("utf-8")
     for name in ("kind", "strict", "plain"):
         text = shipped.replace("You are a tutor.", f"You are a {name} tutor.")
@@ -386,27 +384,12 @@ def test_a_session_is_read_back_with_its_actions_and_alternatives(whole: edgen.R
         ({"tutoring": {"tutors": ["a"]}}, "$.tutoring.tutors: there is no backend 'a'"),
         ({"tutoring": {"responses": 0}}, "$.tutoring.responses"),
         ({"tutoring": {"wanted": {"Hnt": 1}}}, "$.tutoring.wanted.Hnt: the tutor has no such action"),
-        ({"tutoring": {"actions": {"student": {}, "tutor": {"Say": "says"}}}}, ("$.tutoring.actions.student: "
-        "this "
-        "is "
-        "empty")),
-        ({"tutoring": {"actions": {"tutor": {"Say": "says"}}}}, ("$.tutoring.actions: expected actions of "
-        "`student` "
-        "and "
-        "of")),
+        ({"tutoring": {"actions": {"student": {}, "tutor": {"Say": "says"}}}}, "$.tutoring.actions.student: this is empty"),
+        ({"tutoring": {"actions": {"tutor": {"Say": "says"}}}}, "$.tutoring.actions: expected actions of `student` and of"),
         ({"tutoring": {"turns": 3}}, "$.tutoring.turns: unknown key"),
         ({"prompts": {"student": "selfplay_student"}}, "it is for another use"),
-        ({"prompts": {"a": "tutoring_tutor"}}, ("$.prompts.a: unknown prompt (known: tutor, student, closing, "
-        "oracle, "
-        "annotator)")),
-        ({"tutoring": {"tutors": ["default"]}, "prompts": {"default": "tutoring_student", "defalt": "x"}},
-        ("$.prompts.defalt: "
-        "unknown "
-        "prompt "
-        "(known: "
-        "tutor, "
-        "student, "
-        "default")),
+        ({"prompts": {"a": "tutoring_tutor"}}, "$.prompts.a: unknown prompt (known: tutor, student, closing, oracle, annotator)"),
+        ({"tutoring": {"tutors": ["default"]}, "prompts": {"default": "tutoring_student", "defalt": "x"}}, "$.prompts.defalt: unknown prompt (known: tutor, student, default"),
         ({"prompts": {"student": "tutoring_tutor"}}, "there is no variable 'answer'"),
     ],
 )  # fmt: skip

@@ -14,8 +14,7 @@ from edgen.core.pair import Candidate
 from tests.layers import put_layer
 
 JOB: dict[str, Any] = {
-    "name": "t", "seed": 3, "conversations": 12, "space": "education_dialogue",
-    "prompt": "education_dialogue",
+    "name": "t", "seed": 3, "conversations": 12, "space": "education_dialogue", "prompt": "education_dialogue",
     "backends": {"default": {"type": "simulator"}},
 }  # fmt: skip
 
@@ -27,8 +26,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def moves(one: Candidate, turn: int | None) -> list[str]:
-    """In the arm json every turn is told; in the other the first two of a conversation, and the third is a
-    tie."""
+    """In the arm json every turn is told; in the other the first two of a conversation, and the third is a tie."""
     assert turn is not None
     return ["Telling"] if turn < 2 or one.arm == "json" else [] if turn == 2 else ["Focus"]
 

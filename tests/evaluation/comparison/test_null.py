@@ -38,8 +38,7 @@ def turns_of_the_simulator() -> list[int]:
 
 
 def turns_said(salt: int, faults: tuple[Fault, ...], turns: list[int]) -> Iterator[int | None]:
-    """How many turns the simulator's own draw gives each scenario, None where it refuses; `salt` is the
-    simulator's seed."""
+    """How many turns the simulator's own draw gives each scenario, None where it refuses; `salt` is the simulator's seed."""
     for i in range(SCENARIOS):
         key = request_key((Message("user", f"scenario {i}"),), i, salt)
         refused = struck(faults, int.from_bytes(key[8:], "big") / 2**64) is not None
@@ -82,8 +81,7 @@ def shares() -> dict[str, float]:
     wanted = [spec for spec in metric_specs([real, real]) if spec.name in excluded]
     tables = [columns(salt, REFUSAL, turns) for salt in range(SEEDS)]
     assert all(np.array_equal(real.column(name), sums) for name, sums in tables[0].items())
-    # Each is compared with the next: neighbours share an arm, which makes 200 pairs worth 145 of arms of
-    # their own.
+    # Each is compared with the next: neighbours share an arm, which makes 200 pairs worth 145 of arms of their own.
     for seed, (a, b) in enumerate(zip(tables, [*tables[1:], tables[0]], strict=True)):
         rng = np.random.default_rng(seed)
         made = compare_paired(a.__getitem__, b.__getitem__, wanted, rng, RESAMPLES, 99)

@@ -44,9 +44,9 @@ Trouble = Callable[[str], None]
 
 
 class Desk:
-    """Batches by their ids, in memory. `trouble` is told of each step's name and may raise what goes wrong
-    there; `judge` says how a batch of so many lines ends: its outcome, and how many of its lines are
-    answered; `kind` says with which failure a line is answered, None for a reply."""
+    """Batches by their ids, in memory. `trouble` is told of each step's name and may raise what goes wrong there;
+    `judge` says how a batch of so many lines ends: its outcome, and how many of its lines are answered; `kind` says
+    with which failure a line is answered, None for a reply."""
 
     settles: float | None = None
 
@@ -160,8 +160,8 @@ class Desk:
 
 
 class NamelessDesk(Desk):
-    """A Desk whose batches carry no token, and take their requests with the call that begins them. `late`:
-    batches that are not in its list yet."""
+    """A Desk whose batches carry no token, and take their requests with the call that begins them. `late`: batches that
+    are not in its list yet."""
 
     settles: float | None = 0.2
 

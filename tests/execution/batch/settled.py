@@ -1,5 +1,5 @@
-"""`edgen`, which takes a create that nobody heard of for settled after two seconds, not after the ten
-minutes that a provider may take."""
+"""`edgen`, which takes a create that nobody heard of for settled after two seconds, not after the ten minutes that a
+provider may take."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Batches through the whole program, the vendors' own SDKs and a real server, killed at any moment: each
-round is one batch, every answer is kept, and the files are those of the online run."""
+"""Batches through the whole program, the vendors' own SDKs and a real server, killed at any moment: each round is
+one batch, every answer is kept, and the files are those of the online run."""
 
 from __future__ import annotations
 
@@ -83,8 +83,7 @@ def write_job(path: Path, kind: str, url: str, shape: str, **changes: Any) -> Pa
 
 
 def tokens(kind: str, url: str) -> list[str]:
-    """What the provider's batches are named, of all that it ever began: their ids, where they carry no
-    name."""
+    """What the provider's batches are named, of all that it ever began: their ids, where they carry no name."""
     if kind == "anthropic":
         headers, path = (
             {"x-api-key": "k", "anthropic-version": "2023-06-01"},
@@ -129,14 +128,11 @@ async def test_by_batch_the_files_are_those_of_the_online_run(tmp_path: Path, ki
     assert set(Counter(batch.round for batch in made).values()) == {1}
 
 
-# What a run is at when it is killed; but for the last in the order in which a round comes to it, so that most
-# starts
-# have little to do. A batch that was being created is done with by the next start, and not waited for any
-# more.
+# What a run is at when it is killed; but for the last in the order in which a round comes to it, so that most starts
+# have little to do. A batch that was being created is done with by the next start, and not waited for any more.
 AIMS = ("preparing", "uploading", "waiting", "downloading", "reading", "creating")
 SHORT = ("preparing", "reading")  # what lasts but milliseconds
-# One provider's batches are killed at all of them, the others' at what they do in their own way. Where no
-# file goes up
+# One provider's batches are killed at all of them, the others' at what they do in their own way. Where no file goes up
 # and no batch carries a name, one whose creation was lost is waited for while it is `creating`.
 OF_KIND = {
     "openai": AIMS,
@@ -165,8 +161,8 @@ def at(folder: Path) -> tuple[int, str]:
 
 
 def kill_at(aim: str, folder: Path, pid: int, delay: float, over: threading.Event) -> None:
-    """Kill a process when it has come to `aim`, `delay` seconds into it if that lasts; not where it was at
-    that when it was started, nor when it is over."""
+    """Kill a process when it has come to `aim`, `delay` seconds into it if that lasts; not where it was at that
+    when it was started, nor when it is over."""
     before = at(folder)
     while (seen := at(folder)) == before or seen[1] != aim:
         if over.wait(0.001 if aim in SHORT else 0.04):

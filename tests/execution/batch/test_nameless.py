@@ -1,5 +1,4 @@
-"""Batches that carry no name: after a create that nobody heard of, ours is found by its requests, once it
-has ended."""
+"""Batches that carry no name: after a create that nobody heard of, ours is found by its requests, once it has ended."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a ledger says of its batches may be a stranger's: nothing outside the run's own folder is read or
-written."""
+"""What a ledger says of its batches may be a stranger's: nothing outside the run's own folder is read or written."""
 
 from __future__ import annotations
 

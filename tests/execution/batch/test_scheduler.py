@@ -1,5 +1,4 @@
-"""Rounds of batches, against a service that does wrong on order: nothing asked twice, nothing lost, same
-files."""
+"""Rounds of batches, against a service that does wrong on order: nothing asked twice, nothing lost, same files."""
 
 from __future__ import annotations
 
@@ -54,8 +53,7 @@ PRICE = {"prompt": 1.0, "completion": 2.0, "batch": 0.5}
 def job(**changes: Any) -> dict[str, Any]:
     backend = {"type": "simulator", "max_tokens": 2000, "price": PRICE}
     values: dict[str, Any] = {
-        "name": "t", "seed": 3, "conversations": 30, "space": "education_dialogue",
-        "backends": {"default": backend},
+        "name": "t", "seed": 3, "conversations": 30, "space": "education_dialogue", "backends": {"default": backend},
         "batch": {"poll": "0.02s"}, "limits": {"give_up_after": 1},
     }  # fmt: skip
     return values | (changes if "protocol" in changes else ONESHOT | changes)
@@ -210,8 +208,7 @@ async def test_lines_that_fail_are_tried_again_as_online(tmp_path: Path) -> None
 async def test_what_fails_for_good_in_one_round_stays_failed_in_the_next(
     tmp_path: Path, by_hand: bool
 ) -> None:
-    """Failures at different turns of different conversations: each request is asked once before the run is
-    made."""
+    """Failures at different turns of different conversations: each request is asked once before the run is made."""
     desk, asked = Desk(), Counter[str]()
 
     def kind(line: Line) -> FailureKind | None:
@@ -242,8 +239,7 @@ async def test_what_fails_for_good_in_one_round_stays_failed_in_the_next(
 
 
 async def answer_by_hand(desk: Desk, folder: Path, **shape: Any) -> None:
-    """What somebody does with the files that are out: each line answered by the desk, and read into the
-    run."""
+    """What somebody does with the files that are out: each line answered by the desk, and read into the run."""
     async with Ledger(folder / "run.db") as ledger:
         for batch in ledger.out.batches("written"):
             number = f"hand-{len(desk.content)}"

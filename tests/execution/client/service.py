@@ -37,8 +37,7 @@ class Service:
     """`slots` calls are worked on at once and the rest queue in order; None: all at once.
 
     Calls beyond `refuse_above` at once are refused within 50 ms. `seconds` may be changed midway. `shut`: of
-    every so many seconds (the first) those from the second on nothing is taken. `retry_after`: what refusals
-    say.
+    every so many seconds (the first) those from the second on nothing is taken. `retry_after`: what refusals say.
     """
 
     seconds: Seconds

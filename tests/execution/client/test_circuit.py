@@ -1,5 +1,4 @@
-"""The circuit: what opens it and what does not, how it closes again, and what that makes of services that
-close."""
+"""The circuit: what opens it and what does not, how it closes again, and what that makes of services that close."""
 
 from __future__ import annotations
 
@@ -157,8 +156,7 @@ def test_one_that_does_not_say_when_to_come_back_is_used_too(latency: float) -> 
 
 @pytest.mark.parametrize("latency", [0.5, 2, 5])
 def test_even_where_all_calls_come_as_one(latency: float) -> None:
-    """Answers that take the same time to the microsecond keep 100 calls in step: one step is refused as a
-    whole."""
+    """Answers that take the same time to the microsecond keep 100 calls in step: one step is refused as a whole."""
     calls = busy(Service(constant(latency), shut=SHUT, retry_after=2), in_flight=100, until=120)
     answers = sum(call.verdict is LoadVerdict.OK for call in calls)
     assert answers >= 0.8 * 100 / latency * 80

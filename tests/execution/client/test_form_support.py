@@ -23,8 +23,7 @@ ASKED = Request(
 
 @pytest.mark.parametrize("bounds", [True, False])
 def test_a_refusal_that_comes_after_another_call_has_found_the_way_loses_no_call(*, bounds: bool) -> None:
-    """Call n is answered after n seconds: the slow ones are refused when the fast one has long been
-    answered."""
+    """Call n is answered after n seconds: the slow ones are refused when the fast one has long been answered."""
     support = FormSupport("default", "x")
 
     async def complete(request: Request) -> Reply:

@@ -1,5 +1,4 @@
-"""The ledger's key of a request: what is in it, and that a request without a schema has the key it always
-had."""
+"""The ledger's key of a request: what is in it, and that a request without a schema has the key it always had."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A server with few slots and a queue: the window starts at its slots, and a wait for our own calls is no
-failure."""
+"""A server with few slots and a queue: the window starts at its slots, and a wait for our own calls is no failure."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ pytestmark = pytest.mark.unit
 
 
 class Server:
-    """Answers `slots` calls at once, each after `seconds`; the others wait, until `timeout`. It `says` how
-    many slots it has, once it is up at second `up`."""
+    """Answers `slots` calls at once, each after `seconds`; the others wait, until `timeout`. It `says` how many slots it
+    has, once it is up at second `up`."""
 
     identity: Mapping[str, Any] = {"type": "server"}
     model = "m"
@@ -106,9 +105,7 @@ def test_all_are_answered_as_fast_as_with_so_many_in_flight(seconds: float) -> N
     assert (four.answered, known.answered, known.timeouts) == (60, 60, 0)
     assert known.seconds <= 1.01 * four.seconds
     unknown = ask(Server(4, seconds, None))
-    print(f"{seconds} s a call: {unknown.answered} of 60 answered and {unknown.timeouts} timeouts without "
-    "the "
-    "number of slots; "
+    print(f"{seconds} s a call: {unknown.answered} of 60 answered and {unknown.timeouts} timeouts without the number of slots; "
           f"60 of 60 in {known.seconds / four.seconds:.2f} times the time of 4 in flight with it")  # fmt: skip
     assert unknown.timeouts > 0 or seconds == 10
 
@@ -130,8 +127,7 @@ def test_a_server_that_comes_up_later_is_asked_then() -> None:
 
 
 def test_a_wait_for_our_own_calls_uses_no_attempt() -> None:
-    """The number of slots comes when 30 calls wait already; with one attempt each, all but the first would
-    fail."""
+    """The number of slots comes when 30 calls wait already; with one attempt each, all but the first would fail."""
 
     class Late(Server):
         async def slots(self) -> int | None:

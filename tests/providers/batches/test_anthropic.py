@@ -1,5 +1,4 @@
-"""Anthropic's batches through its own client: what is sent, how they stand, whose they are, what their lines
-say."""
+"""Anthropic's batches through its own client: what is sent, how they stand, whose they are, what their lines say."""
 
 from __future__ import annotations
 
@@ -131,9 +130,7 @@ def test_what_was_never_begun(kind: str) -> None:
             FailureKind.QUOTA,
             "credit",
         ),
-        (result("errored", error=refused("authentication_error", f"bad {KEY}")), FailureKind.AUTHENTICATION,
-        ("bad "
-        "[key]")),
+        (result("errored", error=refused("authentication_error", f"bad {KEY}")), FailureKind.AUTHENTICATION, "bad [key]"),
         (result("errored", error=refused("of_tomorrow", "odd")), FailureKind.SERVER_ERROR, "odd"),
         (result("errored"), FailureKind.SERVER_ERROR, "null"),
         (result("of tomorrow"), FailureKind.SERVER_ERROR, "null"),

@@ -1,5 +1,4 @@
-"""A batch service that redirects: to another port, into endless chains, to files, to addresses of the
-network."""
+"""A batch service that redirects: to another port, into endless chains, to files, to addresses of the network."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ def sending(kind: str, folder: Path) -> Sending:
 
 
 def steps(it: BatchService, kind: str, folder: Path) -> list[Any]:
-    """One call of each method that goes over the network; the last but one and the one before it are `state`
-    and `cancel`."""
+    """One call of each method that goes over the network; the last but one and the one before it are `state` and
+    `cancel`."""
     own = sending(kind, folder)
     calls: list[Any] = [
         it.upload(own.file, "t"),
@@ -252,8 +252,7 @@ def test_an_answer_that_was_never_read_is_known_by_its_status() -> None:
 
 
 def test_every_error_that_the_sdk_defines_is_below_a_root_or_a_value_error() -> None:
-    """What is none of these comes from other parts of the SDKs: web hooks, sockets, chats that are
-    continued."""
+    """What is none of these comes from other parts of the SDKs: web hooks, sockets, chats that are continued."""
     defined = {
         error
         for module in map(importlib.import_module, ("openai", "google.genai.errors", "anthropic"))
@@ -354,8 +353,7 @@ ELSEWHERE = ["http://192.0.2.1/x", "https://files.example/x", "//files.example/x
 async def test_no_redirect_leads_out_of_the_service(
     service: Service, kind: str, location: str, tmp_path: Path
 ) -> None:
-    """The service here is on this machine, and a redirect elsewhere is refused before anything is sent
-    there."""
+    """The service here is on this machine, and a redirect elsewhere is refused before anything is sent there."""
     async with opened(kind, service.url) as it:
         service.next = [answer(b"", 302, Location=location)]
         failure = await failing(it.download(FILES[kind], tmp_path / "out"))

@@ -1,5 +1,4 @@
-"""All adapters against the batches of `edgen simulator`: what came by batch is what a call would have
-answered."""
+"""All adapters against the batches of `edgen simulator`: what came by batch is what a call would have answered."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Files up and down: whole or not there, given up where nothing moves, and none that can be no result
-file."""
+"""Files up and down: whole or not there, given up where nothing moves, and none that can be no result file."""
 
 from __future__ import annotations
 
@@ -45,8 +44,8 @@ BOUND = 5.0
 
 @contextlib.asynccontextmanager
 async def hanging(says: bytes = b"", *, hears: bool = True) -> AsyncIterator[str]:
-    """A server that says that much to whoever connects, and then nothing more. `hears`: it takes what it is
-    sent; if not, it takes no body but that of Google's announcement of an upload, which it answers."""
+    """A server that says that much to whoever connects, and then nothing more. `hears`: it takes what it is sent;
+    if not, it takes no body but that of Google's announcement of an upload, which it answers."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -71,8 +70,7 @@ async def hanging(says: bytes = b"", *, hears: bool = True) -> AsyncIterator[str
 
 
 ANNOUNCED = (
-    b"HTTP/1.1 200 OK\r\nX-Goog-Upload-URL: http://127.0.0.1:PORT/session/0\r\nX-Goog-Upload-Status: "
-    b"active\r\n"
+    b"HTTP/1.1 200 OK\r\nX-Goog-Upload-URL: http://127.0.0.1:PORT/session/0\r\nX-Goog-Upload-Status: active\r\n"
     b"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 )
 HEADERS = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n"

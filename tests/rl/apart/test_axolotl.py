@@ -36,10 +36,8 @@ def preprocessed(told: dict[str, Any], tokens: Any, folder: Path) -> Any:
     tiny.language_model(tokens, folder)
     base = {
         "base_model": str(folder / "model"), "output_dir": str(folder / "out"), "sequence_len": 4096,
-        "dataset_prepared_path": str(folder / "prepared"), "micro_batch_size": 1,
-        "gradient_accumulation_steps": 1,
-        "num_epochs": 1, "learning_rate": 1e-4, "val_set_size": 0.0, "bf16": False, "fp16": False,
-        "dataset_num_proc": 1,
+        "dataset_prepared_path": str(folder / "prepared"), "micro_batch_size": 1, "gradient_accumulation_steps": 1,
+        "num_epochs": 1, "learning_rate": 1e-4, "val_set_size": 0.0, "bf16": False, "fp16": False, "dataset_num_proc": 1,
     }  # fmt: skip
     (folder / "config.yml").write_text(yaml.safe_dump(base | told))
     cfg = load_cfg(str(folder / "config.yml"), is_preprocess=True)

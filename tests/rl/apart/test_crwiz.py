@@ -1,9 +1,8 @@
-"""CRWIZ's own programs on the export: its analysis of a log, and its reader of states, both as they are in
-its repository.
+"""CRWIZ's own programs on the export: its analysis of a log, and its reader of states, both as they are in its repository.
 
-JChiyah/crwiz is no package: `git clone https://github.com/JChiyah/crwiz`, then `PYTHONPATH=crwiz python -m
-pytest tests/rl/apart/test_crwiz.py`. What they import of the server, which runs on Flask and a database, is
-put in their place here: the logs of one room.
+JChiyah/crwiz is no package: `git clone https://github.com/JChiyah/crwiz`, then `PYTHONPATH=crwiz python -m pytest
+tests/rl/apart/test_crwiz.py`. What they import of the server, which runs on Flask and a database, is put in their place
+here: the logs of one room.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """LLaMA-Factory's data loader on its exports, as `llamafactory-cli train` calls it.
 
-It wants older versions of nearly everything, so it has an environment of its own: that of `make test-rl`,
-and in it `pip install --no-deps llamafactory==0.9.5` with what its loader imports, and
-DISABLE_VERSION_CHECK=1. An empty module called torchaudio does: the loader imports it, and no text needs it.
+It wants older versions of nearly everything, so it has an environment of its own: that of `make test-rl`, and in it
+`pip install --no-deps llamafactory==0.9.5` with what its loader imports, and DISABLE_VERSION_CHECK=1. An empty module
+called torchaudio does: the loader imports it, and no text needs it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ def loaded(folder: Path, dataset: str, stage: str, tokens: Any, where: Path) -> 
     tiny.language_model(tokens, where)
     model, data, training, finetuning, _ = get_train_args(
         {
-            "stage": stage, "do_train": True, "model_name_or_path": str(where / "model"),
-            "dataset_dir": str(folder),
+            "stage": stage, "do_train": True, "model_name_or_path": str(where / "model"), "dataset_dir": str(folder),
             "dataset": dataset, "template": "empty", "output_dir": str(where / "out"), "cutoff_len": 8192,
             "finetuning_type": "full", "overwrite_cache": True, "report_to": "none",
         }

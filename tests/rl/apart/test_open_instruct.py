@@ -1,7 +1,7 @@
 """open-instruct's own reading and tokenising of the exports that its three trainers take.
 
-It is no package: with a checkout of github.com/allenai/open-instruct (e6c3044aa) on PYTHONPATH, in the
-environment of `make test-rl` with what its module imports, `python -m pytest tests/rl/apart`.
+It is no package: with a checkout of github.com/allenai/open-instruct (e6c3044aa) on PYTHONPATH, in the environment of
+`make test-rl` with what its module imports, `python -m pytest tests/rl/apart`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """OpenRLHF's data sets on its export.
 
-It has an environment of its own: that of `make test-rl`, and in it `pip install --no-deps openrlhf==0.11.2
-pylatexenc`. Then `python -m pytest tests/rl/apart`.
+It has an environment of its own: that of `make test-rl`, and in it `pip install --no-deps openrlhf==0.11.2 pylatexenc`.
+Then `python -m pytest tests/rl/apart`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """SWEET-RL's own programs on the export: its evaluation of trajectories, and the data set of its trainer.
 
-Neither is a package: `git clone` github.com/facebookresearch/sweet_rl (38daf2a) and
-github.com/YifeiZhou02/collab_openrlhf, then in the environment of `make test-rl` with fire,
-`PYTHONPATH=sweet_rl:sweet_rl/scripts:collab_openrlhf python -m pytest tests/rl/apart/test_sweet.py`. What
-the trainer's package imports for pictures and GPUs is put in its place here.
+Neither is a package: `git clone` github.com/facebookresearch/sweet_rl (38daf2a) and github.com/YifeiZhou02/collab_openrlhf,
+then in the environment of `make test-rl` with fire, `PYTHONPATH=sweet_rl:sweet_rl/scripts:collab_openrlhf python -m pytest
+tests/rl/apart/test_sweet.py`. What the trainer's package imports for pictures and GPUs is put in its place here.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ def made(exports: Exports, tokenizers: Tokenizers, tmp_path: Path) -> Path:
     """The export with texts by a chat template, next to its tokenizer."""
     tiny.tokenizer(tokenizers.texts, tiny.STRICT).save_pretrained(tmp_path / "model")
     edgen(
-        "export", exports.run, "--to", "sweet", "-o", tmp_path / "out", "--tokenizer", "model",
-        "--max-tokens", "8192",
+        "export", exports.run, "--to", "sweet", "-o", tmp_path / "out", "--tokenizer", "model", "--max-tokens", "8192",
         cwd=tmp_path,
     )  # fmt: skip
     return tmp_path / "out"

@@ -45,8 +45,7 @@ def test_without_masks_sharegpt_becomes_messages(exports: Exports, tmp_path: Pat
 
 
 def test_the_loss_falls_on_the_assistant(exports: Exports, tokenizers: Tokenizers, tmp_path: Path) -> None:
-    """As unsloth's notebooks do it: the texts of the template, then masks by what stands before each side's
-    turns."""
+    """As unsloth's notebooks do it: the texts of the template, then masks by what stands before each side's turns."""
     from trl import SFTConfig, SFTTrainer
 
     from tests.rl.train import settings
@@ -56,8 +55,7 @@ def test_the_loss_falls_on_the_assistant(exports: Exports, tokenizers: Tokenizer
     rows = load_dataset(str(folder), cache_dir=str(tmp_path / "cache"), split="train")
     texts = rows.map(lambda row: {"text": tokens.apply_chat_template(row["messages"], tokenize=False)})
     trainer = SFTTrainer(
-        model=tiny.language_model(tokens, tmp_path), processing_class=tokens,
-            train_dataset=texts.select_columns("text"),
+        model=tiny.language_model(tokens, tmp_path), processing_class=tokens, train_dataset=texts.select_columns("text"),
         args=SFTConfig(**settings(tmp_path), dataset_text_field="text"),
     )  # fmt: skip
     trainer = train_on_responses_only(

@@ -1,10 +1,8 @@
-"""The intent paper's own features of the export's utterances and edgen's, its program as it is in its
-repository.
+"""The intent paper's own features of the export's utterances and edgen's, its program as it is in its repository.
 
-prdwb/UserIntentPrediction is no package: `git clone https://github.com/prdwb/UserIntentPrediction`, `pip
-install nltk pymysql`, then `PYTHONPATH=UserIntentPrediction/features python -m pytest
-tests/rl/apart/test_userintentprediction.py`. NLTK's and the paper's word lists are data of their own;
-edgen's lists stand in their places here. VADER's three scores have no counterpart.
+prdwb/UserIntentPrediction is no package: `git clone https://github.com/prdwb/UserIntentPrediction`, `pip install nltk pymysql`, then
+`PYTHONPATH=UserIntentPrediction/features python -m pytest tests/rl/apart/test_userintentprediction.py`. NLTK's and the paper's word
+lists are data of their own; edgen's lists stand in their places here. VADER's three scores have no counterpart.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""verl on its two exports: its data sets, the cards' commands as its entry points read them, and its reward
-manager.
+"""verl on its two exports: its data sets, the cards' commands as its entry points read them, and its reward manager.
 
 verl brings ray (240 MB) and wants transformers before 5.11, so it has an environment of its own:
 `pip install verl==0.9.1 torch==2.13.0` beside requirements.txt, then `python -m pytest tests/rl/apart`.

@@ -11,13 +11,10 @@ from tests.simulator.server import options
 
 pytestmark = pytest.mark.integration
 
-OWN = ["localhost", "LOCALHOST:8377", "127.0.0.1", "127.0.0.1:8377", "127.8.9.1", "[::1]:8377", "a.localhost",
-    "localhost.",
+OWN = ["localhost", "LOCALHOST:8377", "127.0.0.1", "127.0.0.1:8377", "127.8.9.1", "[::1]:8377", "a.localhost", "localhost.",
        "[::ffff:127.0.0.1]:1"]  # fmt: skip
-OTHERS = ["evil.example", "evil.example:8377", "127.0.0.1.evil.example", "localhost.evil.example",
-    "192.168.1.5", "0.0.0.0",
-          "[::]", "", " ", ":8377", "[", "127.0.0.1@evil.example", "notlocalhost", "2130706433",
-          "evil.example\x1b"]  # fmt: skip
+OTHERS = ["evil.example", "evil.example:8377", "127.0.0.1.evil.example", "localhost.evil.example", "192.168.1.5", "0.0.0.0",
+          "[::]", "", " ", ":8377", "[", "127.0.0.1@evil.example", "notlocalhost", "2130706433", "evil.example\x1b"]  # fmt: skip
 
 
 @pytest.mark.parametrize("host", OWN)

@@ -74,8 +74,7 @@ def _unconstrained(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def put(path: Path, table: str, column: str, value: Any) -> bool:
-    """Have a value in a column of the last row of a table, with checksums that fit; whether SQLite takes
-    it."""
+    """Have a value in a column of the last row of a table, with checksums that fit; whether SQLite takes it."""
     new = value[1:] if isinstance(value, str) and value.startswith("=") else "?"
     with _unconstrained(path) as connection:
         key = (

@@ -1,5 +1,4 @@
-"""A ledger may come from a stranger, or be damaged: it is read whole or refused with a sentence, whatever is
-in it."""
+"""A ledger may come from a stranger, or be damaged: it is read whole or refused with a sentence, whatever is in it."""
 
 from __future__ import annotations
 
@@ -77,8 +76,7 @@ def read_all(path: Path) -> None:
         sum_charges_at(path, lambda prompt, completion: 0.0),
     )
     with LedgerReader(path) as view:
-        for each in (view.list_accepted, view.records, view.list_settled, view.list_refused,
-        view.list_spending, view.list_outstanding_tasks, view.latencies,
+        for each in (view.list_accepted, view.records, view.list_settled, view.list_refused, view.list_spending, view.list_outstanding_tasks, view.latencies,
                      view.groups):  # fmt: skip
             list(each())
         list(view.list_counted_replies())

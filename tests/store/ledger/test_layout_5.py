@@ -1,5 +1,4 @@
-"""Ledgers of layout 5, whose replies a trigger counts: they are read as they are, and a session upgrades
-them."""
+"""Ledgers of layout 5, whose replies a trigger counts: they are read as they are, and a session upgrades them."""
 
 from __future__ import annotations
 
@@ -52,8 +51,7 @@ def layout(path: Path) -> tuple[int, int]:
 def counts(path: Path) -> list[tuple[int | float, ...]]:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         return connection.execute(
-            "SELECT made, prompt_tokens, completion_tokens, cache_read_tokens, cache_write_tokens, cost_usd "
-            "FROM sessions"
+            "SELECT made, prompt_tokens, completion_tokens, cache_read_tokens, cache_write_tokens, cost_usd FROM sessions"
         ).fetchall()
 
 

@@ -135,8 +135,8 @@ async def test_records_groups_and_refusals_come_in_order(tmp_path: Path) -> None
 
 
 async def test_tasks_are_any_numbers_and_texts(tmp_path: Path) -> None:
-    """Numbers come first, in their order, and then texts in theirs; a plan's number of replicates leaves out
-    the numbers from it on, and texts; none leaves out nothing."""
+    """Numbers come first, in their order, and then texts in theirs; a plan's number of replicates leaves out the
+    numbers from it on, and texts; none leaves out nothing."""
     path, tasks = tmp_path / "run.db", [0, 2, 10, 2**62, "r0~r1", "r10~r2", "ü"]
     async with Ledger(path) as ledger:
         for task in reversed(tasks):
@@ -163,8 +163,7 @@ async def test_tasks_are_any_numbers_and_texts(tmp_path: Path) -> None:
 
 
 async def test_a_view_is_of_the_present_plan_alone(tmp_path: Path) -> None:
-    """Outcomes of another form of the job, of a scenario or a replicate that is not planned, are not
-    there."""
+    """Outcomes of another form of the job, of a scenario or a replicate that is not planned, are not there."""
     path = tmp_path / "run.db"
     async with Ledger(path) as ledger:
         await fill(ledger, 2)

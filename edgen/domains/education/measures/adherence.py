@@ -110,8 +110,7 @@ class AdherenceMeasure(Measure[tuple[AdherenceShares, ...]]):
             yield from intervals_picture(
                 f"adherence-{place}", f"Keeping to the scenario, by {by}", share_intervals(own, questions),
                 "Shares of the conversations in which it can be decided, with 95% intervals. Look for low "
-                "shares: "
-                "the scenario asks for it, and the model does not do it. " + " ".join(sorted(notes)),
+                "shares: the scenario asks for it, and the model does not do it. " + " ".join(sorted(notes)),
             )  # fmt: skip
 
 

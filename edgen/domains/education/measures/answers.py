@@ -43,15 +43,9 @@ class AnswersMeasure(Measure[Any]):
         Total("asked", label="student asks for it", says="{asked:turn}"),
         Total("given"),
         Share("rate", "given", "asked", label="teacher gives it", says="{given} = {rate}", title="Gives the "
-        "answer "
-        "when "
-        "asked"),
+        "answer when asked"),
         Share("telling", "telling", "taught", label="teacher tells", says="{telling} without a question",
-            title="Teacher's "
-        "turns "
-        "without "
-        "a "
-        "question"),
+            title="Teacher's turns without a question"),
     )  # fmt: skip
     panels = (
         Panel(

@@ -130,8 +130,7 @@ class ProbabilityMeasure(Measure[Probability]):
             "probability", "Probability of understanding, by preferences",
             [HistogramBars(label, each.distribution, colour) for label, each, colour in kinds], PROBABILITIES,
             "match: both prefer the same way of teaching and learning; mismatch: they do not; untold: no "
-            "keyword shows which. "
-            "Expect mismatches further left.",
+            "keyword shows which. Expect mismatches further left.",
         )  # fmt: skip
         means = [
             interval_of(label, each.mean, mean_of(each.mean), colour)

@@ -140,25 +140,21 @@ logs = [json.loads(path.read_text("utf-8")) for path in pathlib.Path("THIS_FOLDE
     notes=(
         (
             "Conversations have no dates: each log begins on 2020-01-01 at midnight (UTC), and goes on by "
-            "the "
-            "simulated clock."
+            "the simulated clock."
         ),
         (
             "CRWIZ's programs know the one who is guided by the name Fred and the other one as Operator, so "
-            "these are the "
-            "users' names; `roles` has the run's."
+            "these are the users' names; `roles` has the run's."
         ),
         (
             "A lock is told as disable_user_input and enable_user_input, an effect as "
-            "perform_action_triggered, a change of "
-            "the world as perform_action_response and status_update."
+            "perform_action_triggered, a change of the world as perform_action_response and status_update."
         ),
         (
             "end_task has one of CRWIZ's reasons as `reason_id` (where none fits, dialogue_completed for a "
             "success and else "
             "unspecified) and the machine's own as `reason`. A partner who leaves is logged as "
-            "user_end_task, the reason "
-            "user_disconnected as disconnect and disconnect_end_task."
+            "user_end_task, the reason user_disconnected as disconnect and disconnect_end_task."
         ),
         (
             "CRWIZ's analysis takes a task for successful where the last sub-task is assess_damage. Where "

@@ -173,8 +173,7 @@ class _Picture:
         seen = sum(bool(card.visits) for card in spoken)
         return (
             f"{seen} of {len(spoken)} states that say something were visited, {taken} of {transitions} "
-            "transitions were taken; "
-            f"{sum(self.counts.values()):,} choices in all"
+            f"transitions were taken; {sum(self.counts.values()):,} choices in all"
         )
 
     def _legend(self, at: float, width: float) -> tuple[list[str], float]:
@@ -275,8 +274,7 @@ class _Picture:
         said = f"{name} → {row.target}{_percent(row)}"
         return (
             f'<g opacity="0.85"><title>{escape_xml(said)}</title><path d="{path}" fill="none" '
-            f'stroke="{shown}" '
-            f'stroke-width="{wide:.3g}"{dash}/>{head}</g>'
+            f'stroke="{shown}" stroke-width="{wide:.3g}"{dash}/>{head}</g>'
         )
 
     def _draw_card(

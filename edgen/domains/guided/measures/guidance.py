@@ -49,16 +49,12 @@ class GuidanceMeasure(Measure[Any]):
         Compared(
             name="fixed_replies", title="fixed replies", kind="share", top="fixed", bottom="choices",
             over="utterances of the guided role", definition="Utterances of the guided role that were a "
-            "fixed "
-            "reply.",
+            "fixed reply.",
         ),
         Compared(
             name="hints_followed", title="hints followed", kind="share", top="followed", bottom="hinted",
             over="choices with a hint", definition="Choices that took what the hint named, of those for "
-            "which "
-            "there "
-            "was "
-            "one.",
+            "which there was one.",
         ),
     )  # fmt: skip
 

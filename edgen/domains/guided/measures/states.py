@@ -87,8 +87,7 @@ class StatesMeasure(Measure[States]):
                     title=label_with_arm("The machine, and what was taken of it", one.arm),
                     svg=draw_machine(one.guide, counts),
                     caption="Look for what was never taken; the legend shows how it is drawn. Scroll to see "
-                    "all "
-                    "of it.",
+                    "all of it.",
                 )
             taken = tuple((before, to, f"{count:,}") for before, to, count in one.value.taken)
             title = label_with_arm(f"{len(taken):,} transitions, by how often they were taken", one.arm)

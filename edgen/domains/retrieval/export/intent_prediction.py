@@ -46,9 +46,7 @@ class IntentOptions(AgentOptions, frozen=True, kw_only=True):
         Literal["none", "all", "content", "structural", "sentiment"],
         Meta(
             description="Write features of the utterances next to them: all 24 of the intent paper (Qu et "
-            "al., "
-            "CHIIR 2019), or "
-            "those of one group."
+            "al., CHIIR 2019), or those of one group."
         ),
     ] = "none"
 
@@ -149,8 +147,7 @@ class IntentFiles(SplitFiles):
             names = [*FEATURES]
             yield (
                 "The files `*_features.tsv` have a line for each line of the others: its labels, a tab, and "
-                "with blanks between: "
-                f"{', '.join(names[place] for place in self.columns)}."
+                f"with blanks between: {', '.join(names[place] for place in self.columns)}."
             )
             yield FROM_OWN
 

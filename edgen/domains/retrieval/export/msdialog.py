@@ -36,8 +36,7 @@ CODES = {
 _BEGIN = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 WHO = (
     "Who is User and who Agent the turns say (`actor_type`, as those of a forum do); where they do not, the "
-    "role of "
-    "--agent is the Agent, without it the space's first role, and all others are Users."
+    "role of --agent is the Agent, without it the space's first role, and all others are Users."
 )
 
 LABELS = (

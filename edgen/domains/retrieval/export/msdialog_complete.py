@@ -9,8 +9,7 @@ COLUMNS = {
     "id": "the dialog's id, by which it stands in the file: the conversation's",
     "dialog": (
         "category, dialog_time, title, frequency and the utterances, each with affiliation, utterance_time, "
-        "utterance_pos (from 1), "
-        "id, user_id, actor_type (User or Agent), utterance, is_answer and vote"
+        "utterance_pos (from 1), id, user_id, actor_type (User or Agent), utterance, is_answer and vote"
     ),
 }
 FORMAT = Format(

@@ -21,8 +21,7 @@ FORMAT = Format(
     tables={
         "id": "the dialog's id, by which it stands in the file: the conversation's",
         "dialog": "as in msdialog-complete; each utterance has `tags` besides, its labels with spaces "
-        "between, "
-        "and `tie` if annotators disagree",
+        "between, and `tie` if annotators disagree",
     },
     use="""\
 import pandas

@@ -159,8 +159,7 @@ FORMAT = Format(
     tables={
         "label": "1 for the true reply, 0 for the nine others",
         "context": "2 to 11 utterances, a column each: the conversation's first one, up to nine before the "
-        "user's "
-        "turn, and that turn",
+        "user's turn, and that turn",
         "reply": "the candidate, behind a space and `<<<AGENT>>>: `",
     },
     use="""\
@@ -174,8 +173,7 @@ for line in open("THIS_FOLDER/train.txt", encoding="utf-8"):
         WHO,
         (
             "The ten lines of a context stand together, the true reply first: shuffle them before you rank "
-            "with "
-            "a model that breaks ties by place."
+            "with a model that breaks ties by place."
         ),
         (
             "The nine are drawn without replacement from the 1,000 replies of agents on the train side that "

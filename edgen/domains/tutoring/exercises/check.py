@@ -123,8 +123,7 @@ def _check_exercise(
         same = "have the same answer" if other.answers == exercise.answers else "have different answers"
         message = (
             f"{_join_concepts(other)} and {_join_concepts(exercise)} ask the same ({exercise.question!r}) "
-            f"and {same}; "
-            "let the question or the picture tell them apart"
+            f"and {same}; let the question or the picture tell them apart"
         )
         yield Problem(f"{path}.question", message)
 

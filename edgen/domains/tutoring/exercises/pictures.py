@@ -34,8 +34,7 @@ def write_pictures(space: Space, folder: Path, count: int) -> int:
     if exercises is None or not any(tier.draw for tier in exercises.tiers.values()):
         raise UsageError(
             f"{space.name}: its exercises have no pictures; describe them under `draw:` of a tier of "
-            "exercises "
-            "(docs/spaces.md)."
+            "exercises (docs/spaces.md)."
         )
     grammar = Grammar(space)
     check_exercises(grammar)

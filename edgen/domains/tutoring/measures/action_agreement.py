@@ -24,8 +24,7 @@ _MOST = 50_000  # responses that alpha is computed of
 _FEWEST_COPIES, _COPIES = 2, 0.95  # contexts, and their share with one text, from which tutors are one
 _ONE_TUTOR = (
     "the responses to a turn are one text: the tutors sent identical requests (one model, temperature 0 or "
-    "one seed for "
-    "all). Give the tutor's backend a temperature, or `seed: auto`"
+    "one seed for all). Give the tutor's backend a temperature, or `seed: auto`"
 )
 _FEWEST = 10  # minimum contexts for a student's set of actions to be reported
 

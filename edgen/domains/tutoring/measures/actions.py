@@ -131,9 +131,7 @@ class ActionsMeasure(Measure[Actions]):
                         kind="share",
                     top=column, bottom=role, over=f"utterances of the {role.lower()}",
                     definition=f"Utterances of the {role.lower()} with the action {action}, of those with "
-                    "any; "
-                    "all "
-                    "responses count.",
+                    "any; all responses count.",
                 )  # fmt: skip
 
     aggregates = (

@@ -49,16 +49,12 @@ class ExercisesMeasure(Measure[Any]):
     aggregates = (
         Total("exercises"),
         Share("solved", "solved", "exercises", label="exercises", says="{exercises:exercise}, {it} solved",
-            title="Exercises "
-        "solved"),
+            title="Exercises solved"),
         Histogram("turns", label="turns to solve one"),
         Share("at_once", "at_once", "solved", label="by the first turn", says="{it} of those solved"),
         Mean("learning", label="learning, last - first", says="{it:+.2f} turns"),
         Share("revealed", "revealed", "responses", label="gives the answer away", says="{it} of responses",
-            title="Gives "
-        "the "
-        "answer "
-        "away"),
+            title="Gives the answer away"),
         Share("flagged", "flagged", "went_on", label="called nonsense", says="{it} of those that went on"),
     )  # fmt: skip
     panels = (
@@ -89,17 +85,13 @@ class ExercisesMeasure(Measure[Any]):
             name="learning", title="learning, last - first", kind="number", top="learning",
             over="sessions with two solved exercises",
             definition="The student's turns for the last solved exercise of a session less those for the "
-            "first; "
-            "below 0 the "
-            "student became quicker (CIMA: Stasaski, Kao and Hearst 2020, section 4).",
+            "first; below 0 the student became quicker (CIMA: Stasaski, Kao and Hearst 2020, section 4).",
         ),
         Compared(
             name="revealed", title="answers given away", kind="share", top="revealed", bottom="responses",
             over="responses before the exercise is solved",
             definition="Responses of tutors, all of a turn, that hold a right answer before the exercise is "
-            "solved "
-            "(related "
-            "to the telling of Macina et al. 2023, arXiv 2305.14536).",
+            "solved (related to the telling of Macina et al. 2023, arXiv 2305.14536).",
         ),
         Compared(
             name="nonsense", title="called nonsense", kind="share", top="flagged", bottom="went_on",

@@ -77,8 +77,7 @@ class LabelAgreementMeasure(Measure[LabelAgreement]):
                 Aggregate("units", label="  by action", says="precision, recall, F1 (how often it is named)"),
                 Aggregate(
                     "labels", label="  {key}", says="{it.precision.value:.1%}, {it.recall.value:.1%}, "
-                    "{it.f1} "
-                    "({it.gold})"
+                    "{it.f1} ({it.gold})"
                 ),
             ),
         ),

@@ -61,8 +61,7 @@ class ReferenceOverlapMeasure(Measure[ReferenceOverlap | None]):
         f"most {MOST_TURNS:,} turns. Where the extra bertscore is installed and the environment variable "
         f"{VARIABLE} names a "
         "model, BERTScore's F1 (Zhang et al. 2020) likewise. That the best of several references counts is "
-        "from CIMA "
-        "(Stasaski, Kao and Hearst 2020, section 5), which scores a model's responses so: "
+        "from CIMA (Stasaski, Kao and Hearst 2020, section 5), which scores a model's responses so: "
         "`edgen.domains.tutoring.measures.best_of_others` does that. The interval is by the bootstrap over "
         "scenarios."
     )

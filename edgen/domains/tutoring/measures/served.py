@@ -66,17 +66,11 @@ class ServedMeasure(Measure[Any]):
     )  # fmt: skip
     compares = (
         _define_share("served_from_pool", "served from the pool", "pool", "Turns from the pool, of those "
-        "that "
-        "students "
-        "are "
-        "served."),
+        "that students are served."),
         _define_share("served_dry", "the pool had nothing", "dry", "Templates since the pool had nothing, of "
-        "turns "
-        "served."),
+        "turns served."),
         _define_share("served_nonsense", "served turns called nonsense", "nonsense", "Served turns that a "
-        "student "
-        "calls "
-        "nonsense."),
+        "student calls nonsense."),
     )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:

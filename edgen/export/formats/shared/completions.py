@@ -32,8 +32,7 @@ RULE = (
     "strength of the completions in a scenario's labelled pairs. A completion is good if it would be "
     "preferred to the "
     f"middle with a probability of at least {(1 + CLEAR) / 2:.2f}, bad if the middle would be preferred to "
-    "it so. "
-    "The others are left out as middling."
+    "it so. The others are left out as middling."
 )
 
 

@@ -32,8 +32,7 @@ DESCRIBED = (
     "what edgen's reward needs: index (the number of the scenario), id (the conversation), turn (which "
     "reply of the "
     "trained side comes next, from 0), role (whom the policy plays), and as JSON texts before (the turns so "
-    "far) and "
-    "scenario (its values)"
+    "far) and scenario (its values)"
 )
 
 

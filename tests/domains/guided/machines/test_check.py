@@ -1,5 +1,4 @@
-"""What `check_machine` finds: each fault in a machine that has this one alone, and nothing in the shipped
-ones."""
+"""What `check_machine` finds: each fault in a machine that has this one alone, and nothing in the shipped ones."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ SOUND = Machine(
     states={
         "start": State(name="start", transitions=("hello",)),
         "hello": State(
-            name="hello", formulations=("Hello",), transitions=("go", "wait"),
-                probabilities={"go": 0.5, "wait": 0.5}
+            name="hello", formulations=("Hello",), transitions=("go", "wait"), probabilities={"go": 0.5, "wait": 0.5}
         ),
         "wait": State(name="wait", formulations=("Wait",), transitions=("go",), effects=(Effect(add={"fire": -1}),)),
         "go": State(name="go", formulations=("Go at {fire}",), transitions=("bye",), advances="second"),
@@ -69,92 +67,24 @@ def test_crwizs_faults_are_named(shared_data: Path) -> None:
     ("machine", "kind", "fatal", "said"),
     [
         (plus(initial="begin"), "no_start", True, "there is no state 'begin' to begin in"),
-        (but("go", transitions=("by",)), "dangling", True, ("go: it leads to 'by', which is not there (did "
-        "you "
-        "mean "
-        "'bye'?)")),
-        (but("go", lock=Lock(says=("x",), otherwise=("nope",))), "dangling", True, ("it has a lock that leads "
-        "to "
-        "'nope'")),
-        (but("bye", subtask="third"), "subtask", True, ("bye: it is for the sub-task 'third', which the "
-        "machine "
-        "does "
-        "not "
-        "have")),
-        (but("go", advances="secnd"), "subtask", True, ("it begins the sub-task 'secnd', which the machine "
-        "does "
-        "not "
-        "have "
-        "(did "
-        "you "
-        "mean "
-        "'second'?)")),
+        (but("go", transitions=("by",)), "dangling", True, "go: it leads to 'by', which is not there (did you mean 'bye'?)"),
+        (but("go", lock=Lock(says=("x",), otherwise=("nope",))), "dangling", True, "it has a lock that leads to 'nope'"),
+        (but("bye", subtask="third"), "subtask", True, "bye: it is for the sub-task 'third', which the machine does not have"),
+        (but("go", advances="secnd"), "subtask", True, "it begins the sub-task 'secnd', which the machine does not have (did you mean 'second'?)"),
         (but("go", advances=None), "gate", False, "the sub-task 'second' never begins"),
-        (but("go", advances=None), "unreachable", False, ("bye: it is never reached: its sub-task second "
-        "never "
-        "begins")),
+        (but("go", advances=None), "unreachable", False, "bye: it is never reached: its sub-task second never begins"),
         (but("wait", formulations=()), "mute", False, "wait: it has no formulation"),
         (but("hello", probabilities={"go": 1.0}), "probability", False, "wait has the probability 0"),
-        (but("hello", probabilities={}), "probability", False, ("its 2 transitions have no probability, so "
-        "all "
-        "are "
-        "alike")),
-        (but("hello", probabilities={"go": 0.5, "wait": 0.4}), "probability", False, ("its probabilities sum "
-        "to "
-        "0.9, "
-        "not "
-        "to "
-        "1")),
-        (but("hello", probabilities={"go": 0.5, "wait": 0.5, "bye": 0.1}), "probability", False, ("'bye' has "
-        "a "
-        "probability "
-        "and "
-        "is "
-        "no "
-        "transition")),
-        (but("hello", transitions=("go",), probabilities={}), "unreachable", False, ("wait: it is never "
-        "reached: "
-        "no "
-        "state "
-        "leads "
-        "to "
-        "it")),
-        (but("wait", when={"fire": Condition(at_least=6)}), "gate", False, ("'wait' is never offered after "
-        "it: "
-        "its "
-        "conditions "
-        "can "
-        "never "
-        "hold")),
-        (but("wait", when={"fir": Condition(below=2)}), "variable", True, ("a condition is on 'fir', which is "
-        "no "
-        "variable "
-        "of "
-        "the "
-        "world "
-        "(did "
-        "you "
-        "mean "
-        "'fire'?)")),
-        (but("wait", when={"fire": Condition(one_of=("hot",))}), "type", True, ("a condition on fire can "
-        "never "
-        "hold: "
-        "'hot' "
-        "is "
-        "no "
-        "number")),
-        (but("wait", effects=(Effect(set={"heat": 1.0}),)), "variable", True, ("an effect changes 'heat', "
-        "which "
-        "is "
-        "no "
-        "variable "
-        "of "
-        "the "
-        "world")),
-        (but("wait", effects=(Effect(set={"fire": 9.0}),)), "type", True, ("an effect sets fire out of its "
-        "bounds")),
-        (but("wait", effects=(Effect(set={"fire": True}),)), "type", True, ("an effect sets fire: True is no "
-        "number")),
+        (but("hello", probabilities={}), "probability", False, "its 2 transitions have no probability, so all are alike"),
+        (but("hello", probabilities={"go": 0.5, "wait": 0.4}), "probability", False, "its probabilities sum to 0.9, not to 1"),
+        (but("hello", probabilities={"go": 0.5, "wait": 0.5, "bye": 0.1}), "probability", False, "'bye' has a probability and is no transition"),
+        (but("hello", transitions=("go",), probabilities={}), "unreachable", False, "wait: it is never reached: no state leads to it"),
+        (but("wait", when={"fire": Condition(at_least=6)}), "gate", False, "'wait' is never offered after it: its conditions can never hold"),
+        (but("wait", when={"fir": Condition(below=2)}), "variable", True, "a condition is on 'fir', which is no variable of the world (did you mean 'fire'?)"),
+        (but("wait", when={"fire": Condition(one_of=("hot",))}), "type", True, "a condition on fire can never hold: 'hot' is no number"),
+        (but("wait", effects=(Effect(set={"heat": 1.0}),)), "variable", True, "an effect changes 'heat', which is no variable of the world"),
+        (but("wait", effects=(Effect(set={"fire": 9.0}),)), "type", True, "an effect sets fire out of its bounds"),
+        (but("wait", effects=(Effect(set={"fire": True}),)), "type", True, "an effect sets fire: True is no number"),
         (but("go", formulations=("Go to {place}",)), "slot", True, "go: nothing fills the slot {place}"),
         (but("go", lock=Lock(says=("{answers}",))), "slot", True, "nothing fills the slot {answers}"),
         (but("go", slots=("robot",)), "slot", True, "nothing fills the slot {robot}"),
@@ -163,42 +93,12 @@ def test_crwizs_faults_are_named(shared_data: Path) -> None:
         (but("bye", lock=Lock()), "lock", False, "it waits for an answer and ends the conversation"),
         (but("bye", transitions=("go",)), "end", False, "it ends the conversation, so it never leads to go"),
         (but("bye", end=None), "dead_end", False, "nothing is ever offered after it in the sub-task second"),
-        (but("bye", end=None, transitions=("bye",)), "endless", False, ("it has no end that can be reached: "
-        "only "
-        "the "
-        "time "
-        "limit "
-        "ends "
-        "it")),
-        (msgspec.structs.replace(but("bye", end=None, transitions=("bye",)), time_limit=None), "endless",
-        True, ("it "
-        "would "
-        "never "
-        "end")),
-        (msgspec.structs.replace(but("go", lock=Lock(says=("x",))), time_limit=None), "lock", False, ("it "
-        "waits "
-        "for "
-        "a "
-        "certain "
-        "answer "
-        "for "
-        "ever")),
+        (but("bye", end=None, transitions=("bye",)), "endless", False, "it has no end that can be reached: only the time limit ends it"),
+        (msgspec.structs.replace(but("bye", end=None, transitions=("bye",)), time_limit=None), "endless", True, "it would never end"),
+        (msgspec.structs.replace(but("go", lock=Lock(says=("x",))), time_limit=None), "lock", False, "it waits for a certain answer for ever"),
         (plus(fixed={"BC": ""}), "fixed", False, "fixed replies without a text are never offered: BC"),
-        (plus(world={"fire": Variable(kind="number", initial=2.0, sees=("Boss",))}), "role", True, ("fire is "
-        "seen "
-        "by "
-        "Boss, "
-        "which "
-        "is "
-        "neither "
-        "Wizard "
-        "nor "
-        "Operator")),
-        (plus(ends=(End(reason="x", when={"smoke": Condition(one_of=(True,))}),)), "variable", True, ("a "
-        "condition "
-        "is "
-        "on "
-        "'smoke'")),
+        (plus(world={"fire": Variable(kind="number", initial=2.0, sees=("Boss",))}), "role", True, "fire is seen by Boss, which is neither Wizard nor Operator"),
+        (plus(ends=(End(reason="x", when={"smoke": Condition(one_of=(True,))}),)), "variable", True, "a condition is on 'smoke'"),
     ],
 )  # fmt: skip
 def test_each_fault_is_a_sentence(machine: Machine, kind: str, fatal: bool, said: str) -> None:

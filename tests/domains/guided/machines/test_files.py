@@ -1,5 +1,4 @@
-"""Folders of machines: CRWIZ's as they are, ours written and read again, and all that can be wrong with
-one."""
+"""Folders of machines: CRWIZ's as they are, ours written and read again, and all that can be wrong with one."""
 
 from __future__ import annotations
 
@@ -51,9 +50,8 @@ def test_what_is_written_is_read_again(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_machines_are_read_as_crwiz_reads_its_files(name: str, tmp_path: Path) -> None:
-    """As `DialogueState.from_yaml_file` documents it: `name` is needed, probabilities are looked up for each
-    transition, `fixed_states*` are mappings of names to texts, everything else that ends with .yaml is a
-    state."""
+    """As `DialogueState.from_yaml_file` documents it: `name` is needed, probabilities are looked up for each transition,
+    `fixed_states*` are mappings of names to texts, everything else that ends with .yaml is a state."""
     machine = load_machine(resources.find("machines", name))
     write_files(dump_for_crwiz(machine), tmp_path / "m")
     states = {}
@@ -110,13 +108,9 @@ def test_the_examples_of_the_documentation_are_read(tmp_path: Path) -> None:
 
 def test_keys_in_their_short_forms(tmp_path: Path) -> None:
     folder = write(tmp_path / "m", {
-        "machine.yaml": "name: m\nworld:\n  fire: 2\n  alarm: false\n  who: {initial: Ann}\n  door: {values: "
-        "[open, "
-        "shut]}\n",
+        "machine.yaml": "name: m\nworld:\n  fire: 2\n  alarm: false\n  who: {initial: Ann}\n  door: {values: [open, shut]}\n",
         "start.yaml": START,
-        "a.yaml": "name: a\nformulations: [A]\nlock: {says: yes please, otherwise: [start]}\nwhen: {fire: 2, "
-        "who: "
-        "[Ann, Ben]}\nend: done\n",
+        "a.yaml": "name: a\nformulations: [A]\nlock: {says: yes please, otherwise: [start]}\nwhen: {fire: 2, who: [Ann, Ben]}\nend: done\n",
         "b.yaml": "name: b\nformulations:\nslots:\ntransition_probabilities: []\nlock: any\n",
     })  # fmt: skip
     machine = load_machine(folder)
@@ -139,29 +133,18 @@ def test_keys_in_their_short_forms(tmp_path: Path) -> None:
         ({"a.yaml": "- a\n"}, "a.yaml: expected a state: a mapping"),
         ({"a.yaml": "formulations: [A]\n"}, "a.yaml $.name: this key is missing"),
         ({"a.yaml": "name: a\ntransitions: [b]\n"}, "a.yaml $.transitions: unknown key"),
-        ({"a.yaml": "name: a\nformulations: [yes]\n"}, ("a.yaml $.formulations[0]: expected a text, got true "
-        "or "
-        "false")),
-        ({"a.yaml": "name: a\nformulations: ['  ']\n"}, ("a.yaml $.formulations[0]: there is nothing to say "
-        "here")),
+        ({"a.yaml": "name: a\nformulations: [yes]\n"}, "a.yaml $.formulations[0]: expected a text, got true or false"),
+        ({"a.yaml": "name: a\nformulations: ['  ']\n"}, "a.yaml $.formulations[0]: there is nothing to say here"),
         ({"a.yaml": "name: ../a\n"}, "'../a' is no name of a state"),
         ({"a.yaml": "name: fixed_states_x\n"}, "is no name of a state"),
         ({"b.yaml": "name: a\n", "c.yaml": "name: a\n"}, "c.yaml $.name: b.yaml has a state 'a' already"),
-        ({"a.yaml": "name: okay\n", "fixed_states.yaml": "okay: Okay\n"}, ("okay: this is the name of a state "
-        "and "
-        "of "
-        "a "
-        "fixed")),
+        ({"a.yaml": "name: okay\n", "fixed_states.yaml": "okay: Okay\n"}, "okay: this is the name of a state and of a fixed"),
         ({"fixed_states.yaml": "- a\n"}, "fixed_states.yaml: expected a mapping of names to replies"),
         ({"fixed_states.yaml": "1: One\n"}, "a name is a text; put it in quotes"),
         ({"fixed_states.yaml": "no: No\n"}, "$.no: expected a text; put it in quotes"),
         ({"fixed_states.yaml": "a: 3\n"}, "fixed_states.yaml $.a: expected a text"),
         ({"fixed_states.yaml": "a: A\n", "fixed_states_2.yaml": "a: B\n"}, "another file has a fixed reply"),
-        ({"a.yaml": "name: a\ntransition_probabilities: {b: -1}\n"}, ("$.transition_probabilities.b: expected "
-        "a "
-        "number "
-        ">= "
-        "0")),
+        ({"a.yaml": "name: a\ntransition_probabilities: {b: -1}\n"}, "$.transition_probabilities.b: expected a number >= 0"),
         ({"a.yaml": "name: a\ntransition_probabilities: {b: .nan}\n"}, "expected a finite number"),
         ({"a.yaml": "name: a\nlock: maybe\n"}, "a.yaml $.lock: expected `any`, or a mapping"),
         ({"a.yaml": "name: a\nlock: {word: x}\n"}, "$.lock.word: unknown key"),
@@ -171,20 +154,12 @@ def test_keys_in_their_short_forms(tmp_path: Path) -> None:
         ({"a.yaml": "name: a\neffects: [{after_seconds: 3}]\n"}, "$.effects[0]: this changes nothing"),
         ({"a.yaml": "name: a\neffects: {set: {x: 1}, after_seconds: 3, after_turns: 1}\n"}, "are both given"),
         ({"a.yaml": "name: a\neffects: {set: {x: 1}, repeat: true}\n"}, "what repeats needs a span"),
-        ({"a.yaml": "name: a\neffects: {add: {x: 1}, repeat: true, after_seconds: 0.001}\n"}, ("what repeats "
-        "needs "
-        "a "
-        "span")),
+        ({"a.yaml": "name: a\neffects: {add: {x: 1}, repeat: true, after_seconds: 0.001}\n"}, "what repeats needs a span"),
         ({"a.yaml": "name: a\nend: {success: true}\n"}, "$.end.reason: this key is missing"),
         ({"a.yaml": "name: a\nact: shout\n"}, "$.act: unknown value 'shout'"),
         ({"machine.yaml": "name: m\nends: [{reason: x}]\n"}, "machine.yaml $.ends[0]: it needs `when`"),
-        ({"machine.yaml": "name: m\nworld: {x: {kind: number, initial: hot}}\n"}, ("$.world.x.initial: 'hot' "
-        "is "
-        "no "
-        "number")),
-        ({"machine.yaml": "name: m\nworld: {x: {initial: 9, most: 5}}\n"}, ("$.world.x.initial: 9 is out of "
-        "its "
-        "bounds")),
+        ({"machine.yaml": "name: m\nworld: {x: {kind: number, initial: hot}}\n"}, "$.world.x.initial: 'hot' is no number"),
+        ({"machine.yaml": "name: m\nworld: {x: {initial: 9, most: 5}}\n"}, "$.world.x.initial: 9 is out of its bounds"),
         ({"machine.yaml": "name: m\nworld: {x: {values: [a], initial: b}}\n"}, "'b' is not one of a"),
         ({"machine.yaml": "name: m\nworld: {x: {}}\n"}, "$.world.x: give it a kind"),
         ({"machine.yaml": "name: m\nworld: {x y: 1}\n"}, "a variable's name is letters, digits and _"),

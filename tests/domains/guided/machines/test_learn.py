@@ -1,5 +1,4 @@
-"""Probabilities learned from choices: the stated formula, what gates hide, and machines that give theirs
-back."""
+"""Probabilities learned from choices: the stated formula, what gates hide, and machines that give theirs back."""
 
 from __future__ import annotations
 
@@ -38,11 +37,9 @@ def test_where_all_is_offered_it_is_the_share_with_smoothing() -> None:
 
 
 def test_what_a_gate_keeps_away_is_not_taken_for_unwanted() -> None:
-    """c is on offer in one of ten cases and is then taken as often as a: its weight is a's, though its share
-    is small."""
+    """c is on offer in one of ten cases and is then taken as often as a: its weight is a's, though its share is small."""
     choices: Choices = Counter({
-        (("a", "b"), "a"): 600, (("a", "b"), "b"): 300, (("a", "b", "c"), "a"): 40,
-        (("a", "b", "c"), "b"): 20,
+        (("a", "b"), "a"): 600, (("a", "b"), "b"): 300, (("a", "b", "c"), "a"): 40, (("a", "b", "c"), "b"): 20,
         (("a", "b", "c"), "c"): 40,
     })  # fmt: skip
     assert estimate(("a", "b", "c"), choices, 0.0) == pytest.approx({"a": 0.4, "b": 0.2, "c": 0.4}, abs=1e-4)
@@ -69,8 +66,8 @@ def test_choices_of_a_conversation_are_counted() -> None:
 
 
 def test_the_probabilities_come_back() -> None:
-    """Chance walks through the emergency desk with a gate at random before each choice; 3,000 conversations
-    give back each probability within what so many choices can tell."""
+    """Chance walks through the emergency desk with a gate at random before each choice; 3,000 conversations give back each
+    probability within what so many choices can tell."""
     machine = load_machine(resources.find("machines", "incident_response"))
     rng, counts = random.Random(4), ChoiceCounts()
     for _ in range(3_000):

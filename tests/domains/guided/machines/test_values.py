@@ -1,5 +1,4 @@
-"""What a machine's values mean: weights as CRWIZ has them, conditions, slots, effects, locks, the first
-world."""
+"""What a machine's values mean: weights as CRWIZ has them, conditions, slots, effects, locks, the first world."""
 
 from __future__ import annotations
 

@@ -16,8 +16,7 @@ from edgen.plugin.formats import DataTable, Tried
 FORMAT = Format(
     name="dstc7",
     summary="Conversations cut before an agent's turn, with a hundred candidates for it, as DSTC7's track 1 "
-    "has "
-    "them.",
+    "has them.",
     rows=rows,
     reasons={
         "unseen": "it is on the run's test side, which is for tests of the second kind (--tests 2)",
@@ -31,24 +30,14 @@ FORMAT = Format(
                 "example-id": "the conversation's id and the number of the turn to choose, from 1",
                 "messages-so-far": "all that was said before: `speaker` and `utterance` of each turn",
                 "options-for-correct-answers": "the right one: `candidate-id` and `utterance`; `NONE` where "
-                "it "
-                "is "
-                "not "
-                "among "
-                "the "
+                "it is not among the "
                 "candidates; in sub-task 2 also all of the pool that say the same, in 3 its paraphrases; "
                 "not in the test file",
                 "options-for-next": "the candidates, in an order that tells nothing: `candidate-id` and "
-                "`utterance`; "
-                "not "
-                "in "
-                "sub-task "
-                "2, whose examples share the pool",
+                "`utterance`; not in sub-task 2, whose examples share the pool",
                 "scenario": "the sub-task",
                 "profile": "where the space tells of courses, but not in sub-task 2: `Aggregated` "
-                "(preferences "
-                "by "
-                "fields of the "
+                "(preferences by fields of the "
                 "knowledge file), `Courses` (`Prior`, `Suggested`), `Term`, `Standing`; in the test file "
                 "what the agent may know",
             }

@@ -126,8 +126,7 @@ class ExampleFiles(RowFiles):
         if self.counts["profiles"] and not self.counts["preferences"]:
             yield (
                 "`Aggregated` is empty in every profile: no dimension of the space, and no field of its "
-                "entries, is named like a "
-                "field of its knowledge file."
+                "entries, is named like a field of its knowledge file."
             )
 
     def _list_paraphrase_notes(self, total: int) -> Iterator[str]:

@@ -30,8 +30,7 @@ class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
         Literal[1, 2, 3, 4, 5],
         Meta(
             description="The sub-task. 1: choose the next utterance; 2: among one large pool; 3: it and its "
-            "paraphrases; 4: it may be none of "
-            "the candidates; 5: with a knowledge file and profiles."
+            "paraphrases; 4: it may be none of the candidates; 5: with a knowledge file and profiles."
         ),
     ] = 1
     cuts: Annotated[
@@ -47,9 +46,7 @@ class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
         Negatives,
         Meta(
             description="Where wrong candidates come from: any agent's turns, those of the same topic, the "
-            "nearest "
-            "to the "
-            "true one by BM25, or what `edgen annotate --write wrong` wrote."
+            "nearest to the true one by BM25, or what `edgen annotate --write wrong` wrote."
         ),
     ] = "random"
     topic: Annotated[
@@ -70,8 +67,7 @@ class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
         Literal[1, 2],
         Meta(
             description="Advising's kinds of test sets. 1: training conversations in other words, by what "
-            "`edgen "
-            "annotate --write "
+            "`edgen annotate --write "
             "paraphrases --after 0` wrote; 2: conversations of the run's test side, which training has not "
             "seen."
         ),

@@ -54,8 +54,7 @@ class ParaphrasedTests:
             f"{self._run.name}: --tests 1 is about training conversations in other words, and no turn to be "
             "chosen has "
             f"paraphrases, with a paraphrased turn before it. `edgen annotate {path} --write paraphrases "
-            "--after 0` has a "
-            "model write them."
+            "--after 0` has a model write them."
         )
 
     def of(self, conversation: AcceptedConversation) -> Paraphrased | None:

@@ -54,8 +54,7 @@ class SharedPool:
                 f"{known.run.name}: a ranking has {SUBMITTED} candidates of the pool, and the pool has "
                 f"{len(self.sources)}; "
                 f"{SUBMITTED - len(self.sources)} more are needed. Generate more conversations, or name "
-                "other runs with "
-                "--pool-from."
+                "other runs with --pool-from."
             )
         self._index = AlikeTexts(candidates, self.sources)
 

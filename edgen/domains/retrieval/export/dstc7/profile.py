@@ -26,8 +26,7 @@ def knowledge_of(run: RunReader) -> dict[str, str]:
     if knowledge is None:
         raise UsageError(
             f"{run.name}: sub-task 5 is about what a knowledge file tells, and the space {run.space.name} "
-            "names none "
-            "(`knowledge:` in its file, as that of course_advising does). Take --subtask 1."
+            "names none (`knowledge:` in its file, as that of course_advising does). Take --subtask 1."
         )
     return {knowledge.file: knowledge.text}
 

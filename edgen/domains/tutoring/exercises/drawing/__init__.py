@@ -96,8 +96,7 @@ def draw(things: Sequence[Thing], title: str = "") -> str:
     named = f"<title>{escape_words(shorten(title, _TITLE))}</title>" if title else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.1f} {high:.1f}" width="{wide:.0f}" '
-        f'height="{high:.0f}" '
-        f'role="img">{named}<rect width="{wide:.1f}" height="{high:.1f}" rx="14" '
+        f'height="{high:.0f}" role="img">{named}<rect width="{wide:.1f}" height="{high:.1f}" rx="14" '
         f'fill="#fdfbf5"/>{floor}{inner}</svg>\n'
     )
 

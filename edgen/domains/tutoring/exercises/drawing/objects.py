@@ -36,8 +36,7 @@ _SITTING = (
     f'<path d="M-30 0C-42-34-26-64 0-64C26-64 42-34 30 0Z" fill="{{m}}" {_LINE}/>'
     '<path d="M-17-8C-21-32-13-46 0-46C13-46 21-32 17-8Z" fill="{l}"/>'
     f'<ellipse cx="-16" cy="-5" rx="14" ry="8" fill="{{m}}" {_LINE}/><ellipse cx="16" cy="-5" rx="14" '
-    f'ry="8" fill="{{m}}" {_LINE}/>'
-    f'<path d="M-20-4V-1M-13-3V0M20-4V-1M13-3V0" fill="none" {_LINE}/>'
+    f'ry="8" fill="{{m}}" {_LINE}/><path d="M-20-4V-1M-13-3V0M20-4V-1M13-3V0" fill="none" {_LINE}/>'
 )
 _CAT = (
     '<path d="M26-8C66-2 68-44 52-60" fill="none" stroke="{o}" stroke-width="16" stroke-linecap="round"/>'
@@ -62,8 +61,7 @@ _DOG = (
     + f'<path d="M-24-62C-12-54 12-54 24-62L22-54C12-47-12-47-22-54Z" fill="#fff6df" {_LINE}/>'
     '<circle cx="0" cy="-48" r="5.5" fill="#f2c230" stroke="#7a5a10" stroke-width="2"/>'
     '<path d="M-32-96C-34-112-20-117 0-117C20-117 34-112 32-96C34-72 22-58 0-58C-22-58-34-72-32-96Z" '
-    f'fill="{{m}}" {_LINE}/>'
-    '<ellipse cx="14" cy="-87" rx="13" ry="14" fill="{l}"/>'
+    f'fill="{{m}}" {_LINE}/><ellipse cx="14" cy="-87" rx="13" ry="14" fill="{{l}}"/>'
     f'<path d="M-27-110C-46-112-56-92-50-70C-48-62-38-62-36-72C-34-84-30-92-24-98Z" fill="{{d}}" {_LINE}/>'
     f'<path d="M27-110C46-112 56-92 50-70C48-62 38-62 36-72C34-84 30-92 24-98Z" fill="{{d}}" {_LINE}/>'
     + f'<path d="M-6-62C-6-50 6-50 6-62Z" fill="#e5687a" stroke="{_DARK}" stroke-width="2"/>'
@@ -79,8 +77,7 @@ _BUNNY = (
     + '<path d="M-6-100C-14-104-34-136-27-150C-20-162-2-132-3-101ZM6-100C14-104 34-136 27-150C20-162 '
     f'2-132 3-101Z" fill="{{m}}" {_LINE}/>'
     '<path d="M-9-108C-15-114-26-136-23-143C-19-148-8-126-8-109ZM9-108C15-114 26-136 23-143C19-148 8-126 '
-    '8-109Z" fill="{l}"/>'
-    f'<ellipse cx="0" cy="-82" rx="32" ry="28" fill="{{m}}" {_LINE}/>'
+    f'8-109Z" fill="{{l}}"/><ellipse cx="0" cy="-82" rx="32" ry="28" fill="{{m}}" {_LINE}/>'
     '<ellipse cx="-9" cy="-70" rx="11" ry="9" fill="{l}"/><ellipse cx="9" cy="-70" rx="11" ry="9" '
     'fill="{l}"/>'
     + _EYES
