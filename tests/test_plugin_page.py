@@ -21,7 +21,7 @@ pytestmark = pytest.mark.integration
 _BLOCK = re.compile(r"(?:^`(?P<path>[^`\n]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 _INSTALLS = "pip install -e ."
 # The fresh environment is made in the test, without a network: it sees the packages of this one.
-_PREPARED = ("mkdir my-plugin", "cd my-plugin", "python -m venv .venv", ". .venv/bin/activate", 'pip install "edgen-dialogues[analysis]" pytest')  # fmt: skip
+_PREPARED = ("mkdir my-plugin", "cd my-plugin", "python -m venv .venv", ". .venv/bin/activate", 'pip install "../edgen[analysis]" pytest')  # fmt: skip
 
 COMMANDS = """
 import sys
