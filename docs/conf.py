@@ -38,7 +38,8 @@ default_role = "code"  # docstrings write `code` as Markdown does
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "show-inheritance": True}
-autodoc_preserve_defaults = True
+# Some functions take their options from structs, and have no defaults in their source.
+autodoc_preserve_defaults = False
 python_use_unqualified_type_names = True
 
 # What of edgen the reference tells: what `import edgen` gives, and what a plugin is made of.

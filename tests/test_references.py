@@ -11,7 +11,7 @@ import pytest
 
 from tests import ROOT
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.integration  # texts name domains, which copies without these lack
 
 FOLDERS = {path.parent.name for path in (ROOT / "edgen").glob("*/__init__.py")} - {"plugin"}
 # `evaluation.measure`, `edgen.cli.space`, `execution/client/`, `export/format.py`, `edgen/cli/`
