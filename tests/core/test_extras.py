@@ -105,7 +105,7 @@ def test_the_package_index_is_never_asked_for_the_taken_name() -> None:
     ).stdout.decode()
     suggested = re.compile(
         r"(?:pipx? |uvx? (?:pip |tool |add)?)(?:install|run|add|sync)?[^\n`]*?[\s'\"=]edgen(?:['\"\[\s=<>`]|$)"
-        r"|\bedgen\[[a-z]",
+        r"|(?<![\w/])edgen\[[a-z]",
         re.MULTILINE,
     )
     assert suggested.search("pip install 'edgen[batch]'")
