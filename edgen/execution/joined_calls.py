@@ -112,7 +112,7 @@ class JoinedCalls:
 
     def _twins(self, rollout: AnyRollout, request: Request) -> Iterator[CallPlace]:
         """Yield the first calls of twin tasks that are in fact identical."""
-        if rollout.spent.asks:
+        if rollout.last_key is not None:
             return
         tasks, address = self._work.tasks, request.address
         for name in tasks.twins(address.scenario, address.task):

@@ -41,7 +41,14 @@ class AnyRollout(Protocol):
     last: tuple[Request, Reply] | None  # last request and its reply
     refused: str  # why the last answer was unusable; empty if it was usable
     fresh: int  # replies that did not come from the ledger
-    spent: Spent  # of its calls
+
+    @property
+    def last_key(self) -> bytes | None:
+        """The key of the last answered request; None before the first."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no model wrote at least one answer."""
 
     @property
     def settled(self) -> Settled:
@@ -119,6 +126,16 @@ class Rollout:
 
     def close(self) -> None:
         self.task.protocol.close()
+
+    @property
+    def last_key(self) -> bytes | None:
+        """The key of the last answered request; None before the first."""
+        return self.spent.key
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no model wrote at least one answer."""
+        return self.spent.simulated
 
     @property
     def settled(self) -> Settled:
@@ -254,7 +271,7 @@ class OutcomeRecorder:
 
     def settle(self, unit: tuple[int, TaskId], rollout: AnyRollout) -> None:
         """Record the outcome of a task with a result."""
-        if rollout.spent.simulated and not self._simulated:
+        if rollout.simulated and not self._simulated:
             self._simulated = True
             self._work.ledger.set_fact("simulated", self._work.fingerprint)
         settled = rollout.settled
@@ -309,7 +326,7 @@ class OutcomeRecorder:
         checksums: tuple[int, int] | None = None,
     ) -> None:
         outcome = Outcome(
-            *unit, settled.status, settled.reason, settled.detail, rollout.group, rollout.spent.key
+            *unit, settled.status, settled.reason, settled.detail, rollout.group, rollout.last_key
         )
         self._work.ledger.settle(outcome, self._work.fingerprint, settled.record, settled.beside, checksums)
         self._work.counts.settle(settled.status, settled.reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -53,6 +54,7 @@ class InProcessCluster(Cluster):
         self._backends, self._count, self._last = dict(backends), workers, {}
         self.wrapped = self.calls.wrap(backends, [])
         self.workers: list[Worker] = []
+        self.heard: Counter[type] = Counter()  # messages to the head
 
     async def open(self, work: Work) -> Pool:
         """Return the workers."""
@@ -69,7 +71,13 @@ class InProcessCluster(Cluster):
         assert pool is not None, "the cluster is open"
         pool._workers += 1
         worker, link = Worker(), WorkerLink(None, pool._workers)
-        to_head = End(decode_to_head, lambda messages: None if link.lost else pool._hear(link, messages))
+
+        def hear(messages: list[Any]) -> None:
+            if not link.lost:
+                self.heard.update(map(type, messages))
+                pool._hear(link, messages)
+
+        to_head = End(decode_to_head, hear)
         link.wire = End(decode_to_worker, lambda messages: worker._hear(None, messages))  # type: ignore
         link.local, link.pid, link.node = {}, link.number, "here"
         settings = work.tasks.call_settings

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from edgen.config import Job, Limits
 from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError, StoppedError
 from edgen.core.resources import find
 from edgen.core.values import Reply, Request
+from edgen.execution.cluster.messages import Called, FirstReply, OpenRequest, Permit
 from edgen.execution.cluster.scheduler import ClusterScheduler
+from edgen.execution.cluster.worker import Worker
 from edgen.execution.online_scheduler import SLACK, call_by_call
-from edgen.execution.scheduler import Work
+from edgen.execution.rollout import Rollout
 from edgen.planning.plan import Plan
 from edgen.prompting import load_prompt
 from edgen.simulator.config import SimulatorConfig
@@ -75,13 +79,24 @@ class Server:
         return
 
 
+class Mumbling(Server):
+    """A backend whose later answers are no conversations."""
+
+    async def complete(self, request: Request) -> Reply:
+        reply = await super().complete(request)
+        return reply if self.calls < 350 else Reply("Hm.", "stop")
+
+
 class Made:
     """A run, and what its parts were at its end."""
 
-    def __init__(self, folder: Path, server: Server, error: BaseException | None, work: Work) -> None:
-        self.folder, self.server, self.error, self.work = folder, server, error, work
+    def __init__(
+        self, folder: Path, server: Server, error: BaseException | None, scheduler: Any, heard: Counter[type]
+    ) -> None:
+        self.folder, self.server, self.error, self.heard = folder, server, error, heard
+        self.scheduler, self.work = scheduler, scheduler._work
         self.status = run_status(folder / "run.db")
-        self.admission = work.clients["default"].admission
+        self.admission = self.work.clients["default"].admission
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -124,7 +139,52 @@ async def make(
             error = problem
         finally:
             await cluster.aclose()
-    return Made(folder, server, error, scheduler._work)
+    return Made(folder, server, error, scheduler, cluster.heard)
+
+
+async def test_a_conversation_of_one_reply_takes_two_messages_to_the_head(tmp_path: Path) -> None:
+    """But for the first units, which are all given out before one of them has said what it asks."""
+    local = await make(tmp_path / "local", Server(delay=0.0), local=True, conversations=600)
+    made = await make(tmp_path / "cluster", Server(delay=0.0), conversations=600)
+    most = IN_FLIGHT + SLACK + IN_FLIGHT
+    assert made.files == local.files
+    assert made.heard[OpenRequest] == made.heard[Called] <= most
+    assert made.heard[FirstReply] == 600 - made.heard[Called]
+
+
+@pytest.mark.parametrize("unsettled", [True, False])
+async def test_a_worker_gives_a_permit_back_that_does_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unsettled: bool
+) -> None:
+    """Its request then goes to the head as any other: here, while it is open in which form a service takes
+    requests, and where the permit is for another backend."""
+    first_call = Worker._call_first
+
+    async def call_first(worker: Worker, permit: Permit, rollout: Rollout) -> Reply | None:
+        changes: dict[str, Any] = {"way": ""} if unsettled else {"backend": "other"}
+        if unsettled:
+            rollout.request = msgspec.structs.replace(rollout.request, prose=rollout.request.messages)  # type: ignore
+        return await first_call(worker, msgspec.structs.replace(permit, **changes), rollout)
+
+    monkeypatch.setattr(Worker, "_call_first", call_first)
+    local = await make(tmp_path / "local", Server(delay=0.0), local=True, conversations=400)
+    made = await make(tmp_path / "cluster", Server(delay=0.0), conversations=400)
+    assert made.error is None
+    assert made.files == local.files
+    assert made.heard[FirstReply] == 0
+    assert made.heard[OpenRequest] == made.server.calls == 400
+    assert made.heard[Called] > 400
+    assert is_quiet(made)
+
+
+async def test_the_request_of_an_unusable_first_reply_is_known_to_the_head(tmp_path: Path) -> None:
+    """It is shown where a run stops as useless."""
+    made = await make(tmp_path, Mumbling(delay=0.0), conversations=400)
+    latest = made.scheduler._recorder.usefulness._latest
+    assert made.heard[FirstReply]
+    assert latest.reply.text == "Hm."
+    assert latest.request.messages
+    assert latest.request.address.step == 0
 
 
 def is_quiet(made: Made) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from edgen.core.values import Reply, Request
+from edgen.core.values import Address, Reply, Request
 from edgen.execution.client.retry import Excused
 
 
@@ -21,6 +21,10 @@ class Answer(msgspec.Struct, frozen=True):
 
 class EstimateTooLowError(Exception):
     """A call can take more than was reserved, as found while it waited."""
+
+
+UNSEEN = Request(Address(-1, 0), (), 0)
+"""Stands for the request of a call by a worker, which alone has seen it."""
 
 
 class Call(Excused, kw_only=True):

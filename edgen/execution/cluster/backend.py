@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Collection, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Literal
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
@@ -117,12 +117,16 @@ class RemoteBackend:
             home.got = reply
         return reply
 
-    def permit(self, rollout: RemoteRollout, way: Way, waiter: Waiter[Called]) -> None:
+    def permit(
+        self, rollout: RemoteRollout, way: Way | Literal[""], waiter: Waiter[Any], *, first: bool
+    ) -> None:
         """Let a rollout's worker make an attempt with its open request, sent in a way; the `waiter` gets what
-        comes of it, and the worker takes the reply. Raises WorkerLostError."""
-        link = rollout.link
+        comes of it, and the worker takes the reply. `first`: with its first request, which gives it the unit;
+        the way may be unknown. Raises WorkerLostError."""
+        link, unit = rollout.link, rollout.unit
         number = self._pool().assign_number()
-        link.permit(Permit(number, self._name, self._server, rollout.unit, way, heard=link.beat), waiter)
+        permit = Permit(number, self._name, self._server, unit, way, heard=link.beat)
+        link.permit(permit, waiter, unit if first else None)
 
     async def models(self) -> list[str] | None:
         """Return the names that the service offers. Raises CallError."""

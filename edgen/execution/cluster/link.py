@@ -14,15 +14,17 @@ from edgen.execution.client.server_queue import Waiter
 from edgen.execution.cluster.messages import (
     Called,
     Failure,
+    FirstReply,
     OpenRequest,
     Permit,
     ServerQuestion,
+    Take,
     Told,
     Unit,
     UnitOutcome,
 )
 from edgen.execution.cluster.wire import Wire
-from edgen.protocols.task import Settled, Spent
+from edgen.protocols.task import Settled
 from edgen.store.ledger.facts import WorkerCounts
 
 _LOST = Failure("server_error", "the worker that made the call was lost", None, None, unsent=False)
@@ -77,22 +79,23 @@ class WorkerLink:
         that says what came of it, or of a CallError. Raises CallError if the worker is lost."""
         waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         try:
-            self.permit(message, waiting)
+            self.send(message)
         except WorkerLostError:
             raise CallError(FailureKind.SERVER_ERROR, "the worker was lost", unsent=True) from None
+        self.calls[message.number] = waiting
         return waiting
 
-    def permit(self, message: Permit | ServerQuestion, waiter: Waiter[Any]) -> None:
-        """Do what `ask` does for a waiter. Raises WorkerLostError."""
-        self.send(message)
-        self.calls[message.number] = waiter
+    def permit(self, permit: Permit, waiter: Waiter[Any], unit: Unit | None) -> None:
+        """Do what `ask` does for a waiter; with a `unit`, for its first request. Raises WorkerLostError."""
+        self.send(permit if unit is None else Take(unit, {}, permit))
+        self.calls[permit.number] = waiter
 
-    def take(self, message: Called | Told) -> None:
+    def take(self, message: Called | FirstReply | Told) -> None:
         """Take what came of an attempt or a question."""
         waiting = self.calls.pop(message.number, None)
         if waiting is None or waiting.done():  # its task was cancelled
             return
-        if message.failure is None:
+        if isinstance(message, FirstReply) or message.failure is None:
             waiting.set_result(message)
         else:
             waiting.set_exception(message.failure.error)
@@ -119,9 +122,8 @@ class RemoteRollout:
     message came, or the worker was lost."""
 
     __slots__ = (
-        "busy", "checksums", "client", "fresh", "got", "group", "hear", "key", "last", "link", "lost",
-        "message", "refused", "request",
-        "settled", "spent", "unit",
+        "busy", "checksums", "client", "fresh", "got", "group", "hear", "key", "last", "last_key", "link",
+        "lost", "message", "refused", "request", "settled", "simulated", "unit",
     )  # fmt: skip
 
     client: ModelClient
@@ -134,7 +136,8 @@ class RemoteRollout:
         self.last: tuple[Request, Reply] | None = None
         self.got: Reply | None = None
         self.refused, self.fresh, self.group = "", 0, 0
-        self.spent = Spent()
+        self.last_key: bytes | None = None
+        self.simulated = False
         self.checksums: tuple[int, int] | None = None
         self.message: OpenRequest | UnitOutcome | None = None
         self.lost = self.busy = False
@@ -154,12 +157,15 @@ class RemoteRollout:
         message, self.message = self.message, None
         assert message is not None, "a message came"
         self.refused = message.refused
+        if message.first is not None and self.last is not None:
+            self.last = message.first, self.last[1]
         if isinstance(message, OpenRequest):
             self.request, self.key = message.request, message.key
             return message
         if message.failure is None:
             self.request = None
-        self.spent, self.group, self.checksums = message.spent, message.group, message.checksums
+        self.last_key, self.simulated = message.last_key, message.simulated
+        self.group, self.checksums = message.group, message.checksums
         if message.settled is not None:
             self.settled = message.settled
         return message

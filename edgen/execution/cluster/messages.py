@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 
 from edgen.core.errors import CallError, FailureKind
-from edgen.core.values import Reply, Request, TaskId
-from edgen.protocols.task import Settled, Spent
+from edgen.core.values import Address, Reply, Request, TaskId
+from edgen.protocols.task import Settled
 
 LEASE = 5.0  # seconds in which a permit holds, by the worker's clock, from the sign of life that it answers
 PATIENCE = 10.0  # seconds after which a silent worker is given up
@@ -53,13 +53,6 @@ class Equip(msgspec.Struct, frozen=True, array_like=True, tag="equip"):
     packed: bytes
 
 
-class Take(msgspec.Struct, frozen=True, array_like=True, tag="take"):
-    """Work on a unit. `stored`: its replies by key."""
-
-    unit: Unit
-    stored: dict[bytes, Reply]
-
-
 class Permit(msgspec.Struct, frozen=True, array_like=True, tag="permit"):
     """Make one attempt at the server of a backend: with the open request of a unit, whose reply the unit
     takes at once; or with a pickled request, which takes the scene of the unit's."""
@@ -68,11 +61,20 @@ class Permit(msgspec.Struct, frozen=True, array_like=True, tag="permit"):
     backend: str  # its name in the job
     server: str  # its address; empty for a backend with one
     unit: Unit | None  # with an open request; None for a request of its own
-    way: str = "schema"  # form of the unit's request (`client.form_support`)
+    way: str = "schema"  # form of the unit's request (`client.form_support`); empty: not known yet
     request: bytes = b""  # pickled; empty: the unit's
     heard: float = 0.0
     """The moment of the worker's last sign of life that the head had, by the worker's clock: a worker that
     was frozen meanwhile finds it too long ago, however late it reads this."""
+
+
+class Take(msgspec.Struct, frozen=True, array_like=True, tag="take"):
+    """Work on a unit. `stored`: its replies by key. `first`: makes the attempt at its first request at once,
+    or a `Called` with neither reply nor failure where the permit does not fit."""
+
+    unit: Unit
+    stored: dict[bytes, Reply]
+    first: Permit | None = None
 
 
 class UnitReply(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
@@ -113,13 +115,15 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):
 
 class OpenRequest(msgspec.Struct, frozen=True, array_like=True, tag="asked"):
     """The open request of a unit, without its scene. `replayed`: replies used from the ledger since the last.
-    `refused`: why the previous reply was unusable."""
+    `refused`: why the previous reply was unusable. `first`: the unit's first request, if it was made with its
+    permit and the reply is unusable."""
 
     unit: Unit
     request: Request
     key: bytes
     replayed: int
     refused: str
+    first: Request | None = None
 
 
 class Called(msgspec.Struct, frozen=True, array_like=True, tag="called"):
@@ -130,6 +134,19 @@ class Called(msgspec.Struct, frozen=True, array_like=True, tag="called"):
     reply: Reply | None
     failure: Failure | None = None
     checksum: int | None = None
+
+
+class FirstReply(msgspec.Struct, frozen=True, array_like=True, tag="first"):
+    """The reply to a unit's first request, which the head has not seen."""
+
+    number: int  # of the permit
+    reply: Reply
+    address: Address  # of the request
+    key: bytes  # of the request, in the ledger
+    role: str  # of the job, that was asked
+    charged_tokens: int  # as counted, or the maximum
+    cost_usd: float | None  # US dollars; None without a price
+    checksum: int  # of the reply, in the ledger
 
 
 class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
@@ -147,10 +164,12 @@ class UnitOutcome(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
     settled: Settled | None  # None: its last request got no answer
     failure: Failure | None  # that left its last request without an answer; None: it has an outcome
     group: int  # the split's group hash
-    spent: Spent  # of its calls
+    last_key: bytes | None  # of its last request in the ledger
+    simulated: bool  # no model wrote at least one answer
     replayed: int  # replies used from the ledger
     refused: str  # why its last answer was unusable; empty if it was usable
     checksums: tuple[int, int] | None = None  # of the outcome and its record in the ledger
+    first: Request | None = None  # as in OpenRequest
 
 
 class Broken(msgspec.Struct, frozen=True, array_like=True, tag="broken"):
@@ -160,4 +179,4 @@ class Broken(msgspec.Struct, frozen=True, array_like=True, tag="broken"):
     fault: str
 
 
-ToHead = Hello | OpenRequest | Called | Told | UnitOutcome | Broken | Beat
+ToHead = Hello | OpenRequest | Called | FirstReply | Told | UnitOutcome | Broken | Beat

@@ -19,6 +19,7 @@ from edgen.execution.cluster.messages import (
     Broken,
     Called,
     Equip,
+    FirstReply,
     Hello,
     OpenRequest,
     Told,
@@ -240,8 +241,11 @@ class Pool:
                     counts["ended"] += 1
                 if (rollout := units.get(message.unit)) is not None:
                     rollout.put(message)
-            elif kind is Called:
-                counts["answers" if message.failure is None else "failures"] += 1
+            elif kind is FirstReply or kind is Called:
+                if kind is FirstReply or message.reply is not None:
+                    counts["answers"] += 1
+                elif message.failure is not None:
+                    counts["failures"] += 1
                 link.take(message)
             elif kind is Told:
                 link.take(message)

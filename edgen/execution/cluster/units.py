@@ -5,6 +5,9 @@ and stores the reply, and only then takes what the worker sent next. A call that
 turn at a service needs no task either: its ticket, its reply and its failure are taken as they come, and the
 replies of one moment are stored together. Any other call is made by a task as in OnlineScheduler; so are the
 retries of a call that failed.
+
+Most units are given out with a permit for their first request, once a place at the service is free, so that
+a conversation of one reply takes one message in each direction, and its outcome one more.
 """
 
 from __future__ import annotations
@@ -18,12 +21,12 @@ from typing import Any, Protocol
 
 from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import Reply
-from edgen.execution.client.admission import AdmissionClosed
-from edgen.execution.client.call import Answer, Call
-from edgen.execution.client.server_queue import Ticket
+from edgen.execution.client.call import Call
+from edgen.execution.client.model_client import ModelClient
 from edgen.execution.cluster.backend import RemoteBackend
 from edgen.execution.cluster.link import RemoteRollout, WorkerLostError
-from edgen.execution.cluster.messages import Called, Failure, OpenRequest, Take, Unit, UnitOutcome, UnitReply
+from edgen.execution.cluster.messages import Failure, OpenRequest, Take, Unit, UnitOutcome, UnitReply
+from edgen.execution.cluster.plain_call import PlainCall
 from edgen.execution.cluster.pool import Pool
 from edgen.execution.joined_calls import CallPlace, share_out
 from edgen.execution.rollout import OutcomeRecorder
@@ -44,43 +47,9 @@ class Owner(Protocol):
 
 
 # Seconds that replies wait for others before a commit, which costs as much as the rows of ten: at most a
-# fifth of
-# the time of an answer, since they keep their places at the service meanwhile.
+# fifth of the time of an answer, since they keep their places at the service meanwhile.
 _PAUSE = (0.025, 0.1)
 _OF_ANSWER = 0.2
-
-
-class _PlainCall:
-    """A call without a task: it waits for its ticket, then for what comes of its attempt."""
-
-    __slots__ = ("_units", "answer", "call", "checksum", "dropped", "rollout", "ticket")
-
-    answer: Answer
-    checksum: int | None  # the reply's in the ledger
-
-    def __init__(self, units: Units, rollout: RemoteRollout, call: Call) -> None:
-        self._units, self.rollout, self.call = units, rollout, call
-        self.ticket: Ticket | None = None
-        self.dropped = False  # nobody waits for it any more
-
-    def done(self) -> bool:
-        """Return whether it takes nothing any more."""
-        return self.dropped
-
-    def set_result(self, result: Any) -> None:
-        """Take the ticket, or the reply."""
-        if self.ticket is None:
-            self._units.send(self, result)
-        else:
-            self._units.take_reply(self, self.ticket, result)
-
-    def set_exception(self, exception: Exception) -> None:
-        """Take the failure of the attempt, or the end of all admissions."""
-        if self.ticket is None:
-            self._units.leave(self.rollout)
-        else:
-            assert isinstance(exception, CallError), "an attempt ends with a reply or a failure"
-            self._units.take_failure(self, self.ticket, exception)
 
 
 class Units:
@@ -92,15 +61,16 @@ class Units:
     ) -> None:
         self._scheduler, self._work, self._recorder, self._pool = scheduler, work, recorder, pool
         self._plain = plain
+        self._first: ModelClient | None = None  # that gets the first requests of most units
         self._planned: Iterator[Unit] = iter(())
         self._again: list[Unit] = []  # units of workers that were lost
         self._at_once = 0
-        self._open: dict[RemoteRollout, _PlainCall | None] = {}
+        self._open: dict[RemoteRollout, PlainCall | None] = {}
         self._exhausted = self._waiting = self._scheduled = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[None] = self._loop.create_future()
-        self._answered: list[_PlainCall] = []  # go to the disk at the end of this moment
+        self._answered: list[PlainCall] = []  # go to the disk at the end of this moment
 
     async def run(self, planned: Iterator[Unit], at_once: int) -> None:
         """Run the units, so many at once; begin none once the scheduler is stopped."""
@@ -146,15 +116,33 @@ class Units:
                 self._exhausted = True
                 return
             count, number, link = links[0]
-            link.send(Take(unit, self._work.ledger.replies(*unit)))
-            rollout = link.units[unit] = RemoteRollout(link, unit, self._go_on)
+            rollout = link.units[unit] = RemoteRollout(link, unit, self.go_on)
             self._open[rollout] = None
+            self._begin(rollout)
             heapq.heapreplace(links, (count + 1, number, link))
+
+    def _begin(self, rollout: RemoteRollout) -> None:
+        """Give a unit to its worker: with a permit, once there is a place, if the call of its first request
+        waits for nothing else."""
+        stored = self._work.ledger.replies(*rollout.unit)
+        client, call = self._first, None
+        if client is not None and not stored and _is_reached(client, rollout):
+            call = client.make_unseen_call()
+        if client is None or call is None:
+            rollout.link.send(Take(rollout.unit, stored))
+            return
+        self._recorder.usefulness.require_hope()
+        self._enter(rollout, client, call)
 
     async def _await_worker(self) -> None:
         await self._pool.pick()
         self._waiting = False
         self.begin_more()
+
+    def begin_again(self, rollout: RemoteRollout) -> None:
+        """Give the unit of a lost worker to another one."""
+        self._again.append(rollout.unit)
+        self.leave(rollout)
 
     def leave(self, rollout: RemoteRollout) -> None:
         """Forget a unit: it has its outcome, begins again, or the run ends without it."""
@@ -168,18 +156,17 @@ class Units:
                 rollout.client.end_unanswered(plain.call, plain.ticket)
         self._soon()
 
-    def _go_on(self, rollout: RemoteRollout) -> None:
+    def go_on(self, rollout: RemoteRollout) -> None:
         """Take what a worker said of a unit, once the unit's last call is over."""
         if rollout.busy or rollout not in self._open:
             return
         try:
             if rollout.lost:
-                self._again.append(rollout.unit)
-                self.leave(rollout)
+                self.begin_again(rollout)
             elif rollout.message is not None:
                 self._take(rollout)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
-            self._give_up(rollout, error)
+            self.give_up(rollout, error)
 
     def _take(self, rollout: RemoteRollout) -> None:
         message = rollout.take()
@@ -205,7 +192,7 @@ class Units:
             await self._recorder.end_task(rollout.unit)
             self._record(rollout, message)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
-            self._give_up(rollout, error)
+            self.give_up(rollout, error)
 
     def _record(self, rollout: RemoteRollout, message: UnitOutcome) -> None:
         if message.failure is not None:
@@ -219,63 +206,39 @@ class Units:
     def _call(self, rollout: RemoteRollout, message: OpenRequest) -> None:
         """Make the call of a unit's request."""
         request, client = message.request, self._work.clients[message.request.role]
+        before, self._open[rollout] = self._open[rollout], None
         rollout.client, rollout.busy = client, True
-        backend, call = client.backend, None
-        if self._plain and isinstance(backend, RemoteBackend) and backend.is_reached_by(rollout.link):
+        if before is not None and before.failure is not None:
+            before.call.request, before.call.key = request, message.key
+            self.retry(rollout, (before.call, before.failure))
+            return
+        call = None
+        if self._plain and _is_reached(client, rollout):
             call = client.make_plain_call(request, message.key)
+        if rollout.last is None:
+            self._first = None if call is None else client
         if call is None:
             self._keep(self._ask(rollout))
             return
-        plain = self._open[rollout] = _PlainCall(self, rollout, call)
-        ticket = client.admission.enter(plain, client.estimate_tokens(request), client.servers.lanes)
+        self._enter(rollout, client, call, client.estimate_tokens(request))
+
+    def _enter(self, rollout: RemoteRollout, client: ModelClient, call: Call, tokens: int = 0) -> None:
+        """Let a call without a task wait for its turn."""
+        rollout.client, rollout.busy = client, True
+        plain = self._open[rollout] = PlainCall(self, rollout, call)
+        ticket = client.admission.enter(plain, tokens, client.servers.lanes)
         if ticket is not None:
-            self.send(plain, ticket)
+            plain.send(ticket)
 
-    def send(self, plain: _PlainCall, ticket: Ticket) -> None:
-        """Let the worker make the attempt of an admitted call. Admission is at work, so it gets nothing back
-        here."""
-        plain.ticket = ticket
-        rollout, call = plain.rollout, plain.call
-        call.queued += ticket.started - call.began
-        client = rollout.client
-        try:
-            if not rollout.link.ready:
-                raise WorkerLostError
-            client.begin_attempt(call)
-            way = client.form_support.way if call.request.prose else "schema"
-            client.backend.permit(rollout, way, plain)  # type: ignore[attr-defined]
-        except (AdmissionClosed, WorkerLostError) as error:
-            self._loop.call_soon(self._return_ticket, plain, error)
+    def retry(self, rollout: RemoteRollout, failed: tuple[Call, CallError]) -> None:
+        """Let a task make the attempts that follow a first one."""
+        self._open[rollout] = None
+        self._keep(self._ask(rollout, failed))
 
-    def _return_ticket(self, plain: _PlainCall, error: Exception) -> None:
-        rollout = plain.rollout
-        if plain.dropped:
-            return
-        if isinstance(error, WorkerLostError):
-            self._again.append(rollout.unit)
-        self.leave(rollout)
-
-    def take_reply(self, plain: _PlainCall, ticket: Ticket, called: Called) -> None:
-        """Take the reply to an attempt."""
-        rollout, call, reply = plain.rollout, plain.call, called.reply
-        assert reply is not None, "it did not fail"
-        try:
-            rollout.client.end_answered(call, ticket, reply, self._loop.time() - ticket.started)
-            plain.answer, plain.checksum = rollout.client.answer(call, reply), called.checksum
-            self._answered.append(plain)
-            self._soon()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
-            self._give_up(rollout, error)
-
-    def take_failure(self, plain: _PlainCall, ticket: Ticket, failure: CallError) -> None:
-        """Take the failure of an attempt, and let a task make those that follow."""
-        rollout, call = plain.rollout, plain.call
-        try:
-            rollout.client.end_failed(call, ticket, failure, self._loop.time() - ticket.started)
-            self._open[rollout] = None
-            self._keep(self._ask(rollout, (call, failure)))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
-            self._give_up(rollout, error)
+    def keep_answer(self, plain: PlainCall) -> None:
+        """Store the answer of a call at the end of this moment."""
+        self._answered.append(plain)
+        self._soon()
 
     async def _ask(self, rollout: RemoteRollout, failed: tuple[Call, CallError] | None = None) -> None:
         """Make a call that may wait for more than its turn, and send the worker its result."""
@@ -298,9 +261,9 @@ class Units:
             self.leave(rollout)
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
-            self._give_up(rollout, error)
+            self.give_up(rollout, error)
         rollout.busy = False
-        self._go_on(rollout)
+        self.go_on(rollout)
 
     # -- the end of a moment
 
@@ -320,20 +283,24 @@ class Units:
             self._fail(error)
         self.begin_more()
 
-    def _store(self, answered: Sequence[_PlainCall]) -> None:
+    def _store(self, answered: Sequence[PlainCall]) -> None:
         ledger, statements = self._work.ledger, []
         for plain in answered:
-            answer, request = plain.answer, plain.call.request
-            place = CallPlace(request.address, plain.call.key)
-            (share,) = share_out(answer, (place,), plain.rollout.client.charges.price_of)
-            row = (*share.place, share.reply, share.charged_tokens, share.cost_usd)
+            answer, call = plain.answer, plain.call
+            reply, tokens, cost = answer.reply, answer.charged_tokens, answer.cost_usd
+            if reply.others:
+                place = CallPlace(call.request.address, call.key)
+                ((_, reply, tokens, cost),) = share_out(
+                    answer, (place,), plain.rollout.client.charges.price_of
+                )
+            row = (call.request.address, call.key, reply, tokens, cost)
             statements += ledger.statements_for(
                 [row], answer.latency, answer.tries, answer.held, plain.checksum
             )
         stored = ledger.writer.put_for(len(answered), statements)
         stored.add_done_callback(partial(self._take_stored, answered))
 
-    def _take_stored(self, answered: Sequence[_PlainCall], stored: asyncio.Future[None]) -> None:
+    def _take_stored(self, answered: Sequence[PlainCall], stored: asyncio.Future[None]) -> None:
         """Count replies that are on the disk, and let their units go on."""
         if stored.cancelled():
             return
@@ -354,11 +321,11 @@ class Units:
                 continue
             rollout.last, rollout.busy = (plain.call.request, answer.reply), False
             self._open[rollout] = None
-            self._go_on(rollout)
+            self.go_on(rollout)
 
     # -- errors
 
-    def _give_up(self, rollout: RemoteRollout, error: BaseException) -> None:
+    def give_up(self, rollout: RemoteRollout, error: BaseException) -> None:
         self.leave(rollout)
         self._fail(error)
 
@@ -374,3 +341,9 @@ class Units:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _is_reached(client: ModelClient, rollout: RemoteRollout) -> bool:
+    """Return whether a rollout's worker makes the calls of a client."""
+    backend = client.backend
+    return isinstance(backend, RemoteBackend) and backend.is_reached_by(rollout.link)

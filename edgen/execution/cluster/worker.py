@@ -28,6 +28,7 @@ from edgen.execution.cluster.messages import (
     Called,
     Equip,
     Failure,
+    FirstReply,
     Hello,
     OpenRequest,
     Permit,
@@ -208,8 +209,7 @@ class Worker:
             self._wire.send(Broken("", traceback.format_exc()))
 
     async def _call(self, permit: Permit) -> None:
-        """Make one attempt."""
-        kind, server = self._server(permit)
+        """Make one attempt at the unit's open request, or at the permit's own."""
         own, key = (None, b"") if permit.unit is None else self._asked.get(permit.unit, (None, b""))
         request = own
         if own is not None and permit.way != "schema":
@@ -219,13 +219,7 @@ class Worker:
             if own is not None:
                 request = msgspec.structs.replace(request, scene=own.scene, view=own.view)
         assert request is not None, "a permit is for an open request"
-        try:
-            if asyncio.get_running_loop().time() - permit.heard > LEASE:
-                raise CallError(FailureKind.SERVER_ERROR, "the worker lost touch with the head", unsent=True)
-            send_until.set(permit.heard + LEASE)  # the request may wait for a connection
-            reply = await complete_once(server, kind, request)
-        except CallError as failure:
-            self._wire.send(Called(permit.number, None, Failure.of(failure)))
+        if (reply := await self._attempt(permit, request)) is None:
             return
         if permit.unit is None or permit.request or own is None:
             self._wire.send(Called(permit.number, reply))
@@ -233,6 +227,37 @@ class Worker:
         self._wire.send(Called(permit.number, reply, None, reply_checksum(own.address, key, reply)))
         # The head takes what follows only after the reply is on its disk.
         self._answer(permit.unit, reply)
+
+    async def _attempt(self, permit: Permit, request: Request) -> Reply | None:
+        """Return the reply to an attempt; None after a failure, which is reported."""
+        kind, server = self._server(permit)
+        try:
+            if asyncio.get_running_loop().time() - permit.heard > LEASE:
+                raise CallError(FailureKind.SERVER_ERROR, "the worker lost touch with the head", unsent=True)
+            send_until.set(permit.heard + LEASE)  # the request may wait for a connection
+            return await complete_once(server, kind, request)
+        except CallError as failure:
+            self._wire.send(Called(permit.number, None, Failure.of(failure)))
+            return None
+
+    async def _call_first(self, permit: Permit, rollout: Rollout) -> Reply | None:
+        """Return the reply to a rollout's request, which the head has not seen; None if it has to see it."""
+        asked, client = rollout.request, rollout.client
+        assert asked is not None, "it is open"
+        if client.name != permit.backend or asked.other_form or (asked.prose and not permit.way):
+            self._wire.send(Called(permit.number, None))
+            return None
+        adapted = asked
+        if asked.prose and permit.way != "schema":
+            adapted = client.form_support.adapt_request(asked, permit.way)  # type: ignore[arg-type]
+        if (reply := await self._attempt(permit, adapted)) is None:
+            return None
+        costs = client.charges.charge(reply, asked)
+        checksum = reply_checksum(asked.address, rollout.key, reply)
+        self._wire.send(
+            FirstReply(permit.number, reply, asked.address, rollout.key, asked.role, *costs, checksum)
+        )
+        return reply
 
     def _server(self, asked: Permit | ServerQuestion) -> tuple[str, Backend]:
         """Return the type of a backend, and one of its servers."""
@@ -259,12 +284,20 @@ class Worker:
         """Run a unit's generator to its end."""
         unit, wire = take.unit, self._wire
         rollout = Rollout(self._tasks.task(*unit), self._clients)
-        replayed, failure = rollout.answer_from(take.stored), None
+        replayed, failure, permit = rollout.answer_from(take.stored), None, take.first
+        first: Request | None = None
         try:
             while (request := rollout.request) is not None:
+                if permit is not None:
+                    reply_at_once, permit = await self._call_first(permit, rollout), None
+                    if reply_at_once is not None:
+                        rollout.answer(reply_at_once)
+                        first = _light(request) if rollout.refused else None
+                        continue
                 self._asked[unit] = request, rollout.key
-                wire.send(OpenRequest(unit, _light(request), rollout.key, replayed, rollout.refused))
-                replayed = 0
+                key, refused = rollout.key, rollout.refused
+                wire.send(OpenRequest(unit, _light(request), key, replayed, refused, first))
+                replayed, first = 0, None
                 reply = await self._wait(unit)
                 if isinstance(reply, Reply):
                     rollout.answer(reply)
@@ -275,12 +308,15 @@ class Worker:
         finally:
             self._asked.pop(unit, None)
             rollout.close()
+        if permit is not None:  # nothing was asked
+            wire.send(Called(permit.number, None))
         settled, sums, group = None, None, rollout.task.group
         if failure is None:
             settled = rollout.task.settled(rollout.result, rollout.spent)
             facts = (settled.status, settled.reason, settled.detail, group, rollout.spent.key)
             sums = outcome_checksums(unit, facts, settled.record)
-        wire.send(UnitOutcome(unit, settled, failure, group, rollout.spent, replayed, rollout.refused, sums))
+        end = (rollout.last_key, rollout.simulated, replayed, rollout.refused, sums, first)
+        wire.send(UnitOutcome(unit, settled, failure, group, *end))
 
     async def _wait(self, unit: Unit) -> Reply | Failure:
         waiting: asyncio.Future[Reply | Failure] = asyncio.get_running_loop().create_future()
