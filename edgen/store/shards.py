@@ -217,7 +217,7 @@ def digest_shards(
     return train.finish() + test.finish()
 
 
-_TOGETHER = 1 << 16  # bytes of records that are written and digested at once
+_TOGETHER = 1 << 16  # bytes of records that are laid out, written and digested at once
 
 
 class _List:
@@ -227,21 +227,22 @@ class _List:
     def __init__(self, part: Part | None) -> None:
         self.part = part
         self._hash = hashlib.sha256()
-        self._unwritten: list[bytes] = []
-        self._waiting = 0  # bytes of them
+        self._waiting: list[bytes] = []  # records to be written
+        self._together = 0  # bytes of them
         self.records = 0
         self.bytes = 0
 
     def add(self, record: bytes) -> None:
-        # As the only element of a list, it has the list's indentation.
-        laid_out = msgspec.json.format(b"[%b]" % record, indent=4)
-        self._put((b"," if self.records else b"[") + laid_out[1:-2])
         self.records += 1
+        self._waiting.append(record)
+        self._together += len(record)
+        if self._together > _TOGETHER:
+            self._write_waiting()
 
     def close(self) -> None:
         """Write the list's end, and sync the file."""
-        self._put(b"\n]" if self.records else b"[]")
-        self._write()
+        self._write_waiting()
+        self._write(b"\n]" if self.records else b"[]")
         if self.part is not None:
             self.part.close()
 
@@ -255,15 +256,15 @@ class _List:
         """The digest of a closed list."""
         return self._hash.hexdigest()
 
-    def _put(self, data: bytes) -> None:
-        self._unwritten.append(data)
-        self._waiting += len(data)
-        if self._waiting > _TOGETHER:
-            self._write()
+    def _write_waiting(self) -> None:
+        """Write the records that wait, with the indentation of elements of a list."""
+        if self._waiting:
+            laid_out = msgspec.json.format(b"[%b]" % b",".join(self._waiting), indent=4)
+            self._write(b"," if self.bytes else b"[")
+            self._write(memoryview(laid_out)[1:-2])
+            self._waiting, self._together = [], 0
 
-    def _write(self) -> None:
-        data = b"".join(self._unwritten)
-        self._unwritten, self._waiting = [], 0
+    def _write(self, data: bytes | memoryview) -> None:
         if self.part is not None:
             self.part.write(data)
         self._hash.update(data)
