@@ -118,7 +118,11 @@ class Units:
             count, number, link = links[0]
             rollout = link.units[unit] = RemoteRollout(link, unit, self.go_on)
             self._open[rollout] = None
-            self._begin(rollout)
+            try:
+                self._begin(rollout)
+            except BaseException:
+                self.leave(rollout)
+                raise
             heapq.heapreplace(links, (count + 1, number, link))
 
     def _begin(self, rollout: RemoteRollout) -> None:
@@ -131,7 +135,6 @@ class Units:
         if client is None or call is None:
             rollout.link.send(Take(rollout.unit, stored))
             return
-        self._recorder.usefulness.require_hope()
         self._enter(rollout, client, call)
 
     async def _await_worker(self) -> None:
