@@ -22,16 +22,15 @@ PAGE = ROOT / "docs" / "commands.md"
 INTRODUCTION = """\
 # Commands
 
-This page lists arguments and options; `edgen COMMAND --help` explains each command, with examples. `{{X}}` is required,
-`[X]` optional. Commands print results to stdout, progress and remarks to stderr. [Scheduling](scheduling.md#exit-codes)
-has the exit codes.
+`edgen COMMAND --help` explains each command, with examples. `{{X}}` is required, `[X]` optional. Results go to stdout,
+progress and remarks to stderr. See [exit codes](scheduling.md#exit-codes).
 
 {groups}
 
 ## Common options
 
-Every command has `--help`, and all but `play` have `--json`, which prints one JSON object. A command lists an option of
-this table if it says more of it; its last line names the others.
+Every command has `--help`, and all but `play` have `--json`, which prints one JSON object. The last line of a command
+names the options of this table that it has. *Run options* are {running}.
 
 | option | meaning |
 |---|---|
@@ -43,7 +42,13 @@ _FORMAT = "|".join(map(re.escape, names("format")))
 _FORMATS = re.compile(rf"((?:{_FORMAT})(?:(?:, | and )(?:{_FORMAT}))*) only: ")
 _PARTS = ("Arguments", "Options")
 _EVERYWHERE = ("--help", "--json")
+# What commands have that call models until a moment.
+_RUNNING = tuple(
+    f"`{name}`"
+    for name in ("--dry-run", "--trust-host", "--until", "--for", "--log-format", "--metrics", "--notify")
+)
 _BARE_OPTION = re.compile(r"(--[a-z][\w-]*(?: [\w.]+=\w+)?)")  # in the meaning of another
+_EVIDENT = re.compile(r" ?\[x>=[01]\]|; x>=[01](\])")  # bounds that a count has anyway
 _ROW = re.compile(r"^  (\S.*?)(?:  +(\S.*))?$")
 
 
@@ -88,7 +93,12 @@ def page() -> str:
     ]
     groups = "\n".join(_groups([*helps], helps["edgen",]))
     sections = [f"## {' '.join(path)}\n\n{_section(text, common)}" for path, text in helps.items()]
-    return "\n".join([INTRODUCTION.format(groups=groups, common="\n".join(rows)), *sections])
+    return "\n".join([_introduction(groups, rows), *sections])
+
+
+def _introduction(groups: str, rows: list[str]) -> str:
+    running = f"{', '.join(_RUNNING[:-1])} and {_RUNNING[-1]}"
+    return INTRODUCTION.format(groups=groups, common="\n".join(rows), running=running)
 
 
 def _meaning(row: Common) -> str:
@@ -145,7 +155,9 @@ def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
         several = (f"{formats}: {', '.join(options)}" for formats, options in of_formats.items())
         further = f"\nOptions of [single formats](exports.md): {'; '.join(several)}.\n"
     body = "\n".join(lines).strip()
-    line = f"\nCommon options: {', '.join(named)}.\n" if named else ""
+    if {*_RUNNING} <= {*named}:
+        named = [*(name for name in named if name not in _RUNNING), "run options"]
+    line = f"\nAlso: {', '.join(named)}.\n" if named else ""
     return f"{text.summary}\n\n```text\n{body}\n```\n{line}{further}"
 
 
@@ -182,7 +194,10 @@ def _read(text: str) -> Help:
             block = [line]
             blocks.append((title, block))
     for part, rows in blocks:
-        parts.setdefault(part, []).append(_row(rows))
+        row = _row(rows)
+        if part == "Arguments":  # the usage has required ones in braces
+            row = Row(row.flags, row.first, row.rest.replace("[required]", "").strip())
+        parts.setdefault(part, []).append(row)
     return Help(
         re.sub(r"^Usage: | \[OPTIONS\]| COMMAND \[ARGS\]\.\.\.", "", usage),
         summary,
@@ -194,6 +209,7 @@ def _row(lines: list[str]) -> Row:
     found = _ROW.match(lines[0])
     assert found
     meaning = " ".join(" ".join([found[2] or "", *lines[1:]]).split())
+    meaning = _EVIDENT.sub(r"\1", meaning)
     first, _, rest = meaning.partition(". ") if not meaning.startswith("[") else ("", "", meaning)
     return Row(found[1], first + "." if rest and first else first, rest)
 
