@@ -31,7 +31,7 @@ SCENARIO = ", ".join(
 def formats() -> str:
     lines = ["| `--to` | holds | columns |", "|---|---|---|"]
     for name, one in FORMATS.items():
-        needs = [*one.needs, *([f"records of the family {one.family}"] if one.family else [])]
+        needs = [*one.needs, *([f"the family {one.family}"] if one.family else [])]
         needed = f" Needs {', '.join(needs)}." if needs else ""
         columns = "; ".join(
             (f"{table.name}: " if len(one.tables_of(SPACE)) > 1 else "")
