@@ -1,6 +1,6 @@
 """docs/job.md: every key of a job file, out of the types that it is read into.
 
-A section is a struct: a table of its keys and an example that has all of them, which the page shows where values are
+A section is a struct: a list of its keys and an example that has all of them, which the page shows where values are
 nested. The example is the one thing that is written here, and a domain's in tests/domains/X/job_sections.py;
 `python -m tests.schemas` puts the page together.
 """
@@ -53,8 +53,8 @@ HEAD = """\
 # Job file
 
 A job is one YAML file of at most 4 MiB. Unknown keys are refused; paths are relative to the file.
-`--set limits.in_flight=8` overrides a key. Parentheses hold defaults; without them, the default is `null` or empty: none, or
-the service's own.
+`--set limits.in_flight=8` overrides a key. Parentheses hold a key's type and default; without a default, it is `null` or
+empty: none, or the service's own.
 
 Editors with a YAML language server complete and check jobs and spaces by JSON Schemas
 ([job](../validators/job.schema.json), [space](../validators/space.schema.json)). `edgen preview JOB` also finds keys that
@@ -236,21 +236,24 @@ def page(sentences: Sentences) -> str:
 def _section(section: Section, sentences: Sentences) -> list[str]:
     struct = section.struct
     lines = [f"## {section.title}", "", section.about, ""]
-    if taken := [f"`{field.encode_name}`{_default(field)}" for field in _taken(struct, sentences)]:
+    if taken := [
+        f"`{field.encode_name}`{_default(field).replace('; ', ' (')}{')' if _default(field) else ''}"
+        for field in _taken(struct, sentences)
+    ]:
         lines += [f"Shared keys: {', '.join(taken)}.", ""]
     rows = [
-        f"| `{field.encode_name}` | {_values(field)}{_default(field)} | {meaning(sentences(struct)[field.name])} |"
+        f"- `{field.encode_name}` ({_values(field)}{_default(field)}): {meaning(sentences(struct)[field.name])}"
         for field in own_fields(struct, sentences)
     ]
     if struct is ServedConfig:
         rows += [
-            f"| `{field.encode_name}` | {_values(field).removesuffix(' or null')} | {meaning(text)} |"
+            f"- `{field.encode_name}` ({_values(field).removesuffix(' or null')}): {meaning(text)}"
             for field, text in _shared(sentences).values()
         ]
     if struct is Job:
         several = [f"[`{name}`](#{name})" for name, own in PROTOCOLS.items() if own.__struct_fields__]
-        rows.append(f"| {', '.join(several)} | mapping | Settings of the protocol of this name. |")
-    lines += ["| key | value | meaning |", "|---|---|---|", *rows, ""] if rows else []
+        rows.append(f"- {', '.join(several)} (mappings): settings of the protocol of this name.")
+    lines += [*rows, ""] if rows else []
     return [*lines, *(["```yaml", section.example.rstrip(), "```", ""] if section.shown else [])]
 
 
@@ -308,15 +311,15 @@ def _taken(struct: type[msgspec.Struct], sentences: Sentences) -> list[msgspec.s
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
-    """A default in parentheses; empty where it is null or empty."""
+    """A default after a semicolon; empty where it is null or empty."""
     if field.required:
-        return " (required)"
+        return "; required"
     default = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()  # type: ignore[misc]
     if isinstance(default, msgspec.Struct) or default is None or default in ("", (), {}):
         return ""
     if isinstance(default, float) and default.is_integer():
         default = int(default)
-    return f" (`{msgspec.json.encode(default).decode()}`)".replace('"', "")
+    return f"; `{msgspec.json.encode(default).decode()}`".replace('"', "")
 
 
 _PATTERNS = {
@@ -342,10 +345,11 @@ def values(kind: Any) -> str:
         case types.StructType(cls=cls) if cls is BackendConfig:
             return "[backend](#backends-what-every-kind-takes)"
         case types.UnionType(types=several):
-            words = " or ".join(values(one) for one in several if not isinstance(one, types.NoneType))
+            kinds = [values(one) for one in several if not isinstance(one, types.NoneType)]
+            words = " or ".join(dict.fromkeys(kinds))
             return words + (" or null" if kind.includes_none else "")
         case types.LiteralType(values=words):
-            return " · ".join(f"`{word}`" for word in words)
+            return ", ".join(f"`{word}`" for word in words)
         case types.BoolType():
             return "boolean"
         case types.IntType():
@@ -401,7 +405,9 @@ def _range(kind: types.IntType | types.FloatType) -> str:
         return ""
     if high is None:
         return f" {'>' if kind.gt is not None else '≥'} {_plain(low)}"
-    return f" {'above ' if kind.gt is not None else ''}{_plain(low)}–{'' if kind.le is not None else 'below '}{_plain(high)}"
+    if kind.gt is not None or kind.lt is not None or low < 0:
+        return f" {'above ' if kind.gt is not None else ''}{_plain(low)} to {'' if kind.le is not None else 'below '}{_plain(high)}"
+    return f" {_plain(low)}–{_plain(high)}"
 
 
 def _plain(number: float) -> str:

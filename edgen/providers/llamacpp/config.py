@@ -36,7 +36,7 @@ class LlamaCppConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type",
     max_tokens: Positive = 1024
     """Maximum tokens per answer."""
     seed: Literal["auto"] | Seed | None = "auto"
-    """As above; null: random."""
+    """As of other backends; null: random."""
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
     """Further fields of llama.cpp's requests: `top_k`, `min_p`, …."""
 
