@@ -1,4 +1,4 @@
-"""docs/commands.md: the summary and the options of every command, with the options that many share in one table.
+"""docs/commands.md: the summary and the options of every command, with the options that many share in one list.
 
 python -m tests.commands_page     writes it anew (make docs)
 """
@@ -30,10 +30,8 @@ progress and remarks to stderr. See [exit codes](scheduling.md#exit-codes).
 ## Common options
 
 Every command has `--help`, and all but `play` have `--json`, which prints one JSON object. The last line of a command
-names the options of this table that it has. *Run options* are {running}.
+names the options of this list that it has. *Run options* are {running}.
 
-| option | meaning |
-|---|---|
 {common}
 """
 _WIDTH = 88
@@ -87,7 +85,7 @@ def page() -> str:
     helps = {path: _help(path[1:]) for path in _commands(root)}
     common = _common([row for one in helps.values() for title in _PARTS for row in one.parts.get(title, ())])
     rows = [
-        f"| `{'`, `'.join(one.flags)}` | {_meaning(one)} |"
+        f"- `{'`, `'.join(one.flags)}`: {_meaning(one)}"
         for (name, _), one in sorted(common.items(), key=lambda item: item[0][0].strip("-").lower())
         if name not in _EVERYWHERE
     ]
@@ -102,11 +100,7 @@ def _introduction(groups: str, rows: list[str]) -> str:
 
 
 def _meaning(row: Common) -> str:
-    return _BARE_OPTION.sub(r"`\1`", _cell(f"{row.first} {row.rest}".strip()))
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return _BARE_OPTION.sub(r"`\1`", f"{row.first} {row.rest}".strip())
 
 
 def _groups(paths: list[tuple[str, ...]], root: Help) -> Iterator[str]:
@@ -127,8 +121,8 @@ def _common(rows: list[Row]) -> dict[tuple[str, str], Common]:
     for key, several in found.items():
         rest, count = Counter(row.rest for row in several).most_common(1)[0]
         if len(several) > 1:
-            flags = [_cell(flags) for flags in dict.fromkeys(row.flags for row in several)]
-            common[key] = Common(flags, several[0].first, rest if 2 * count > len(several) else "")
+            flags = dict.fromkeys(row.flags for row in several)
+            common[key] = Common([*flags], several[0].first, rest if 2 * count > len(several) else "")
     return common
 
 
@@ -150,7 +144,7 @@ def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
             elif title == "Options" and row.name not in _EVERYWHERE:
                 named.append(f"`{row.name}`")
         if shown:
-            lines += ["", f"{title}:", *_columns(shown)]
+            lines += ["", *_columns(shown)]
     if of_formats:
         several = (f"{formats}: {', '.join(options)}" for formats, options in of_formats.items())
         further = f"\nOptions of [single formats](exports.md): {'; '.join(several)}.\n"
