@@ -47,6 +47,7 @@ _RUNNING = tuple(
 )
 _BARE_OPTION = re.compile(r"(--[a-z][\w-]*(?: [\w.]+=\w+)?)")  # in the meaning of another
 _EVIDENT = re.compile(r" ?\[x>=[01]\]|; x>=[01](\])")  # bounds that a count has anyway
+_LISTED = re.compile(r"One of: [^.]*\. ")  # formats, which another page lists
 _ROW = re.compile(r"^  (\S.*?)(?:  +(\S.*))?$")
 
 
@@ -203,7 +204,7 @@ def _row(lines: list[str]) -> Row:
     found = _ROW.match(lines[0])
     assert found
     meaning = " ".join(" ".join([found[2] or "", *lines[1:]]).split())
-    meaning = _EVIDENT.sub(r"\1", meaning)
+    meaning = _LISTED.sub("", _EVIDENT.sub(r"\1", meaning))
     first, _, rest = meaning.partition(". ") if not meaning.startswith("[") else ("", "", meaning)
     return Row(found[1], first + "." if rest and first else first, rest)
 

@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "measures.md"
 _BEGIN = "## Definitions"
 _HEAD = """\
 `edgen list measures`, `edgen stats --json` and the report have whole definitions, with further figures (…) and sources.
-Intervals are at 95%, with scenarios as clusters. *In expressions* lists the values of one conversation."""
+Intervals are at 95%, with scenarios as clusters. *Values* are those of one conversation, for expressions."""
 _LONGEST = 40  # words of a definition, beyond which further clauses are left out
 _SENTENCE = re.compile(r".*?(?<!et al)\.(?= [A-Z*]| edgen|$)", re.DOTALL)
 _SOURCE = re.compile(r" \([^()]*\b(?:19|20)\d\d\b[^()]*\)")
@@ -34,7 +34,7 @@ def _definitions() -> Iterator[str]:
         for measure in measures():
             if families.get(measure.name, "") == family:
                 told = ", ".join(f"`{_figure(measure.name, figure)}`" for figure in measure.figures)
-                named = f" In expressions: {told}." if told else ""
+                named = f" Values: {told}." if told else ""
                 first = _SENTENCE.match(measure.definition)
                 assert first, measure.name
                 text = f"**{measure.name}**: {_shorten(_SOURCE.sub('', first[0]))}{named}"

@@ -1,4 +1,4 @@
-"""The table of docs/exports.md is made of the formats themselves.
+"""The list of docs/exports.md is made of the formats themselves.
 
 `python -m tests.export.test_docs` writes it anew.
 """
@@ -29,7 +29,7 @@ SCENARIO = ", ".join(
 
 
 def formats() -> str:
-    lines = ["| `--to` | holds | columns |", "|---|---|---|"]
+    lines = []
     for name, one in FORMATS.items():
         needs = [*one.needs, *([f"the family {one.family}"] if one.family else [])]
         needed = f" Needs {', '.join(needs)}." if needs else ""
@@ -39,7 +39,7 @@ def formats() -> str:
             for table in one.tables_of(SPACE)
         )
         columns = columns.replace(SCENARIO, "*scenario*")
-        lines.append(f"| `{name}` | {one.summary}{needed} | {columns} |")
+        lines.append(f"- `{name}`: {one.summary}{needed} ({columns})")
     return "\n".join(lines) + "\n"
 
 
