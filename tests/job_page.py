@@ -53,8 +53,8 @@ HEAD = """\
 # Job file
 
 A job is one YAML file of at most 4 MiB. Unknown keys are refused; paths are relative to the file.
-`--set limits.in_flight=8` overrides a key. Parentheses hold a key's type and default; without a default, it is `null` or
-empty: none, or the service's own.
+`--set limits.in_flight=8` overrides a key. Parentheses hold a key's values and default; without values, it is a text, without
+a default `null` or empty: none, or the service's own.
 
 Editors with a YAML language server complete and check jobs and spaces by JSON Schemas
 ([job](../validators/job.schema.json), [space](../validators/space.schema.json)). `edgen preview JOB` also finds keys that
@@ -242,12 +242,12 @@ def _section(section: Section, sentences: Sentences) -> list[str]:
     ]:
         lines += [f"Shared keys: {', '.join(taken)}.", ""]
     rows = [
-        f"- `{field.encode_name}` ({_values(field)}{_default(field)}): {meaning(sentences(struct)[field.name])}"
+        f"- `{field.encode_name}`{_kind(field)}: {meaning(sentences(struct)[field.name])}"
         for field in own_fields(struct, sentences)
     ]
     if struct is ServedConfig:
         rows += [
-            f"- `{field.encode_name}` ({_values(field).removesuffix(' or null')}): {meaning(text)}"
+            f"- `{field.encode_name}`{_in_parentheses(_values(field).removesuffix(' or null'))}: {meaning(text)}"
             for field, text in _shared(sentences).values()
         ]
     if struct is Job:
@@ -310,6 +310,19 @@ def _taken(struct: type[msgspec.Struct], sentences: Sentences) -> list[msgspec.s
     ]
 
 
+def _kind(field: msgspec.structs.FieldInfo) -> str:
+    """The values and the default of a key, in parentheses. A default shows what a boolean or a number is."""
+    values, default = _values(field), _default(field)
+    if default and not field.required:
+        values = re.sub(r"^(boolean|string|integer|number)\b(?! or) ?", "", values)
+    return _in_parentheses(f"{values}{default}".removeprefix("; "))
+
+
+def _in_parentheses(values: str) -> str:
+    """Nothing for a text."""
+    return "" if values == "string" else f" ({values.removeprefix('string; ')})"
+
+
 def _default(field: msgspec.structs.FieldInfo) -> str:
     """A default after a semicolon; empty where it is null or empty."""
     if field.required:
@@ -364,6 +377,8 @@ def values(kind: Any) -> str:
             return f"list of {_many(values(inner))}"
         case types.DictType(value_type=inner) if isinstance(inner, types.AnyType):
             return "mapping"
+        case types.DictType(value_type=types.UnionType(types=(one, types.DictType()))):
+            return f"mapping of {_many(values(one))}, or of such mappings"
         case types.DictType(value_type=inner):
             return f"mapping of {_many(values(inner))}"
         case types.StructType(cls=cls) if cls is Resolved:
