@@ -22,8 +22,9 @@ PAGE = ROOT / "docs" / "commands.md"
 INTRODUCTION = """\
 # Commands
 
-`edgen COMMAND --help` explains each command, with examples. `{{X}}` is required, `[X]` optional. Results go to stdout,
-progress and remarks to stderr. See [exit codes](scheduling.md#exit-codes).
+`edgen COMMAND --help` explains each command, with examples. `{{X}}` is required, `[X]` optional: a RUN is the folder of a run,
+a JOB a file, a SPACE or a MACHINE a shipped name or a path. Results go to stdout, progress and remarks to stderr. See [exit
+codes](scheduling.md#exit-codes).
 
 {groups}
 
@@ -88,7 +89,7 @@ def page() -> str:
     rows = [
         f"- `{'`, `'.join(one.flags)}`: {_meaning(one)}"
         for (name, _), one in sorted(common.items(), key=lambda item: item[0][0].strip("-").lower())
-        if name not in _EVERYWHERE
+        if name.startswith("-") and name not in _EVERYWHERE
     ]
     groups = "\n".join(_groups([*helps], helps["edgen",]))
     sections = [f"## {' '.join(path)}\n\n{_section(text, common)}" for path, text in helps.items()]
