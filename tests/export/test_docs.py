@@ -28,6 +28,20 @@ SCENARIO = ", ".join(
 )
 
 
+# Layouts of other projects, whose columns their own pages and each export's card explain.
+ELSEWHERE = (
+    "cima",
+    "convokit",
+    "crwiz",
+    "dstc7",
+    "ed",
+    "intent-prediction",
+    "msdialog-complete",
+    "msdialog-intent",
+    "msdialog-responserank",
+)
+
+
 def formats() -> str:
     lines = []
     for name, one in FORMATS.items():
@@ -39,7 +53,8 @@ def formats() -> str:
             for table in one.tables_of(SPACE)
         )
         columns = columns.replace(SCENARIO, "*scenario*")
-        lines.append(f"- `{name}`: {one.summary}{needed} ({columns})")
+        shown = "" if name in ELSEWHERE else f" ({columns})"
+        lines.append(f"- `{name}`: {one.summary}{needed}{shown}")
     return "\n".join(lines) + "\n"
 
 
