@@ -55,9 +55,9 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     credit: Annotated[
         Literal["whole", "response", "rollouts"] | None,
         option(
-            "How to compare two responses to one turn: by the whole conversations, by the two "
-            "responses alone, or by rollouts from each.  [default: the job's, else response; "
-            "whole for arms, several runs, and other signals]"
+            "How to compare two responses to one turn. whole: by the conversations. response: by "
+            "the two alone. rollouts: by continuations of each.  [default: the job's, else "
+            "response; whole for arms, several runs, and other signals]"
         ),
     ] = None
     rollouts: Annotated[

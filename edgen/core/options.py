@@ -56,7 +56,7 @@ Overrides = Annotated[
 CallVia = Annotated[
     Via,
     option(
-        "How to call models: call by call, or by the provider's cheaper batch service.",
+        "How to call models. online: call by call. batch: by the provider's cheaper batch service.",
         "--via",
     ),
 ]
