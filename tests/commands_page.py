@@ -92,7 +92,9 @@ def page() -> str:
         if name.startswith("-") and name not in _EVERYWHERE
     ]
     groups = "\n".join(_groups([*helps], helps["edgen",]))
-    sections = [f"## {' '.join(path)}\n\n{_section(text, common)}" for path, text in helps.items()]
+    sections = [
+        f"## {' '.join(path)}\n\n{_section(text, common)}" for path, text in helps.items() if len(path) > 1
+    ]
     return "\n".join([_introduction(groups, rows), *sections])
 
 
