@@ -104,7 +104,7 @@ class PairSettings(msgspec.Struct, frozen=True, kw_only=True):
     matches: Positive | None = None
     """Pairs judged per scenario; null: at most two per candidate."""
     compare: Literal["conversation", "response"] | None = None
-    """What is compared; null: responses, but conversations for arms and rewards."""
+    """Compared texts; null: responses, but conversations for arms and rewards."""
     min_margin: Share = 0.0
     """Minimum certainty of a label."""
     max_per_scenario: Positive | None = None

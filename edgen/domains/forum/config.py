@@ -44,7 +44,7 @@ class Forum(msgspec.Struct, frozen=True, kw_only=True):
     members: dict[Text, Member] = {}
     """Members, by role."""
     chooser: Literal["chance", "moderator"] = "chance"
-    """Who chooses the next speaker: chance, by weight, or the backend `moderator`."""
+    """Choice of the next speaker: by chance and weights, or by the backend `moderator`."""
     turns: Annotated[int, Meta(ge=2, le=1000)] = 10
     """Maximum posts."""
     silence: Annotated[int, Meta(ge=1, le=100)] = 3

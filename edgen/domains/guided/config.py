@@ -36,7 +36,7 @@ class Guided(msgspec.Struct, frozen=True, kw_only=True):
     machine: Text | None = None
     """A shipped machine or a folder."""
     chooser: Literal["model", "chance", "likeliest"] = "model"
-    """Who chooses an utterance: the role's backend, chance by the probabilities, or always the likeliest."""
+    """Choice of an utterance: by the role's backend, by chance and probabilities, or always the likeliest."""
     hints: bool = True
     """Suggest one offered utterance, drawn by the probabilities."""
     free_text: Share = 0.2

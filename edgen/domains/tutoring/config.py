@@ -56,7 +56,7 @@ class TutoringSettings(msgspec.Struct, frozen=True, kw_only=True):
     """For `student` and `tutor`: a label set or its file, or definitions by name; null: cima_student and
     cima_tutor."""
     labelled_by: Literal["speaker", "labeller", "both"] = "speaker"
-    """Who states actions; with `both`, the backend `labeller`'s are in the turn's data."""
+    """Source of actions; with `both`, the backend `labeller`'s are in the turn's data."""
     wanted: dict[Text, Weight | dict[Text, Weight]] | None = None
     """Weights of the requested action, also by the student's action; null: the tutor chooses."""
 
