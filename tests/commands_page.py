@@ -1,4 +1,4 @@
-"""docs/commands.md: the summary and the options of every command, with the options that many share in one table.
+"""docs/commands.md: the summary and the options of every command, with the options that many share in one list.
 
 python -m tests.commands_page     writes it anew (make docs)
 """
@@ -22,19 +22,17 @@ PAGE = ROOT / "docs" / "commands.md"
 INTRODUCTION = """\
 # Commands
 
-This page lists arguments and options; `edgen COMMAND --help` explains each command, with examples. `{{X}}` is required,
-`[X]` optional. Commands print results to stdout, progress and remarks to stderr. [Scheduling](scheduling.md#exit-codes)
-has the exit codes.
+`edgen COMMAND --help` explains each command, with examples. `{{X}}` is required, `[X]` optional: a RUN is the folder of a run,
+a JOB a file, a SPACE or a MACHINE a shipped name or a path. Results go to stdout, progress and remarks to stderr. See [exit
+codes](scheduling.md#exit-codes).
 
 {groups}
 
 ## Common options
 
-Every command has `--help`, and all but `play` have `--json`, which prints one JSON object. A command lists an option of
-this table if it says more of it; its last line names the others.
+Every command has `--help`, and all but `play` have `--json`, which prints one JSON object. The last line of a command
+names the options of this list that it has. *Run options* are {running}.
 
-| option | meaning |
-|---|---|
 {common}
 """
 _WIDTH = 88
@@ -43,7 +41,14 @@ _FORMAT = "|".join(map(re.escape, names("format")))
 _FORMATS = re.compile(rf"((?:{_FORMAT})(?:(?:, | and )(?:{_FORMAT}))*) only: ")
 _PARTS = ("Arguments", "Options")
 _EVERYWHERE = ("--help", "--json")
+# What commands have that call models until a moment.
+_RUNNING = tuple(
+    f"`{name}`"
+    for name in ("--dry-run", "--trust-host", "--until", "--for", "--log-format", "--metrics", "--notify")
+)
 _BARE_OPTION = re.compile(r"(--[a-z][\w-]*(?: [\w.]+=\w+)?)")  # in the meaning of another
+_EVIDENT = re.compile(r" ?\[x>=[01]\]|; x>=[01](\])")  # bounds that a count has anyway
+_LISTED = re.compile(r"One of: [^.]*\. ")  # formats, which another page lists
 _ROW = re.compile(r"^  (\S.*?)(?:  +(\S.*))?$")
 
 
@@ -82,21 +87,24 @@ def page() -> str:
     helps = {path: _help(path[1:]) for path in _commands(root)}
     common = _common([row for one in helps.values() for title in _PARTS for row in one.parts.get(title, ())])
     rows = [
-        f"| `{'`, `'.join(one.flags)}` | {_meaning(one)} |"
+        f"- `{'`, `'.join(one.flags)}`: {_meaning(one)}"
         for (name, _), one in sorted(common.items(), key=lambda item: item[0][0].strip("-").lower())
-        if name not in _EVERYWHERE
+        if name.startswith("-") and name not in _EVERYWHERE
     ]
     groups = "\n".join(_groups([*helps], helps["edgen",]))
-    sections = [f"## {' '.join(path)}\n\n{_section(text, common)}" for path, text in helps.items()]
-    return "\n".join([INTRODUCTION.format(groups=groups, common="\n".join(rows)), *sections])
+    sections = [
+        f"## {' '.join(path)}\n\n{_section(text, common)}" for path, text in helps.items() if len(path) > 1
+    ]
+    return "\n".join([_introduction(groups, rows), *sections])
+
+
+def _introduction(groups: str, rows: list[str]) -> str:
+    running = f"{', '.join(_RUNNING[:-1])} and {_RUNNING[-1]}"
+    return INTRODUCTION.format(groups=groups, common="\n".join(rows), running=running)
 
 
 def _meaning(row: Common) -> str:
-    return _BARE_OPTION.sub(r"`\1`", _cell(f"{row.first} {row.rest}".strip()))
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return _BARE_OPTION.sub(r"`\1`", f"{row.first} {row.rest}".strip())
 
 
 def _groups(paths: list[tuple[str, ...]], root: Help) -> Iterator[str]:
@@ -117,8 +125,8 @@ def _common(rows: list[Row]) -> dict[tuple[str, str], Common]:
     for key, several in found.items():
         rest, count = Counter(row.rest for row in several).most_common(1)[0]
         if len(several) > 1:
-            flags = [_cell(flags) for flags in dict.fromkeys(row.flags for row in several)]
-            common[key] = Common(flags, several[0].first, rest if 2 * count > len(several) else "")
+            flags = dict.fromkeys(row.flags for row in several)
+            common[key] = Common([*flags], several[0].first, rest if 2 * count > len(several) else "")
     return common
 
 
@@ -140,12 +148,14 @@ def _section(text: Help, common: dict[tuple[str, str], Common]) -> str:
             elif title == "Options" and row.name not in _EVERYWHERE:
                 named.append(f"`{row.name}`")
         if shown:
-            lines += ["", f"{title}:", *_columns(shown)]
+            lines += ["", *_columns(shown)]
     if of_formats:
         several = (f"{formats}: {', '.join(options)}" for formats, options in of_formats.items())
         further = f"\nOptions of [single formats](exports.md): {'; '.join(several)}.\n"
     body = "\n".join(lines).strip()
-    line = f"\nCommon options: {', '.join(named)}.\n" if named else ""
+    if {*_RUNNING} <= {*named}:
+        named = [*(name for name in named if name not in _RUNNING), "run options"]
+    line = f"\nAlso: {', '.join(named)}.\n" if named else ""
     return f"{text.summary}\n\n```text\n{body}\n```\n{line}{further}"
 
 
@@ -182,7 +192,10 @@ def _read(text: str) -> Help:
             block = [line]
             blocks.append((title, block))
     for part, rows in blocks:
-        parts.setdefault(part, []).append(_row(rows))
+        row = _row(rows)
+        if part == "Arguments":  # the usage has required ones in braces
+            row = Row(row.flags, row.first, row.rest.replace("[required]", "").strip())
+        parts.setdefault(part, []).append(row)
     return Help(
         re.sub(r"^Usage: | \[OPTIONS\]| COMMAND \[ARGS\]\.\.\.", "", usage),
         summary,
@@ -194,6 +207,7 @@ def _row(lines: list[str]) -> Row:
     found = _ROW.match(lines[0])
     assert found
     meaning = " ".join(" ".join([found[2] or "", *lines[1:]]).split())
+    meaning = _LISTED.sub("", _EVIDENT.sub(r"\1", meaning))
     first, _, rest = meaning.partition(". ") if not meaning.startswith("[") else ("", "", meaning)
     return Row(found[1], first + "." if rest and first else first, rest)
 

@@ -1,6 +1,6 @@
 """docs/job.md: every key of a job file, out of the types that it is read into.
 
-A section is a struct: a table of its keys and an example that has all of them, which the page shows where values are
+A section is a struct: a list of its keys and an example that has all of them, which the page shows where values are
 nested. The example is the one thing that is written here, and a domain's in tests/domains/X/job_sections.py;
 `python -m tests.schemas` puts the page together.
 """
@@ -52,17 +52,17 @@ IN_ARMS = tuple(key for key in (*KEYS, *PROTOCOLS) if key not in NOT_IN_ARMS and
 HEAD = """\
 # Job file
 
-A job is one YAML file of at most 4 MiB. Unknown keys are refused. `--set limits.in_flight=8` overrides a key on the command
-line. Paths are relative to the job's file. Parentheses hold a key's default; without them it is `null` or empty: none, or
-the service's default.
+A job is one YAML file of at most 4 MiB. Unknown keys are refused; paths are relative to the file.
+`--set limits.in_flight=8` overrides a key. Parentheses hold a key's values and default; without values, it is a text, without
+a default `null` or empty: none, or the service's own.
 
-Editors with a YAML language server complete and check jobs and spaces by their JSON Schemas
-([job](../validators/job.schema.json), [space](../validators/space.schema.json)); shipped files name them in the first line.
-Only `edgen preview JOB` sees which keys exclude each other.
+Editors with a YAML language server complete and check jobs and spaces by JSON Schemas
+([job](../validators/job.schema.json), [space](../validators/space.schema.json)). `edgen preview JOB` also finds keys that
+exclude each other.
 """
 
 SECTIONS = (
-    Section(Job, "The job", "Only `name`, `conversations`, `space` and `backends` are needed; [jobs/quickstart.yaml](../jobs/quickstart.yaml) is an example.", """\
+    Section(Job, "The job", "[jobs/quickstart.yaml](../jobs/quickstart.yaml) is an example.", """\
 name: "nightly-{date}"        # outputs/nightly-2027-01-31
 seed: 7
 conversations: 200
@@ -97,12 +97,12 @@ partitions: 4
 split: {test: 0.1, by: topic}
 shards: {train: 5, test: 1}
 """),
-    Section(BackendConfig, "backends: what every kind takes", "Backends are named after roles: `default`, `judge`, `annotator` and the roles of the space, such as `teacher`. `type` selects the kind. [Model providers](providers.md) has examples of each.", """\
+    Section(BackendConfig, "backends: what every kind takes", "Backends are named after roles: `default`, `judge`, `annotator` and those of the space, such as `teacher`. `type` selects the kind; [Model providers](providers.md) has examples.", """\
 backends:
   default: {type: simulator, model: edgen-simulator, temperature: 0.9, top_p: 0.95, max_tokens: 2048, retry_max_tokens: 4096, stop: ["[end of conversation]"], seed: auto,
             reasoning_effort: null, verbosity: null, service_tier: null, choices: null, forms: auto, price: {prompt: 0, completion: 0}}
 """),
-    Section(ServedConfig, "backends: shared keys", "Each kind below lists which of these it takes, with its defaults. A kind with `base_url` takes the next two keys, too; see [Scale](scale.md).", """\
+    Section(ServedConfig, "backends: shared keys", "Each kind below names those that it takes. A kind with `base_url` takes the next two keys, too; see [Scale](scale.md).", """\
 backends:
   default: {type: openai, model: my-model, base_url: node-local, more_base_urls: [], known_as: "http://fleet/v1"}
 """),
@@ -126,7 +126,7 @@ backends:
   default: {type: gemini, model: my-model, base_url: "https://generativelanguage.googleapis.com", api_key_env: GOOGLE_API_KEY, top_k: 40,
             safety_settings: {HARM_CATEGORY_HARASSMENT: BLOCK_NONE}, extra_body: {}}
 """),
-    Section(GoogleGenerativeAIConfig, "backends: google-generativeai", "The same service through its older SDK, which is past its end of life.", """\
+    Section(GoogleGenerativeAIConfig, "backends: google-generativeai", "The same service through its outdated SDK.", """\
 backends:
   default: {type: google-generativeai, model: my-model, endpoint: generativelanguage.googleapis.com, api_key_env: MY_KEY}
 """),
@@ -134,28 +134,28 @@ backends:
 backends:
   default: {type: vertex, model: my-model, project: my-project, location: europe-west4, base_url: null}
 """),
-    Section(LitellmConfig, "backends: litellm", "A model of any service that litellm speaks to.", """\
+    Section(LitellmConfig, "backends: litellm", "Any service that litellm supports.", """\
 backends:
   default: {type: litellm, model: groq/openai/gpt-oss-20b, base_url: null, api_key_env: GROQ_API_KEY, auth: key, api_version: null,
             options: {top_k: 40}}
 """),
-    Section(LlamaCppConfig, "backends: llamacpp", "A model in edgen's own process, from a GGUF file.", """\
+    Section(LlamaCppConfig, "backends: llamacpp", "A GGUF model in edgen's own process.", """\
 backends:
   default: {type: llamacpp, model: smollm2, context: 4096, slots: 1, threads: 1, max_tokens: 1024, seed: auto,
             extra_body: {repeat_penalty: 1.1, min_p: 0.05}}
   judge: {type: llamacpp, path: ./models/judge.gguf, chat_template: ./models/chat.jinja}
 """),
-    Section(HumanConfig, "backends: human", "People, on the pages of `edgen web` or in a terminal (`edgen play`).", """\
+    Section(HumanConfig, "backends: human", "People; see [Play a role](play.md).", """\
 backends:
   default: {type: simulator}
   student: {type: human, model: human, forms: auto, wait: 1h, stand_in: default, consent: null, before: null, after: null}
 """),
-    Section(SimulatorConfig, "backends: simulator", "No model: for rehearsal and tests.", """\
+    Section(SimulatorConfig, "backends: simulator", "For rehearsal and tests.", """\
 backends:
   default: {type: simulator, model: edgen-simulator, faults: "429=0.1,refusal=0.02", latency_ms: 100, planted: 5}
   labeller: {type: simulator, confusion: {Hint: {Question: 0.2}}}
 """),
-    Section(Price, "price, of a backend", "If the shipped list has no price for the model, or this host charges another.", """\
+    Section(Price, "price, of a backend", "US dollars per million tokens.", """\
 price: {prompt: 0.15, completion: 0.60, cache_read: 0.075, cache_write: 0.19, batch: 0.5, batch_cache: 0.5, date: 2027-01-31, source: "the provider's list"}
 """),
     Section(Selfplay, "selfplay", "For `protocol: selfplay`.", """\
@@ -181,7 +181,7 @@ labels:
         - {name: Warm, definition: praises or encourages, examples: [Well done!]}
         - {name: Strict, definition: blames or warns}
 """, elsewhere="labels.md"),
-    Section(Branch, "branch", "For `protocol: selfplay` with two or more replicates. Without it, replicates share no turns.", """\
+    Section(Branch, "branch", "For `protocol: selfplay` with [replicates](protocols.md#replicates-and-branches).", """\
 branch: {at: 3, role: teacher}
 """),
     Section(PairSettings, "pairs", "See [Preference pairs](pairs.md).", """\
@@ -192,7 +192,7 @@ pairs: {votes: 1, matches: 6, compare: conversation, min_margin: 0.1, max_per_sc
 limits: {in_flight: 256, requests_per_minute: 600, tokens_per_minute: 200000, attempts: 6, give_up_after: 600, timeout: 120,
          stop_after_failures: 25, max_tokens: 5000000, max_cost: 10, budget: budget.yaml, arms_at_once: 2}
 """),
-    Section(BatchSettings, "batch", "For `--via batch`; see [Scheduling](scheduling.md). Spans are written like `6h`, `1h 30m` or `45s`.", """\
+    Section(BatchSettings, "batch", "For `--via batch`; see [Scheduling](scheduling.md#batch-services). Spans: `6h`, `1h 30m`, `45s`.", """\
 batch: {online_after: 6h, poll: 60s, max_requests: 10000}
 """),
     Section(Split, "split", "Groups stay whole, so the test side's share is approximate.", """\
@@ -209,7 +209,7 @@ _LINKS = {section.struct: section for section in SECTIONS}
 ARMS = """\
 ## arms
 
-An arm's keys override the job's, mapping by mapping; a backend of another `type` replaces the job's whole. Arms can change
+An arm's keys override the job's, mapping by mapping; a backend of another `type` replaces the job's. Arms can change
 {keys}. See [Experiments](experiments.md).
 
 ```yaml
@@ -236,27 +236,31 @@ def page(sentences: Sentences) -> str:
 def _section(section: Section, sentences: Sentences) -> list[str]:
     struct = section.struct
     lines = [f"## {section.title}", "", section.about, ""]
-    if taken := [f"`{field.encode_name}`{_default(field)}" for field in _taken(struct, sentences)]:
+    if taken := [
+        f"`{field.encode_name}`{_default(field).replace('; ', ' (')}{')' if _default(field) else ''}"
+        for field in _taken(struct, sentences)
+    ]:
         lines += [f"Shared keys: {', '.join(taken)}.", ""]
     rows = [
-        f"| `{field.encode_name}` | {_values(field)}{_default(field)} | {meaning(sentences(struct)[field.name])} |"
+        f"- `{field.encode_name}`{_kind(field)}: {meaning(sentences(struct)[field.name])}"
         for field in own_fields(struct, sentences)
     ]
     if struct is ServedConfig:
         rows += [
-            f"| `{field.encode_name}` | {_values(field).removesuffix(' or null')} | {meaning(text)} |"
+            f"- `{field.encode_name}`{_in_parentheses(_values(field).removesuffix(' or null'))}: {meaning(text)}"
             for field, text in _shared(sentences).values()
         ]
     if struct is Job:
         several = [f"[`{name}`](#{name})" for name, own in PROTOCOLS.items() if own.__struct_fields__]
-        rows.append(f"| {', '.join(several)} | mapping | Settings of the protocol of this name. |")
-    lines += ["| key | value | meaning |", "|---|---|---|", *rows, ""] if rows else []
+        rows.append(f"- {', '.join(several)} (mappings): settings of the protocol of this name.")
+    lines += [*rows, ""] if rows else []
     return [*lines, *(["```yaml", section.example.rstrip(), "```", ""] if section.shown else [])]
 
 
 def meaning(sentence: str) -> str:
-    """A sentence without the sense of null that the head of the page states."""
-    return re.sub(r"; null: (none|the service's default)\.$", ".", sentence)
+    """A sentence without the sense of null that the head of the page states, and with links to other pages."""
+    told = re.sub(r"; null: (none|the service's default)\.$", ".", sentence)
+    return re.sub(r"docs/(\w+\.md)", r"[\1](\1)", told)
 
 
 def own_fields(struct: type[msgspec.Struct], sentences: Sentences) -> list[msgspec.structs.FieldInfo]:
@@ -306,16 +310,29 @@ def _taken(struct: type[msgspec.Struct], sentences: Sentences) -> list[msgspec.s
     ]
 
 
+def _kind(field: msgspec.structs.FieldInfo) -> str:
+    """The values and the default of a key, in parentheses. A default shows what a boolean or a number is."""
+    values, default = _values(field), _default(field)
+    if default and not field.required:
+        values = re.sub(r"^(boolean|string|integer|number)\b(?! or) ?", "", values)
+    return _in_parentheses(f"{values}{default}".removeprefix("; "))
+
+
+def _in_parentheses(values: str) -> str:
+    """Nothing for a text."""
+    return "" if values == "string" else f" ({values.removeprefix('string; ')})"
+
+
 def _default(field: msgspec.structs.FieldInfo) -> str:
-    """A default in parentheses; empty where it is null or empty."""
+    """A default after a semicolon; empty where it is null or empty."""
     if field.required:
-        return " (required)"
+        return "; required"
     default = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()  # type: ignore[misc]
     if isinstance(default, msgspec.Struct) or default is None or default in ("", (), {}):
         return ""
     if isinstance(default, float) and default.is_integer():
         default = int(default)
-    return f" (`{msgspec.json.encode(default).decode()}`)".replace('"', "")
+    return f"; `{msgspec.json.encode(default).decode()}`".replace('"', "")
 
 
 _PATTERNS = {
@@ -341,10 +358,11 @@ def values(kind: Any) -> str:
         case types.StructType(cls=cls) if cls is BackendConfig:
             return "[backend](#backends-what-every-kind-takes)"
         case types.UnionType(types=several):
-            words = " or ".join(values(one) for one in several if not isinstance(one, types.NoneType))
+            kinds = [values(one) for one in several if not isinstance(one, types.NoneType)]
+            words = " or ".join(dict.fromkeys(kinds))
             return words + (" or null" if kind.includes_none else "")
         case types.LiteralType(values=words):
-            return " · ".join(f"`{word}`" for word in words)
+            return ", ".join(f"`{word}`" for word in words)
         case types.BoolType():
             return "boolean"
         case types.IntType():
@@ -359,6 +377,8 @@ def values(kind: Any) -> str:
             return f"list of {_many(values(inner))}"
         case types.DictType(value_type=inner) if isinstance(inner, types.AnyType):
             return "mapping"
+        case types.DictType(value_type=types.UnionType(types=(one, types.DictType()))):
+            return f"mapping of {_many(values(one))}, or of such mappings"
         case types.DictType(value_type=inner):
             return f"mapping of {_many(values(inner))}"
         case types.StructType(cls=cls) if cls is Resolved:
@@ -400,7 +420,9 @@ def _range(kind: types.IntType | types.FloatType) -> str:
         return ""
     if high is None:
         return f" {'>' if kind.gt is not None else '≥'} {_plain(low)}"
-    return f", {'above ' if kind.gt is not None else ''}{_plain(low)} to {'' if kind.le is not None else 'below '}{_plain(high)}"
+    if kind.gt is not None or kind.lt is not None or low < 0:
+        return f" {'above ' if kind.gt is not None else ''}{_plain(low)} to {'' if kind.le is not None else 'below '}{_plain(high)}"
+    return f" {_plain(low)}–{_plain(high)}"
 
 
 def _plain(number: float) -> str:

@@ -12,14 +12,15 @@ from edgen.evaluation.measuring import measures, measures_of_other_families
 PAGE = Path(__file__).parents[1] / "docs" / "measures.md"
 _BEGIN = "## Definitions"
 _HEAD = """\
-`edgen list measures` prints each definition as a whole, with its sources; so do `edgen stats --json` and the report.
-Intervals are at 95%, with scenarios as clusters. *In expressions* lists the values of one conversation."""
+`edgen list measures`, `edgen stats --json` and the report have whole definitions, with further figures (…) and sources.
+Intervals are at 95%, with scenarios as clusters. *Values* are those of one conversation, for expressions."""
+_LONGEST = 34  # words of a definition, beyond which further clauses are left out
 _SENTENCE = re.compile(r".*?(?<!et al)\.(?= [A-Z*]| edgen|$)", re.DOTALL)
 _SOURCE = re.compile(r" \([^()]*\b(?:19|20)\d\d\b[^()]*\)")
 
 
 def measures_page() -> str:
-    """The page with the first sentence of each definition, without sources. Raises what loading a measure raises."""
+    """The page with the first clauses of each definition, without sources. Raises what loading a measure raises."""
     written = PAGE.read_text("utf-8").partition(_BEGIN)[0].rstrip()
     return "\n\n".join([written, _BEGIN, *_definitions()]) + "\n"
 
@@ -33,11 +34,19 @@ def _definitions() -> Iterator[str]:
         for measure in measures():
             if families.get(measure.name, "") == family:
                 told = ", ".join(f"`{_figure(measure.name, figure)}`" for figure in measure.figures)
-                named = f" In expressions: {told}." if told else ""
+                named = f" Values: {told}." if told else ""
                 first = _SENTENCE.match(measure.definition)
                 assert first, measure.name
-                text = f"**{measure.name}**: {_SOURCE.sub('', first[0])}{named}"
+                text = f"**{measure.name}**: {_shorten(_SOURCE.sub('', first[0]))}{named}"
                 yield textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def _shorten(sentence: str) -> str:
+    """The first clauses of a sentence, as many as fit; the first in any case."""
+    kept, *further = sentence.split("; ")
+    while further and len(f"{kept} {further[0]}".split()) <= _LONGEST:
+        kept += f"; {further.pop(0)}"
+    return f"{kept}; …" if further else kept
 
 
 def _figure(measure: str, figure: str) -> str:

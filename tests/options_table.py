@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md's table of options: each name once, with its value, its meaning and the commands that have it.
+"""CONTRIBUTING.md's table of the options that several commands have: value, meaning and commands of each.
 
 python -m tests.options_table     writes it anew (make docs)
 """
@@ -67,6 +67,8 @@ def table() -> str:
         rows.setdefault(use.name, []).append(use)
     lines = ["| option | value | meaning | commands |", "|---|---|---|---|"]
     for own in rows.values():
+        if len(own) == 1 or own[0].name == "--json":
+            continue
         spelled = ", ".join(f"`{each}`" for each in own[0].spellings)
         values = ", ".join(f"`{each}`" for each in dict.fromkeys(use.value for use in own) if each)
         commands = ", ".join(use.command for use in own)

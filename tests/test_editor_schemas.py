@@ -168,7 +168,7 @@ def test_every_key_has_a_sentence_a_row_and_a_place_in_an_example(section: job_p
             f"{section.struct.__name__}.{field.name}: a sentence under the field says what it means"
         )
         assert sentence.endswith(".")
-        row = rf"^\| `{field.encode_name}` \|.*\| {re.escape(job_page.meaning(sentence))} \|$"
+        row = rf"^- `{field.encode_name}`(?: \(.*\))?: {re.escape(job_page.meaning(sentence))}$"
         assert re.search(rf"\b{field.encode_name}:\s" if section.elsewhere else row, page, re.MULTILINE)
         if field.name not in ("prompt", "arms", "resolved"):  # of another protocol, and told below
             assert re.search(rf"\b{field.encode_name}:\s", section.example), field.name

@@ -1,5 +1,5 @@
-"""The examples of docs/scale.md: the KubeRay manifest fits the fields of its kinds, the Slurm script is a script, and
-every edgen command in them exists."""
+"""The examples of docs/scale.md and examples/ray: the KubeRay manifest fits the fields of its kinds, the Slurm script is a
+script, and every edgen command in them exists."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from tests import ROOT
 
 pytestmark = pytest.mark.integration
 TEXT = (ROOT / "docs/scale.md").read_text()
+MANIFEST = (ROOT / "examples/ray/kuberay.yaml").read_text()
+SCRIPT = (ROOT / "examples/ray/slurm.sh").read_text()
 
 
 def closed(**properties: Any) -> dict[str, Any]:
@@ -78,15 +80,8 @@ RAY_JOB = {
 SBATCH = {"job-name", "nodes", "ntasks-per-node", "cpus-per-task", "requeue"}
 
 
-def block(language: str, first: str) -> str:
-    """The code block of a language that has these words."""
-    found = [one for one in re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL) if first in one]
-    assert len(found) == 1, (language, first)
-    return str(found[0])
-
-
 def test_the_manifest_for_kuberay() -> None:
-    manifest = yaml.safe_load(block("yaml", "kind: RayJob"))
+    manifest = yaml.safe_load(MANIFEST)
     jsonschema_rs.Draft202012Validator(RAY_JOB).validate(manifest)
     groups = manifest["spec"]["rayClusterSpec"]
     mounted = {
@@ -98,21 +93,20 @@ def test_the_manifest_for_kuberay() -> None:
 
 
 def test_the_schema_refuses_what_kuberay_would() -> None:
-    manifest = yaml.safe_load(block("yaml", "kind: RayJob"))
+    manifest = yaml.safe_load(MANIFEST)
     manifest["spec"]["rayClusterSpec"]["headGroupSpec"]["rayStartParams"]["num-cpus"] = 0
     assert not jsonschema_rs.Draft202012Validator(RAY_JOB).is_valid(manifest)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell")
 def test_the_script_for_slurm() -> None:
-    script = block("sh", "#SBATCH")
-    assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0
-    options = re.findall(r"^#SBATCH --([a-z-]+)", script, re.MULTILINE)
+    assert subprocess.run(["bash", "-n"], input=SCRIPT, text=True, check=False).returncode == 0
+    options = re.findall(r"^#SBATCH --([a-z-]+)", SCRIPT, re.MULTILINE)
     assert {*options} == SBATCH
     assert (
-        script.index("ray start --head")
-        < script.index("ray start --address")
-        < script.index("edgen generate")
+        SCRIPT.index("ray start --head")
+        < SCRIPT.index("ray start --address")
+        < SCRIPT.index("edgen generate")
     )
 
 
@@ -120,7 +114,7 @@ def test_every_option_exists() -> None:
     """As docs/commands.md has them, which is made of the command line."""
     known = (ROOT / "docs/commands.md").read_text()
     blocks = re.findall(r"```(?:sh|yaml)\n(.*?)```", TEXT, re.DOTALL)
-    said = "\n".join(blocks).replace("\\\n", " ")
+    said = "\n".join([*blocks, MANIFEST, SCRIPT]).replace("\\\n", " ")
     commands = re.findall(r"edgen (?:generate|pairs|annotate|doctor|simulator) [^\n#&]*", said)
     assert len(commands) > 10
     for command in commands:

@@ -1,4 +1,5 @@
-"""docs/scheduling.md: its crontab lines, units, workflow and DAG are run, and linted where they cannot be."""
+"""docs/scheduling.md and examples/scheduling: the crontab lines, units, workflow and DAG are run, and linted where they
+cannot be."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ from tests.readme import ROOT
 pytestmark = pytest.mark.integration
 
 TEXT = (ROOT / "docs" / "scheduling.md").read_text()
+EXAMPLES = ROOT / "examples" / "scheduling"
 # What cron gives a command, and nothing else (crontab(5)).
 CRON = {"LOGNAME": "edgen", "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin"}
 
@@ -112,7 +114,9 @@ def test_the_line_for_batches_is_understood(place: Path) -> None:
 
 
 def units(place: Path) -> tuple[Path, Path]:
-    service, timer = (here(text, place) for text in blocks("ini"))
+    service, timer = (
+        here((EXAMPLES / f"edgen-nightly.{kind}").read_text(), place) for kind in ("service", "timer")
+    )
     (place / "edgen-nightly.service").write_text(service)
     (place / "edgen-nightly.timer").write_text(timer)
     return place / "edgen-nightly.service", place / "edgen-nightly.timer"
@@ -162,7 +166,7 @@ def test_systemd_takes_the_units(place: Path) -> None:
 
 
 def workflow() -> tuple[str, dict[str, Any]]:
-    (text,) = [block for block in blocks("yaml") if block.startswith("name: nightly conversations")]
+    text = (EXAMPLES / "github-actions.yml").read_text()
     return text, yaml.safe_load(text)
 
 
@@ -204,7 +208,7 @@ def test_the_workflows_steps_run(place: Path, more: str, code: int, said: str) -
 
 
 def test_the_airflow_command_runs(place: Path) -> None:
-    tree = ast.parse(blocks("python")[0])
+    tree = ast.parse((EXAMPLES / "airflow_dag.py").read_text())
     calls = [
         node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     ]

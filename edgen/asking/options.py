@@ -55,16 +55,14 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     credit: Annotated[
         Literal["whole", "response", "rollouts"] | None,
         option(
-            "How to compare two responses to one turn. whole: by the whole conversations. response: by "
-            "the two responses alone. rollouts: by conversations in which the run's agents continue from "
-            "each.  [default: the job's, else response; whole for arms, several runs, and other signals]"
+            "How to compare two responses to one turn. whole: by the conversations. response: by "
+            "the two alone. rollouts: by continuations of each.  [default: the job's, else "
+            "response; whole for arms, several runs, and other signals]"
         ),
     ] = None
     rollouts: Annotated[
         int | None,
-        option(
-            "With --credit rollouts: continue K times from each response.  [default: 4]", metavar="K", ge=1
-        ),
+        option("Rollouts from each response.  [default: 4]", metavar="K", ge=1),
     ] = None
     judge: Annotated[str | None, backend("It judges.  [default: judge, else default]")] = None
     prompt: Annotated[str | None, template("the job's, else oracle_guarded or oracle_roles")] = None
@@ -72,16 +70,16 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     """A file of votes."""
     min_margin: Annotated[
         float | None,
-        option("Leave out pairs less clear than M, from 0 to 1.", metavar="M", ge=0, le=1),
+        option("Leave out pairs less clear than M.", metavar="M", ge=0, le=1),
     ] = None
     max_per_scenario: Annotated[
-        int | None, option("Keep the N clearest pairs of each scenario.", metavar="N", ge=1)
+        int | None, option("Keep the N clearest pairs per scenario.", metavar="N", ge=1)
     ] = None
     min_turns_left: TurnsLeft = None  # minimum turns after the one at which a pair parts
     name: Annotated[
         str | None,
         option(
-            "The name of the result. A set of pairs to make or to report on.  [default: default, or human]",
+            "The name of the result. The pair set.  [default: default, or human]",
             metavar="NAME",
         ),
     ] = None
@@ -108,18 +106,15 @@ class AnnotateOptions(AskOptions, frozen=True, kw_only=True):
     by: Annotated[
         tuple[str, ...],
         backend(
-            "Give it again for more annotators; NAME= names one.  [default: annotator or writer, else "
-            "default]",
+            "Repeat it for more annotators; NAME= names one.  [default: annotator or writer, else default]",
             metavar="[NAME=][JOB:]ROLE",
         ),
     ] = ()
     annotators: Annotated[
-        int, option("Make N annotators of each backend, each with its own seed.", metavar="N", ge=1)
+        int, option("Annotators of each backend, each with its own seed.", metavar="N", ge=1)
     ] = 1
     unit: Annotated[Unit, option("What to label.")] = "turn"
-    together: Annotated[
-        bool, option("Label all turns of a conversation in one request, which is cheaper.")
-    ] = False
+    together: Annotated[bool, option("Label all turns of a conversation in one request.")] = False
     sample: Sample = None  # conversations to label, of each arm; None: all
     layer: Annotated[
         str | None,
@@ -134,7 +129,7 @@ class AnnotateOptions(AskOptions, frozen=True, kw_only=True):
     gold: Annotated[
         str | None,
         option(
-            "Score the labels against these right ones: a file, or another layer of the run.",
+            "Score the labels against these: a file, or another layer.",
             metavar="FILE|LAYER",
             completes="layers",
         ),

@@ -31,19 +31,19 @@ SheetOption = Annotated[
     Option(
         "--sheet",
         metavar="FILE",
-        help="Write an empty sheet for people to fill in. To label in: .csv or .jsonl.",
+        help="Write an empty sheet for people to fill in. CSV or .jsonl.",
     ),
 ]
 WriteOption = Annotated[
     Literal["paraphrases", "wrong"] | None,
     Option(
         "--write",
-        help="Write texts in place of labels: paraphrases of a turn, or wrong replies that look right.",
+        help="Write texts in place of labels: paraphrases, or plausible wrong replies.",
     ),
 ]
 TextsOption = Annotated[
     int | None,
-    Option("--texts", metavar="N", min=1, help="With --write: texts for each turn.  [default: 3]"),
+    Option("--texts", metavar="N", min=1, help="With --write: texts per turn.  [default: 3]"),
 ]
 AfterOption = Annotated[
     int | None,

@@ -29,7 +29,7 @@ def command(
         list[Path] | None,
         Argument(
             metavar="PATH…",
-            help="A run with arms, several runs of the same scenarios, or data sets: files or folders.",
+            help="A run with arms, several runs of the same scenarios, or data sets.",
             autocompletion=complete.runs,
         ),
     ] = None,

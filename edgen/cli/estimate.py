@@ -31,9 +31,9 @@ def command(
     allow_outside: AllowOutside = False,
     part: o.RangeOption = None,
     via: CallVia = "online",
-    runs: Annotated[
-        Path, Option("--runs", metavar="DIR", help="The folder of earlier runs, and of the job's own.")
-    ] = Path("outputs"),
+    runs: Annotated[Path, Option("--runs", metavar="DIR", help="The folder of earlier runs.")] = Path(
+        "outputs"
+    ),
     output: Annotated[
         Path | None,
         o.output("RUN", "The job's own run; what it holds is not counted.  [default: DIR/<name>]"),
@@ -45,7 +45,7 @@ def command(
             metavar="SHARE",
             min=0.0,
             max=1.0,
-            help="Share of conversations that pass the job's gates.  [default: as in earlier runs]",
+            help="Share that passes the gates.  [default: as in earlier runs]",
         ),
     ] = None,
     json: o.JsonOption = False,

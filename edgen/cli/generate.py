@@ -25,7 +25,7 @@ ResumeOption = Annotated[
     Literal["auto", "never"],
     Option(
         "--resume",
-        help="What to do if the run exists. auto: resume it. never: refuse it.",
+        help="If the run exists, resume it (auto) or refuse (never).",
     ),
 ]
 ShowOption = Annotated[

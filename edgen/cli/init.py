@@ -20,16 +20,15 @@ def command(
         str | None,
         Option(
             metavar="NAME",
-            help="How conversations are made, as in oneshot (one prompt plays both sides) or selfplay "
-            "(agents take turns). `edgen list protocols` describes each.  [default: oneshot]",
+            help="The protocol; `edgen list protocols` describes each.  [default: oneshot]",
         ),
     ] = None,
     space: Annotated[
         str | None,
         Option(
             metavar="SPACE",
-            help="A space: a shipped one's name, or a file. The folder gets a copy of it, and templates that "
-            "name its dimensions.",
+            help="A space: a shipped one's name, or a file. The folder gets a copy, and templates "
+            "that name its dimensions.",
             autocompletion=complete.spaces,
         ),
     ] = None,
@@ -37,8 +36,7 @@ def command(
         str | None,
         Option(
             metavar="NAME",
-            help="Copy this shipped job instead, with the files that it names by a path; `edgen list jobs` "
-            "describes each.",
+            help="Copy this shipped job and its files; `edgen list jobs` describes each.",
             autocompletion=complete.jobs,
         ),
     ] = None,

@@ -42,7 +42,7 @@ def command(
     ] = None,
     paths: Annotated[
         list[Path] | None,
-        Argument(metavar="[PATH]...", help="More files or folders with templates, after `prompts`."),
+        Argument(metavar="[PATH]...", help="More templates, after `prompts`: files or folders."),
     ] = None,
     json: JsonOption = False,
 ) -> None:

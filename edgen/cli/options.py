@@ -143,7 +143,7 @@ RangeOption = Annotated[
 # -- how the work is done
 
 DryRunOption = Annotated[
-    bool, Option("--dry-run", help="Print what would be called. Nothing is called or written.")
+    bool, Option("--dry-run", help="Print what would be called; call and write nothing.")
 ]
 
 

@@ -26,26 +26,23 @@ RunsArgument = Annotated[
     list[Path],
     Argument(
         metavar="RUN…",
-        help="A run; or several of the same scenarios, whose conversations are then compared with each "
-        "other.",
+        help="A run; or several of the same scenarios, to compare.",
         autocompletion=complete.runs,
     ),
 ]
 SignalOption = Annotated[
     Literal["oracle", "probability", "human", "flag", "judged"] | None,
     Option(
-        help="The evidence for labels. oracle: a judge model. probability: the conversations' own "
-        "probabilities. "
-        "human: people's votes. Of several responses to one turn, flag: a student who called one nonsense; "
-        "judged: the run's own judge, its best against its worst."
+        help="The evidence for labels. oracle: a judge model. probability: the conversations' "
+        "own. human: people's votes. For responses to one turn, flag: the student called one "
+        "nonsense; judged: by the run's judge."
     ),
 ]
 ReportOption = Annotated[
     bool,
     Option(
         "--report",
-        help="Report position and length bias, agreement and calibration; for arms and several runs also "
-        "the preferences between them.",
+        help="Report biases, agreement and calibration; also preferences between arms or runs.",
     ),
 ]
 SheetOption = Annotated[
@@ -53,7 +50,7 @@ SheetOption = Annotated[
     Option(
         "--sheet",
         metavar="FILE",
-        help="Write an empty sheet for people to fill in. To vote in: CSV, then --people FILE.",
+        help="Write an empty sheet for people to fill in. CSV.",
     ),
 ]
 CompareOption = Annotated[
@@ -61,7 +58,7 @@ CompareOption = Annotated[
     Option(
         "--compare",
         metavar="SET SET",
-        help="Compare the labels of two pair sets, as in --compare human default: agreement and biases.",
+        help="Compare the labels of two pair sets.",
     ),
 ]
 

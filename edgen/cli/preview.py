@@ -32,8 +32,7 @@ def command(
         str | None,
         Option(
             metavar="OTHER",
-            help="Show differences to OTHER: an arm of the job, another job file, or another template "
-            "([USE=]NAME or a .j2 file).",
+            help="Show differences to an arm, another job file, or a template ([USE=]NAME or a .j2 file).",
         ),
     ] = None,
     overrides: Overrides = (),

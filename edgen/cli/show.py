@@ -19,11 +19,11 @@ def command(
         str | None,
         Argument(
             metavar="ID",
-            help="A conversation's id (quickstart-000137-r0), a scenario's number (137), or `last` for the "
-            "latest raw reply.",
+            help="An id (quickstart-000137-r0), a scenario's number (137), or `last` for the latest "
+            "raw reply.",
         ),
     ] = None,
-    raw: Annotated[bool, Option("--raw", help="Also show the raw replies of the model.")] = False,
+    raw: Annotated[bool, Option("--raw", help="Also show raw replies.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Show one conversation of a run, with its outcome and labels.

@@ -14,7 +14,7 @@ AllowHost = Annotated[
     list[str] | None,
     Option(
         metavar="NAME",
-        help="Also answer requests for this host name; may be repeated.",
+        help="Also answer requests for this host name; repeatable.",
     ),
 ]
 
@@ -23,7 +23,7 @@ OwnSpaces = Annotated[
     Option(
         "--knows",
         metavar="FILE",
-        help="Also speak of the values of this space where a prompt names them; may be repeated.",
+        help="Speak of this space's values, too, where a prompt names them; repeatable.",
     ),
 ]
 
@@ -37,7 +37,7 @@ def command(
         float, Option(metavar="MS", min=0, max=600_000, help="Milliseconds before each answer.")
     ] = 0.0,
     faults: Annotated[
-        str, Option(metavar="SPEC", help='Faults and their shares of answers, as in "refusal=0.02,429=0.1".')
+        str, Option(metavar="SPEC", help='Faults and their shares, as in "refusal=0.02,429=0.1".')
     ] = "",
     seed: Annotated[int, Option(metavar="N", help="Seed of random draws.")] = 0,
     batch_seconds: Annotated[
@@ -48,12 +48,10 @@ def command(
     ] = 86_400.0,
     allow_host: AllowHost = None,
     slots: Annotated[
-        int | None, Option(metavar="N", min=1, help="Calls worked on at once; others wait. Default: all.")
+        int | None, Option(metavar="N", min=1, help="Concurrent calls; others wait. Default: all.")
     ] = None,
     space: OwnSpaces = None,
-    list_faults: Annotated[
-        bool, Option("--list-faults", help="Print every fault that SPEC can name, and exit.")
-    ] = False,
+    list_faults: Annotated[bool, Option("--list-faults", help="Print all faults.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Run a local stand-in for the services of model providers.

@@ -59,13 +59,13 @@ def show(
             metavar="K",
             min=1,
             max=10_000,
-            help="Also show what a balanced design needs for K conversations of each cell.",
+            help="Show what a balanced design needs for K conversations per cell.",
         ),
     ] = None,
     examples: ExamplesOption = 3,
     pictures: Annotated[
         Path | None,
-        Option(metavar="DIR", help="Draw these examples: a new folder for the pictures and a page of them."),
+        Option(metavar="DIR", help="Draw these examples into a new folder."),
     ] = None,
     json: o.JsonOption = False,
 ) -> None:
@@ -142,7 +142,7 @@ def from_csv(
     name: NameOption = None,
     weights: Annotated[
         Literal["counts", "equal"],
-        Option(help="Weigh values by how often they occur, or all the same."),
+        Option(help="Weigh values by frequency, or equally."),
     ] = "counts",
     yes: o.YesOption = False,
     json: o.JsonOption = False,

@@ -35,10 +35,8 @@ def command(
             autocompletion=complete.runs,
         ),
     ] = None,
-    list_: Annotated[bool, Option("--list", help="List a folder's runs, also where it is one run.")] = False,
-    watch: Annotated[
-        bool, Option("--watch", help="Follow the run until it ends; with --json, one object a line.")
-    ] = False,
+    list_: Annotated[bool, Option("--list", help="List runs, even if DIR is itself one.")] = False,
+    watch: Annotated[bool, Option("--watch", help="Follow the run until it ends.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Show how a run stands, or list the runs in a folder.

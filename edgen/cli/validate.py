@@ -25,7 +25,7 @@ PathsArgument = Annotated[
     list[Path],
     Argument(
         metavar="PATH...",
-        help="Runs, folders of shards, or files: JSON lists or JSON Lines of records.",
+        help="Runs, folders of shards, or files of records.",
         autocompletion=complete.runs,
     ),
 ]
@@ -34,24 +34,22 @@ FixOption = Annotated[
     Option(
         "--fix",
         metavar="DIR",
-        help="Write repaired copies to the folder DIR, and every change to DIR/changes.jsonl.",
+        help="Write repaired copies, and changes.jsonl, to DIR.",
     ),
 ]
 RepliesOption = Annotated[
     bool,
-    Option("--replies", help="PATH is a model's raw reply (- for stdin): print its turns as JSON."),
+    Option("--replies", help="Print the turns of a raw reply (- for stdin) as JSON."),
 ]
 LinesOption = Annotated[
     bool,
-    Option(
-        "--jsonl", help='With --replies: PATH has one {"id", "reply"} a line; each is answered by a line.'
-    ),
+    Option("--jsonl", help='With --replies: PATH has one {"id", "reply"} a line.'),
 ]
 RestoreOption = Annotated[
     bool,
     Option(
         "--restore",
-        help="Put back a run's job and inputs from the ledger where they were damaged or edited.",
+        help="Restore a run's job and inputs from the ledger.",
     ),
 ]
 

@@ -21,8 +21,8 @@ def command(
         list[Path] | None,
         Argument(
             metavar="[PATH...]",
-            help="Runs, folders that hold runs, and files or folders of conversations in any layout that "
-            "`edgen stats` reads.  [default: outputs]",
+            help="Runs, folders of runs, or conversations in any layout that `edgen stats` reads.  "
+            "[default: outputs]",
             autocompletion=complete.runs,
             show_default=False,
         ),
@@ -31,14 +31,12 @@ def command(
     port: Annotated[
         int, Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 takes a free one.")
     ] = 0,
-    no_browser: Annotated[
-        bool, Option("--no-browser", help="Open no browser; print the link alone.")
-    ] = False,
+    no_browser: Annotated[bool, Option("--no-browser", help="Print the link only.")] = False,
     export: Annotated[
         Path | None,
         Option(
             metavar="DIR",
-            help="Write the pages of one run or file to DIR as a static site, and start no server.",
+            help="Write the pages of one run or file to DIR as a static site.",
             show_default=False,
         ),
     ] = None,
@@ -46,7 +44,7 @@ def command(
         str,
         Option(
             metavar="ADDRESS",
-            help="Address to listen on. Any but this machine's own needs invitations.",
+            help="Address to listen on. Others than this machine's need invitations.",
         ),
     ] = "127.0.0.1",
     people: PeopleOptions,

@@ -39,17 +39,17 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     `source` say when and where the figures were found."""
 
     prompt: Annotated[float, Meta(ge=0, le=100_000)]
-    """US dollars per million prompt tokens."""
+    """For prompt tokens."""
     completion: Annotated[float, Meta(ge=0, le=100_000)]
-    """US dollars per million answer tokens."""
+    """For answer tokens."""
     cache_read: Annotated[float, Meta(ge=0, le=100_000)] | None = None
-    """US dollars per million tokens read from the prompt cache; null: as `prompt`."""
+    """For tokens read from the prompt cache; null: as `prompt`."""
     cache_write: Annotated[float, Meta(ge=0, le=100_000)] | None = None
-    """US dollars per million tokens written to it; null: as `prompt`."""
+    """For tokens written to it; null: as `prompt`."""
     batch: Share = 1.0
-    """A batch job's share of these prices."""
+    """A batch's share of these prices."""
     batch_cache: Share | None = None
-    """A batch job's share of `cache_read` and `cache_write`; null: as `batch`."""
+    """A batch's share of the cache prices; null: as `batch`."""
     date: Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}\Z")] | None = None
     """The date of the figures."""
     source: Annotated[str, Meta(max_length=300)] | None = None
@@ -103,29 +103,28 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     temperature: Temperature | None = None
     """Sampling temperature; null: the service's default."""
     top_p: Share | None = None
-    """Share of probability to draw from; null: the service's default."""
+    """Nucleus sampling; null: the service's default."""
     max_tokens: Positive | None = None
-    """Maximum tokens of one answer; null: the service's default."""
+    """Maximum tokens per answer; null: the service's default."""
     retry_max_tokens: Positive | None = None
-    """Maximum tokens of a retry after `max_tokens` cut an answer off; null: `max_tokens`."""
+    """`max_tokens` of a retry after a cut answer; null: `max_tokens`."""
     stop: tuple[Text, ...] = ()
-    """Texts at which an answer ends."""
+    """Texts that end an answer."""
     seed: Literal["auto"] | Seed | None = None
-    """Seed of a call. `auto`: made from the job's seed and the call; a number: sent unchanged; null: `auto`
-    for several answers to one prompt, if the service takes a seed, else none."""
+    """`auto`: made from the job's seed and the call; a number: sent unchanged; null: `auto` for several
+    answers to one prompt, else none."""
     reasoning_effort: Effort | None = None
-    """How much a model thinks before it answers; null: the service's default."""
+    """How much the model thinks; null: the service's default."""
     verbosity: Literal["low", "medium", "high"] | None = None
-    """How much a model writes; null: the service's default."""
+    """How much the model writes; null: the service's default."""
     service_tier: ServiceTier | None = None
-    """Tier of speed and price, in the service's words: `flex`, `priority`, …."""
+    """The service's tier: `flex`, `priority`, …."""
     choices: Literal["auto"] | None = None
-    """`auto`: identical calls become one request for several answers, which pays the prompt once; null:
-    separate calls."""
+    """`auto`: identical calls become one request."""
     forms: Forms | None = None
-    """As the job's key `forms`; null: the job's."""
+    """Null: the job's."""
     price: Price | None = None
-    """Price of this model, in place of the shipped list's."""
+    """Price of the model; null: the shipped list's."""
     model: Text
     """The model's name at the service."""
 
@@ -216,12 +215,12 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
     PATH: ClassVar[str] = ""  # of the API at a server that `node-local` means
 
     base_url: Url | None = None
-    """Address of the service, without the path of a call (/chat/completions). A list: servers that share the
-    calls. `node-local`: the server of each node, at port 8000."""
+    """Address without the path of a call (/chat/completions). A list: servers that share the calls.
+    `node-local`: each node's own server, port 8000."""
     more_base_urls: tuple[Url, ...] = ()
-    """Further servers, as in a list under `base_url`."""
+    """Further servers."""
     known_as: Url | None = None
-    """One address for all servers in the ledger; null: the first server's, or the resumed run's."""
+    """The ledger's one address for all servers; null: the first server's, or the resumed run's."""
 
     @classmethod
     def given(cls, values: dict[str, Any]) -> dict[str, Any]:

@@ -24,25 +24,25 @@ class Limits(msgspec.Struct, frozen=True):
     """Speed and size limits of a run. They shape no answer."""
 
     in_flight: Annotated[int, Meta(ge=1, le=10_000)] = 256
-    """Maximum concurrent calls; fewer if the service is slow or refuses."""
+    """Maximum concurrent calls; fewer if the service is slow."""
     requests_per_minute: Annotated[float, Meta(gt=0)] | None = None
-    """Maximum calls a minute; null: no limit."""
+    """Maximum calls per minute; null: none."""
     tokens_per_minute: Annotated[float, Meta(gt=0)] | None = None
-    """Maximum tokens a minute; null: no limit."""
+    """Maximum tokens per minute; null: none."""
     attempts: Annotated[int, Meta(ge=1, le=100)] = 6
-    """Maximum network attempts of one call."""
+    """Maximum attempts of one call."""
     give_up_after: Annotated[float, Meta(gt=0)] = 600.0
-    """Seconds after which a call is not retried, and a silent service ends the run."""
+    """Seconds after which retries end, and a silent service ends the run."""
     timeout: Annotated[float, Meta(gt=0)] = 120.0
-    """Maximum seconds of one attempt."""
+    """Seconds per attempt."""
     stop_after_failures: Positive = 25
     """Failed conversations in a row that stop the run."""
     max_tokens: Positive | None = None
-    """Maximum tokens of the run; every backend then needs its own `max_tokens`."""
+    """Maximum tokens of the run; backends then need `max_tokens`."""
     max_cost: Annotated[float, Meta(gt=0)] | None = None
-    """Maximum cost of the run in US dollars; every backend then needs `max_tokens` and a price."""
+    """Maximum US dollars of the run; backends then need `max_tokens` and a price."""
     budget: Text | None = None
-    """A file with daily and monthly caps for all runs that name it; null: none."""
+    """A file of caps for several runs; null: none."""
     arms_at_once: Annotated[int, Meta(ge=1, le=20)] | None = None
     """Concurrent arms; null: all if they use different services, else one."""
 
@@ -57,21 +57,20 @@ class BatchSettings(msgspec.Struct, frozen=True, kw_only=True):
     shape no answer."""
 
     online_after: Span | None = None
-    """Time after which the rest is sent as single calls; null: never."""
+    """Time after which single calls make the rest; null: none."""
     poll: Span = "60s"
-    """Maximum pause between two checks of a batch."""
+    """Maximum pause between checks."""
     max_requests: Positive | None = None
-    """Maximum requests of one batch; null: the provider's maximum."""
+    """Maximum requests per batch; null: the provider's maximum."""
 
 
 class Split(msgspec.Struct, frozen=True):
     """The split into train and test; groups are never split."""
 
     test: Annotated[float, Meta(ge=0, lt=1)] = 0.15
-    """Test side's share of accepted conversations."""
+    """The test side's share."""
     by: Text | tuple[Text, ...] = "scenario"
-    """Values that are never on both sides: `scenario`, `persona` (preferences and reactions), a dimension, or
-    a list of dimensions."""
+    """Values never on both sides: `scenario`, `persona` (preferences and reactions), or dimensions."""
 
     @property
     def words(self) -> str:
@@ -83,42 +82,41 @@ class Shards(msgspec.Struct, frozen=True):
     """Number of files of each side."""
 
     train: Annotated[int, Meta(ge=1, le=10_000)] = 5
-    """Files of the training side."""
+    """Training files."""
     test: Annotated[int, Meta(ge=1, le=10_000)] = 1
-    """Files of the test side."""
+    """Test files."""
 
 
 class Branch(msgspec.Struct, frozen=True, kw_only=True):
     """Branching of replicates: all but the first leave replicate 0 at one of the turns of `role`."""
 
     at: Literal["sampled"] | Annotated[int, Meta(ge=1, le=1000)] = "sampled"
-    """The role's turn, from 1, at which the others leave replicate 0; `sampled` draws it."""
+    """The role's turn, from 1, at which replicates part; `sampled` draws it."""
     role: Text | None = None
-    """Role whose turn differs; null: the first."""
+    """Role whose turn differs; null: the first role."""
 
 
 class PairSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings for judging and choosing preference pairs."""
 
     votes: Annotated[int, Meta(ge=1, le=100)] = 1
-    """Judge calls per pair in each order."""
+    """Judge calls per pair and order."""
     matches: Positive | None = None
-    """Pairs judged per scenario; null: at most twice the number of candidates."""
+    """Pairs judged per scenario; null: at most two per candidate."""
     compare: Literal["conversation", "response"] | None = None
-    """Compared texts: whole conversations, or the next turns; null: responses, but conversations for arms and
-    rewards."""
+    """Compared texts; null: responses, but conversations for arms and rewards."""
     min_margin: Share = 0.0
     """Minimum certainty of a label."""
     max_per_scenario: Positive | None = None
-    """Maximum labelled pairs per scenario; null: all."""
+    """Maximum labelled pairs per scenario; null: none."""
     logprobs: Annotated[int, Meta(ge=2, le=20)] | None = None
-    """Likely tokens requested at each place of the judge's answers, for soft preferences; null: none."""
+    """Likely tokens requested from the judge, for soft preferences; null: none."""
     min_turns_left: Annotated[int, Meta(ge=0)] | None = None
-    """Minimum turns after the one at which a pair parts; null: no minimum."""
+    """Minimum turns after the one where a pair parts; null: none."""
     rollouts: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    """Rollouts from each of a pair's two turns, whose mean makes the label; null: none."""
+    """Rollouts from each of a pair's two turns; null: none."""
     judge_directed: Literal["unlabelled", "label"] = "unlabelled"
-    """Whether a pair with a text that addresses the judge is labelled."""
+    """A pair with a text that addresses the judge."""
 
     @property
     def compared(self) -> Literal["conversation", "response"]:
@@ -130,13 +128,13 @@ class LabelsAsked(msgspec.Struct, frozen=True, kw_only=True):
     """Labelling of conversations during generation, for gates: one layer."""
 
     set: Text | LabelSet | None = None
-    """Label set: a shipped name or a file; null: the shipped one with the layer's name."""
+    """A shipped label set or a file; null: the one with the layer's name."""
     unit: Literal["turn", "conversation"] | None = None
-    """Labelled unit; null: the conversation if all labels are numbers, else each turn."""
+    """Null: the conversation if all labels are numbers, else each turn."""
     annotators: Annotated[int, Meta(ge=1, le=MOST_ANNOTATORS)] = 1
-    """Annotations per unit, each with its own seed; the majority counts."""
+    """Annotations per unit; the majority counts."""
     together: bool = False
-    """Whether one request labels all turns of a conversation."""
+    """One request labels all turns."""
 
 
 RoleWord = Annotated[str, Meta(min_length=1, max_length=40)]
@@ -165,77 +163,71 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A job, one YAML file: the run to make."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=100)]
-    """Name of the run and of its folder in outputs/; `{date}` becomes today's date."""
+    """Name of the run's folder; `{date}`: today's date."""
     seed: Seed = 0
     """Seed of the scenarios."""
     conversations: Annotated[int, Meta(ge=1, le=2**40)]
-    """Number of planned scenarios."""
+    """Planned scenarios."""
     top_up: bool = False
-    """Whether to plan more scenarios until `conversations` are accepted."""
+    """Plan more scenarios until `conversations` are accepted."""
     replicates: Annotated[int, Meta(ge=1, le=2**20)] = 1
     """Conversations per scenario."""
     space: Text
-    """Space of the scenarios: a shipped name or a file."""
+    """A shipped space or a file."""
     design: Literal["even", "balanced", "random", "pairwise"] = "balanced"
-    """Draw of scenarios. `balanced`: every combination equally often; `even`: every value, or by its weight;
-    `random`: by weight; `pairwise`: first every pair of values, then balanced."""
+    """Draw of scenarios; see docs/spaces.md."""
     strength: Annotated[int, Meta(ge=2, le=3)] = 2
-    """For `pairwise`: 2 covers pairs of values, 3 triples."""
+    """For `pairwise`: 2 for pairs, 3 for triples."""
     protocol: Text = "oneshot"
-    """How a scenario becomes a conversation; see `edgen list protocols`."""
+    """How a scenario becomes a conversation (`edgen list protocols`)."""
     family: Text | None = None
-    """Layout of records; null: the first that fits the space."""
+    """Layout of records; null: by the space."""
     prompt: Text | None = None
-    """Template of `oneshot`: a shipped name or a file; null: `education_dialogue` for its space, else
+    """Template of `oneshot`: a name or a file; null: `education_dialogue` for its space, else
     `plain_conversation`."""
     prompts: dict[str, Text] = {}
-    """Templates of the other protocols and of the judge, by use."""
+    """Templates of other protocols and of the judge, by use."""
     branch: Branch | None = None
-    """Replicates that share the first turns (`selfplay`)."""
+    """Replicates that share their first turns."""
     role_words: dict[str, list[RoleWord]] = {}
-    """Further names of roles in replies, as in `{Teacher: [Tutor]}`."""
+    """Other names of roles in replies: `{Teacher: [Tutor]}`."""
     asks: Annotated[int, Meta(ge=1, le=20)] = 3
     """Maximum requests for one answer."""
     forms: Forms | None = None
-    """Whether a JSON Schema of the answer is sent: `auto` if the service takes one, `schema` always, `prose`
-    never; null: `auto` for shipped templates, `prose` for your own."""
+    """Whether requests carry a JSON Schema; see docs/providers.md."""
     too_long: TooLong = "cut"
-    """Treatment of a turn that `max_tokens` cuts off: `cut` keeps its complete sentences (flag `cut_off`),
-    `ask` retries it, `reject` rejects the conversation."""
+    """A turn cut off by `max_tokens`: `cut` keeps its complete sentences (flag `cut_off`), `ask` retries,
+    `reject` rejects the conversation."""
     stop_when_useless: bool = True
-    """Whether the run stops early if under 5% of its answers are usable."""
+    """Stop early if under 5% of answers are usable."""
     gates: dict[str, Text] = {}
-    """Conditions for accepting a conversation, by name, as in `{long: turns >= 8, new: not
-    near_duplicate}`."""
+    """Conditions for accepting a conversation: `{long: turns >= 8, new: not near_duplicate}`."""
     measures: tuple[Text, ...] | Text = ()
-    """Python functions that measure a conversation, as in `./mine.py:words`; run only after consent
-    (`--trust-code FILE`)."""
+    """Python functions, as `./mine.py:words`; need `--trust-code FILE`."""
     labels: dict[str, LabelsAsked] = {}
-    """Layers of labels made during generation, for gates such as `labels.quality >= 3`, by the backend
-    `annotator`, else `default`."""
+    """Labels made during generation, for gates such as `labels.quality >= 3`."""
     backends: dict[str, BackendConfig]
-    """Backends by role; `default` for all others."""
+    """Backends by role; `default` serves all others."""
     arms: dict[str, dict[str, Any]] = {}
-    """Variants of the job on the same scenarios, by name."""
+    """Variants on the same scenarios, by name."""
     pairs: PairSettings = PairSettings()
-    """Settings of preference pairs (`edgen pairs`)."""
+    """Preference pairs."""
     limits: Limits = Limits()
-    """Speed and size limits of the run."""
+    """Limits of speed and cost."""
     batch: BatchSettings = BatchSettings()
-    """Settings of batches (`--via batch`)."""
+    """Batches (`--via batch`)."""
     on: Annotated[str, Meta(pattern=r"^(here|ray|ray://[^/\s]+)\Z")] | None = None
-    """Place of the run: `ray` for a Ray cluster on this machine, `ray://HOST:PORT` for another; null: this
-    process."""
+    """`ray`: a Ray cluster on this machine; null: this process."""
     workers: Positive | None = None
-    """Worker processes on the cluster; null: one a core."""
+    """Processes on the cluster; null: one per core."""
     partitions: Positive | None = None
-    """Processes with a ledger each, merged at the end; null: one ledger."""
+    """Processes with a ledger each, merged at the end."""
     split: Split = Split()
     """Split into train and test."""
     shards: Shards = Shards()
-    """Number of files of each side."""
+    """Files of each side."""
     resolved: Resolved | None = None
-    """Notes of a run in its own copy of the job; ignored when read."""
+    """Written by edgen; ignored when read."""
     # Not keys of a file: the keys named after a protocol, each as the protocol's own Config; and the roles of
     # the space, filled in by planning.
     protocol_settings: dict[str, Any] = {}

@@ -56,14 +56,14 @@ Overrides = Annotated[
 CallVia = Annotated[
     Via,
     option(
-        "How to call models. online: call by call. batch: by the provider's batch service, which is cheaper.",
+        "How to call models. online: call by call. batch: by the provider's cheaper batch service.",
         "--via",
     ),
 ]
 On = Annotated[
     str | None,
     option(
-        "Run on a Ray cluster; without ADDRESS: on all cores here. `here`: in this process alone.  "
+        "Run on a Ray cluster; without ADDRESS: on all cores here. `here`: in this process.  "
         "[default: the job's]",
         "--on",
         metavar="ray[://ADDRESS]",
@@ -72,8 +72,7 @@ On = Annotated[
 Workers = Annotated[
     int | None,
     option(
-        "Processes that share the work, of a cluster where --on names one.  [default: the job's, else one a "
-        "core]",
+        "Processes that share the work.  [default: the job's, else one per core]",
         "--workers",
         metavar="N",
         ge=1,
@@ -82,7 +81,7 @@ Workers = Annotated[
 Processes = Annotated[
     int,
     option(
-        "Processes that share the work, of a cluster where --on names one.",
+        "Processes that share the work.",
         "--workers",
         metavar="N",
         ge=1,
@@ -94,7 +93,7 @@ AllowOutside = Annotated[
 TrustHost = Annotated[
     tuple[str, ...],
     option(
-        "Let the key in VAR (without VAR: any key of the job) go to HOST; see docs/trust.md.",
+        "Let the key in VAR (or any key of the job) go to HOST; see docs/trust.md.",
         "--trust-host",
         metavar="HOST[=VAR]",
     ),
@@ -106,7 +105,7 @@ TrustCode = Annotated[
 OwnMeasures = Annotated[
     tuple[str, ...],
     option(
-        "A Python function as a measure, as in ./mine.py:words; runs the file.",
+        "A Python function as a measure: ./mine.py:words.",
         "--measure",
         metavar="FILE:FUNCTION",
     ),
@@ -114,7 +113,7 @@ OwnMeasures = Annotated[
 Sample = Annotated[
     int | None,
     option(
-        "Use N conversations of the run (of each arm), drawn by hash.",
+        "Use N conversations (of each arm).",
         "--sample",
         metavar="N",
         ge=1,
@@ -123,7 +122,7 @@ Sample = Annotated[
 Agent = Annotated[
     str | None,
     option(
-        "The role that answers users, where turns do not say who does.  [default: the space's first role]",
+        "The role that answers users, where turns do not say.  [default: the space's first role]",
         "--agent",
         metavar="ROLE",
     ),
@@ -131,7 +130,7 @@ Agent = Annotated[
 TurnsLeft = Annotated[
     int | None,
     option(
-        "Leave out pairs with fewer than N turns after the one at which they part.",
+        "Leave out pairs with fewer than N turns after they part.",
         "--min-turns-left",
         metavar="N",
         ge=0,
@@ -144,8 +143,7 @@ People = Annotated[
 RoleWords = Annotated[
     tuple[str, ...],
     option(
-        "What the texts call a role, as in Teacher=Tutor; may be repeated. Words of many languages are "
-        "known.",
+        "What the texts call a role, as in Teacher=Tutor; repeatable.",
         "--role",
         metavar="ROLE=WORD",
     ),

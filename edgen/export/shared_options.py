@@ -46,8 +46,7 @@ class ChatOptions(FormatOptions, frozen=True, kw_only=True):
     train: Annotated[
         str | None,
         option(
-            "The role to train, as the assistant; all others are the user.  [default: the space's first "
-            "role]",
+            "The role to train, as the assistant.  [default: the space's first role]",
             "--train",
             "--assistant",
             metavar="ROLE",
@@ -56,16 +55,16 @@ class ChatOptions(FormatOptions, frozen=True, kw_only=True):
     opening: Annotated[
         Opening | None,
         option(
-            "How a conversation begins. user: with a line by the other side where the trained side would "
-            "speak first. "
-            "system: with a system message. both.  [default: with what was said; with --opening-prompt: user]"
+            "How a conversation begins. user: with a user line, if the trained side speaks "
+            "first. system: with a system message. both.  [default: with what was said; with "
+            "--opening-prompt: user]"
         ),
     ] = None
     opening_prompt: Annotated[
         str | None,
         option(
-            "The template for the opening: a shipped name, or a .j2 file.  [default: export_opening, or "
-            "export_opening_roles for spaces other than Education Dialogue's]",
+            "The template for the opening: a shipped name, or a .j2 file.  [default: "
+            "export_opening or export_opening_roles]",
             metavar="NAME|FILE",
             completes="templates",
         ),
@@ -73,7 +72,7 @@ class ChatOptions(FormatOptions, frozen=True, kw_only=True):
     end_marker: Annotated[
         Literal["keep", "drop"] | None,
         option(
-            "Keep or drop the end marker in the trained side's last turn.  [default: keep with an opening "
+            "The end marker in the trained side's last turn.  [default: keep with an opening "
             "prompt that asks for turns; else drop]"
         ),
     ] = None
@@ -90,8 +89,7 @@ class PairSetOptions(FormatOptions, frozen=True, kw_only=True):
     against: Annotated[
         tuple[str, ...],
         option(
-            "Formats of pairs only: the pairs that `edgen pairs` made of this run and RUN; may be repeated, "
-            "in the same order as there.",
+            "Formats of pairs only: pairs of this run and RUN; repeatable, in the order of `edgen pairs`.",
             metavar="RUN",
             completes="runs",
         ),
@@ -109,8 +107,7 @@ class LayerOptions(FormatOptions, frozen=True, kw_only=True):
     layer: Annotated[
         tuple[str, ...],
         option(
-            "A layer of labels. Formats of labelled turns use it in place of the turns' own; may be "
-            "repeated.",
+            "A layer of labels. Formats of labelled turns use it in place of the turns' own; repeatable.",
             metavar="NAME",
             completes="layers",
         ),
@@ -134,8 +131,8 @@ class ActionOptions(FormatOptions, frozen=True, kw_only=True):
     actions: Annotated[
         Told | None,
         option(
-            "Formats of single responses only: state in the prompt what the response does (labels), or what "
-            "it was asked to do (wanted).  [default: neither]"
+            "Formats of single responses only: state in the prompt what the response does, or "
+            "was asked to do.  [default: neither]"
         ),
     ] = None
 

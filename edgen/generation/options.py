@@ -23,7 +23,7 @@ class GenerateOptions(msgspec.Struct, frozen=True, kw_only=True):
     write_only: Annotated[
         Path | None,
         option(
-            "With --via batch: write the request files there and send nothing; see `edgen batch read`.",
+            "With --via batch: only write request files, for `edgen batch read`.",
             metavar="DIR",
         ),
     ] = None
@@ -32,8 +32,7 @@ class GenerateOptions(msgspec.Struct, frozen=True, kw_only=True):
     partitions: Annotated[
         int | None,
         option(
-            "Make the run in P processes with a ledger each, merged at the end.  [default: the job's, else "
-            "none]",
+            "Make the run in P processes with a ledger each.  [default: the job's, else none]",
             metavar="P",
             ge=1,
         ),

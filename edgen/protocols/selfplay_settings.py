@@ -29,18 +29,17 @@ class Selfplay(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     first: Text | None = None
-    """First speaker; null: the first of the space's roles."""
+    """First speaker; null: the space's first role."""
     order: tuple[Text, ...] | dict[str, Weight] | None = None
-    """Order of speakers. null: the roles in turn; a list: repeated; weights by role: drawn, no role twice in
-    a row."""
+    """A list is repeated; weights by role: drawn, no role twice in a row; null: in turn."""
     max_turns: Annotated[int, Meta(ge=2, le=1000)] = 20
-    """Maximum turns of a conversation."""
+    """Maximum turns."""
     closing: Text | None = None
-    """Role that states at the end how probably the student understood, or `judge`; null: none."""
+    """Role that finally states how probably the student understood, or `judge`; null: none."""
     leaked_secret: Literal["reject", "flag"] = "reject"  # noqa: S105 - no password
-    """Treatment of a turn that reveals a secret: `reject` retries it, `flag` keeps it with a flag."""
+    """A turn that reveals a secret: `reject` retries it, `flag` flags it."""
     loop: Literal["reject", "flag"] = "reject"
-    """Treatment of a turn that repeats an earlier one, likewise."""
+    """A turn that repeats an earlier one, likewise."""
 
     def speakers(self, roles: Sequence[Role], seed: int = 0, scenario: int = 0) -> Iterator[Role]:
         """Yield the roles in the order in which they speak, without end: the same for all replicates of a

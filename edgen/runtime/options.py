@@ -27,16 +27,14 @@ class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
             metavar="SPAN",
         ),
     ] = None
-    log_format: Annotated[LogFormat, option("What goes to stderr: text lines, or one JSON event a line.")] = (
-        "text"
+    log_format: Annotated[LogFormat, option("Format of stderr: text, or a JSON event per line.")] = "text"
+    metrics: Annotated[Path | None, option("Keep Prometheus metrics in FILE (*.prom).", metavar="FILE")] = (
+        None
     )
-    metrics: Annotated[
-        Path | None, option("Keep figures in FILE in Prometheus' text format (*.prom).", metavar="FILE")
-    ] = None
     notify: Annotated[
         str | None,
         option(
-            "At the end, give the status as JSON to a command, or POST it to an https address.",
+            "At the end, send the status as JSON to a command or an https address.",
             metavar="CMD|URL",
         ),
     ] = None

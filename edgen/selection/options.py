@@ -14,7 +14,7 @@ class SelectOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     where: Annotated[
         tuple[str, ...],
-        option("Keep conversations for which this is true; several must all be true.", metavar="EXPRESSION"),
+        option("Keep conversations for which this is true; repeatable.", metavar="EXPRESSION"),
     ] = ()
     cap: Annotated[
         tuple[str, ...],
@@ -22,14 +22,12 @@ class SelectOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     balance: Annotated[
         tuple[str, ...],
-        option("Keep as many of each value as of the rarest one.", metavar="NAME"),
+        option("Keep as many of each value as of the rarest.", metavar="NAME"),
     ] = ()
     draw: Annotated[int | None, option("Keep N of the rest, drawn at random.", metavar="N", ge=1)] = None
     seed: Annotated[int, option("Seed of random draws.", metavar="N")] = 0
     """It decides the draws of a cap, a balance and `draw`."""
-    split_by: Annotated[
-        str | None, option("Split again: no value is in both train and test.", metavar="NAME")
-    ] = None
+    split_by: Annotated[str | None, option("Split again, each value on one side.", metavar="NAME")] = None
     in_order: Annotated[bool, option("With --split-by: the last values become the test side.")] = False
     test: Annotated[
         float | None,

@@ -20,11 +20,10 @@ class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
     model: Text = "edgen-simulator"
     """The model's name in records."""
     faults: str = ""
-    """Faults and their shares, as in "refusal=0.02,429=0.1"; see `edgen simulator --list-faults`."""
+    """Faults and shares, as "refusal=0.02,429=0.1" (`edgen simulator --list-faults`)."""
     latency_ms: Annotated[float, Meta(ge=0, le=600_000)] = 0.0
     """Milliseconds before each answer."""
     planted: int | None = None
-    """Seed of planted worths: each teacher turn adds a drawn value to the outcome, by which judges and
-    closing questions answer; null: none."""
+    """Seed of planted worths: each teacher turn adds a drawn value, by which judges answer; null: none."""
     confusion: dict[Text, dict[Text, Share]] | None = None
-    """How often a labeller gives another label, as in {Hint: {Question: 0.2}}; `*`: any; null: never."""
+    """How often a labeller errs, as {Hint: {Question: 0.2}}; `*`: any; null: never."""

@@ -13,13 +13,11 @@ from edgen.core.options import option
 class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of people's tasks."""
 
-    vote: Annotated[
-        bool, option("Have people vote on the run's pairs; of several runs, on those between them.")
-    ] = False
+    vote: Annotated[bool, option("Have people vote on the pairs of a run, or between several.")] = False
     label: Annotated[
         str | None,
         option(
-            "Have people label the run by this label set: a shipped one's name, or a file.",
+            "Have people label by this label set: a shipped one's name, or a file.",
             metavar="SET",
             completes="label_sets",
         ),
@@ -29,26 +27,23 @@ class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
     )
     invite: Annotated[
         str | None,
-        option("Invite these people to the task, and print a link for each, once.", metavar="NAME,NAME"),
+        option("Invite these people; prints a link for each, once.", metavar="NAME,NAME"),
     ] = None
     per_unit: Annotated[
         int | None,
-        option("How many people answer each pair or unit.  [default: 1]", metavar="K", ge=1),
+        option("People per pair or unit.  [default: 1]", metavar="K", ge=1),
     ] = None
     guidelines: Annotated[
-        Path | None, option("A text file that stands next to each pair or unit.", metavar="FILE")
+        Path | None, option("A text file to show next to each pair or unit.", metavar="FILE")
     ] = None
     known: Annotated[
         Path | None,
-        option(
-            "Known answers, which check people's attention: a file of votes or of labels.", metavar="FILE"
-        ),
+        option("Known answers that check attention: votes or labels.", metavar="FILE"),
     ] = None
     check_every: Annotated[
         int | None,
         option(
-            "Check attention after every N answers, by a known one or an earlier one again; 0: never.  "
-            "[default: 10]",
+            "Check attention after every N answers, by a known or an earlier one; 0: never.  [default: 10]",
             metavar="N",
             ge=0,
         ),

@@ -1,4 +1,4 @@
-"""The table of docs/exports.md is made of the formats themselves.
+"""The list of docs/exports.md is made of the formats themselves.
 
 `python -m tests.export.test_docs` writes it anew.
 """
@@ -28,10 +28,24 @@ SCENARIO = ", ".join(
 )
 
 
+# Layouts of other projects, whose columns their own pages and each export's card explain.
+ELSEWHERE = (
+    "cima",
+    "convokit",
+    "crwiz",
+    "dstc7",
+    "ed",
+    "intent-prediction",
+    "msdialog-complete",
+    "msdialog-intent",
+    "msdialog-responserank",
+)
+
+
 def formats() -> str:
-    lines = ["| `--to` | holds | columns |", "|---|---|---|"]
+    lines = []
     for name, one in FORMATS.items():
-        needs = [*one.needs, *([f"records of the family {one.family}"] if one.family else [])]
+        needs = [*one.needs, *([f"the family {one.family}"] if one.family else [])]
         needed = f" Needs {', '.join(needs)}." if needs else ""
         columns = "; ".join(
             (f"{table.name}: " if len(one.tables_of(SPACE)) > 1 else "")
@@ -39,7 +53,8 @@ def formats() -> str:
             for table in one.tables_of(SPACE)
         )
         columns = columns.replace(SCENARIO, "*scenario*")
-        lines.append(f"| `{name}` | {one.summary}{needed} | {columns} |")
+        shown = "" if name in ELSEWHERE else f" ({columns})"
+        lines.append(f"- `{name}`: {one.summary}{needed}{shown}")
     return "\n".join(lines) + "\n"
 
 

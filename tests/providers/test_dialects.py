@@ -19,9 +19,9 @@ KEY = "the-key-of-this-service-0123456789"
 
 
 def documented() -> dict[str, dict[str, Any]]:
-    """The backend of each service, as the table has it."""
+    """The backend of each service, as the list has it."""
     page = (ROOT / "docs" / "providers.md").read_text()
-    rows = re.findall(r"^\| ([^|]+) \| `(\{type: openai.*?\})` \|", page, re.MULTILINE)
+    rows = re.findall(r"^- ([^:\n]+): `(\{type: openai.*?\})`", page, re.MULTILINE)
     return {name: yaml.safe_load(backend) for name, backend in rows}
 
 

@@ -30,18 +30,18 @@ class AskArguments(QuestionArguments, total=False):
     prompt: str | Path | None  # The template: a shipped name, or a .j2 file.
     via: Literal["online", "batch"]  # How to call models.
     on: str | None  # Run on a Ray cluster; without ADDRESS: on all cores here.
-    workers: int | None  # Processes that share the work, of a cluster where --on names one.
+    workers: int | None  # Processes that share the work.
 
 
 class PairArguments(AskArguments, total=False):
     """The arguments of `PairOptions`."""
 
     credit: Literal["whole", "response", "rollouts"] | None  # How to compare two responses to one turn.
-    rollouts: int | None  # With --credit rollouts: continue K times from each response.
+    rollouts: int | None  # Rollouts from each response.
     judge: str | None  # The backend to ask: a role, or a job's role.
-    min_margin: float | None  # Leave out pairs less clear than M, from 0 to 1.
-    max_per_scenario: int | None  # Keep the N clearest pairs of each scenario.
-    min_turns_left: int | None  # Leave out pairs with fewer than N turns after the one at which they part.
+    min_margin: float | None  # Leave out pairs less clear than M.
+    max_per_scenario: int | None  # Keep the N clearest pairs per scenario.
+    min_turns_left: int | None  # Leave out pairs with fewer than N turns after they part.
     name: str | None  # The name of the result.
     allow_outside: bool  # Also read files that the job names outside its project.
 
@@ -50,31 +50,31 @@ class AnnotateArguments(AskArguments, total=False):
     """The arguments of `AnnotateOptions`."""
 
     by: str | Iterable[str]  # The backend to ask: a role, or a job's role.
-    annotators: int  # Make N annotators of each backend, each with its own seed.
+    annotators: int  # Annotators of each backend, each with its own seed.
     unit: Literal["turn", "conversation"]  # What to label.
-    together: bool  # Label all turns of a conversation in one request, which is cheaper.
-    sample: int | None  # Use N conversations of the run (of each arm), drawn by hash.
+    together: bool  # Label all turns of a conversation in one request.
+    sample: int | None  # Use N conversations (of each arm).
     layer: str | None  # A layer of labels.
     people: str | Path | Iterable[str | Path]  # A file of people's votes or labels; the run keeps it.
-    gold: str | Path | None  # Score the labels against these right ones: a file, or another layer of the run.
+    gold: str | Path | None  # Score the labels against these: a file, or another layer.
 
 
 class CandidateArguments(AskArguments, total=False):
     """The arguments of `CandidateOptions`."""
 
     count: int  # Texts for each turn.
-    agent: str | None  # The role that answers users, where turns do not say who does.
+    agent: str | None  # The role that answers users, where turns do not say.
     after: int  # Only turns after that many others get texts.
     by: str  # The backend to ask: a role, or a job's role.
-    sample: int | None  # Use N conversations of the run (of each arm), drawn by hash.
+    sample: int | None  # Use N conversations (of each arm).
 
 
 class SelectArguments(TypedDict, total=False):
     """The arguments of `SelectOptions`."""
 
-    balance: str | Iterable[str]  # Keep as many of each value as of the rarest one.
+    balance: str | Iterable[str]  # Keep as many of each value as of the rarest.
     draw: int | None  # Keep N of the rest, drawn at random.
     seed: int  # Seed of random draws.
-    split_by: str | None  # Split again: no value is in both train and test.
+    split_by: str | None  # Split again, each value on one side.
     in_order: bool  # With --split-by: the last values become the test side.
     test: float | None  # With --split-by: the test side's share.

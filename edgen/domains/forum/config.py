@@ -25,36 +25,35 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     scenario's value of it."""
 
     actor: Actor | None = None
-    """`User` seeks and `Agent` provides information; null: the asker is a `User`, others are `Agent`s."""
+    """A `User` seeks, an `Agent` provides information; null: the asker is the `User`."""
     affiliation: Text | None = None
-    """Affiliation, which all see: a text or a dimension; null: `Common User`, for an agent the role's
-    name."""
+    """Public: a text or a dimension; null: `Common User`, for an agent the role's name."""
     expertise: Text | None = None
-    """Expertise, which no other member sees: a text or a dimension."""
+    """Hidden from other members: a text or a dimension."""
     name: Text | None = None
-    """Name among the members, never in records: a text or a dimension; null: the user id."""
+    """Name among members, never in records: a text or a dimension; null: the user id."""
     weight: Annotated[float, Meta(ge=0, le=1_000_000)] = 1
-    """How often the member speaks by chance; 0: never, for a moderator too."""
+    """Weight of speaking by chance; 0: never speaks."""
 
 
 class Forum(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of forum threads: one member asks, others answer."""
 
     asker: Text | None = None
-    """The role that asks; null: the first of the space's roles."""
+    """The role that asks; null: the space's first."""
     members: dict[Text, Member] = {}
     """Members, by role."""
     chooser: Literal["chance", "moderator"] = "chance"
-    """Choice of the next speaker: by chance with the weights, or by the backend `moderator`."""
+    """Choice of the next speaker: by chance and weights, or by the backend `moderator`."""
     turns: Annotated[int, Meta(ge=2, le=1000)] = 10
-    """Maximum posts of a thread."""
+    """Maximum posts."""
     silence: Annotated[int, Meta(ge=1, le=100)] = 3
-    """Members in a row with nothing to say that end a thread."""
+    """Silent members in a row that end a thread."""
     category: Text | None = None
-    """Category of a thread: a dimension or a text; null: the first dimension that the asker sees."""
+    """A dimension or a text; null: the first dimension that the asker sees."""
     begins: Text = "2024-01-01"
-    """First day (YYYY-MM-DD) on which a thread can begin."""
+    """First day on which a thread can begin."""
     days: Annotated[int, Meta(ge=1, le=36_500)] = 365
-    """Number of days on which threads can begin."""
+    """Days on which threads can begin."""
     minutes: Annotated[float, Meta(gt=0, le=100_000)] = 60
     """Mean minutes between two posts."""

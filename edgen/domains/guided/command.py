@@ -69,7 +69,7 @@ def draw(
         Option(
             "--run",
             metavar="RUN",
-            help="Also show how often conversations of this run took each transition.",
+            help="Show how often this run took each transition.",
             autocompletion=complete.runs,
         ),
     ] = None,
@@ -101,7 +101,7 @@ def learn(
         Option(
             "--machine",
             metavar="MACHINE",
-            help="The machine to learn for.  [default: the one of the run's job]",
+            help="The machine to learn for.  [default: the job's]",
             autocompletion=complete.offer_files("machines"),
         ),
     ] = None,

@@ -34,22 +34,20 @@ class Guided(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a conversation in which a state machine offers what one role may say."""
 
     machine: Text | None = None
-    """State machine: a shipped name or a folder."""
+    """A shipped machine or a folder."""
     chooser: Literal["model", "chance", "likeliest"] = "model"
-    """Choice of an offered utterance: by the role's backend, by chance with the probabilities, or always the
-    likeliest. The last two make no calls."""
+    """Choice of an utterance: by the role's backend, by chance and probabilities, or always the likeliest."""
     hints: bool = True
-    """Whether one offered utterance, drawn by the probabilities, is suggested."""
+    """Suggest one offered utterance, drawn by the probabilities."""
     free_text: Share = 0.2
-    """Maximum share of turns that the guided role may write freely."""
+    """Maximum share of turns written freely by the guided role."""
     paraphrase: bool = False
-    """Whether a model, the backend `paraphrase`, rewords each utterance."""
+    """The backend `paraphrase` rewords each utterance."""
     turns_in_a_row: Annotated[int, Meta(ge=1, le=20)] = 1
     """Maximum turns of the guided role in a row."""
     clock: Literal["words", "answers"] = "words"
-    """Length of a turn: `words` by the machine's reading speed, `answers` by the key `"seconds"` of a JSON
-    answer or by a person."""
+    """Length of a turn: by its `words`, or by the key `"seconds"` of a JSON answer or a person's own time."""
     turns: Annotated[int, Meta(ge=2, le=1000)] = 60
-    """Maximum turns of a conversation."""
+    """Maximum turns."""
     questionnaire: Text | None = "machine"
-    """Questionnaire afterwards: `machine` for the machine's own, a shipped name or a file; null: none."""
+    """`machine`: the machine's own; or a shipped one or a file; null: none."""

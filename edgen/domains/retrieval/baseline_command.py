@@ -30,7 +30,7 @@ def command(
     output: Annotated[Path, o.output("FILE", "The ranking, as JSON.")],
     method: Annotated[
         Literal["chance", "tfidf", "bm25", "model"],
-        Option(help="Rank at random, by shared words (TF-IDF or BM25), or with a model."),
+        Option(help="How to rank: at random, by shared words, or by a model."),
     ] = "bm25",
     seed: Annotated[int, Option(metavar="N", help="Seed of random draws.")] = 0,
     backend: Annotated[
@@ -43,7 +43,7 @@ def command(
     prompt: Annotated[str | None, template("rank_candidates")] = None,
     with_none: Annotated[
         bool,
-        Option("--with-none", help='With --method model: rank NONE ("no candidate is right") as well.'),
+        Option("--with-none", help='With --method model: also rank NONE ("no candidate is right").'),
     ] = False,
     overrides: Overrides = (),
     dry_run: o.DryRunOption = False,

@@ -29,7 +29,7 @@ def command(
         Path | None,
         Option(
             metavar="FILE",
-            help="Check that rankings name candidates of these examples, or of this shared pool (TSV).",
+            help="Check that rankings name candidates of these examples, or of this pool (TSV).",
         ),
     ] = None,
     json: JsonOption = False,

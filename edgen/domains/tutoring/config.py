@@ -34,33 +34,31 @@ class TutoringSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a session of exercises."""
 
     student_turns: Annotated[int, Meta(ge=1, le=1_000)] = 20
-    """Turns of the student in a session."""
+    """Student turns in a session."""
     turns_per_exercise: Annotated[int, Meta(ge=1, le=100)] = 10
-    """Student turns before an exercise is given up."""
+    """Student turns before giving an exercise up."""
     solved_per_tier: Annotated[int, Meta(ge=1, le=1_000)] = 3
-    """Solved exercises before the next tier begins."""
+    """Solved exercises before the next tier."""
     responses: Annotated[int, Meta(ge=1, le=20)] = 3
-    """Independent tutor responses to each student turn."""
+    """Independent responses to each student turn."""
     tutors: tuple[Text, ...] | None = None
-    """Backends that respond, each once; null: the backend `tutor` gives all."""
+    """Backends that respond, each once; null: `tutor` gives all."""
     choose: Literal["draw", "first", "judge", "pool"] = "draw"
-    """Response that continues: a drawn one, the first, the best by the backend `judge`, or (`pool`) one from
-    an earlier round."""
+    """The response that continues: drawn, the first, the best by the backend `judge`, or from an earlier
+    round."""
     rounds: Annotated[int, Meta(ge=1, le=1_000)] = 1
-    """For `choose: pool`: rounds of sessions."""
+    """Rounds of sessions, for `choose: pool`."""
     sessions_per_round: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
-    """Scenarios of a round; null: equal shares of `conversations`."""
+    """Scenarios of a round; null: equal shares."""
     pool: PoolSettings = PoolSettings()
     """Settings of `choose: pool`."""
     actions: dict[Text, Text | dict[Text, Text]] | None = None
-    """Actions, for `student` and for `tutor`: a label set's name or file, or definitions by name; null:
-    cima_student and cima_tutor."""
+    """For `student` and `tutor`: a label set or its file, or definitions by name; null: cima_student and
+    cima_tutor."""
     labelled_by: Literal["speaker", "labeller", "both"] = "speaker"
-    """Source of actions: the speaker, the backend `labeller`, or `both`: the labeller's are then stored in
-    the turn's data."""
+    """Source of actions; with `both`, the backend `labeller`'s are in the turn's data."""
     wanted: dict[Text, Weight | dict[Text, Weight]] | None = None
-    """Weights of the action that each response is asked for; also by the student's action; null: the tutor
-    chooses."""
+    """Weights of the requested action, also by the student's action; null: the tutor chooses."""
 
     @property
     def named_actions(self) -> dict[str, dict[str, str]]:

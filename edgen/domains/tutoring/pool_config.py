@@ -38,16 +38,15 @@ class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
     round."""
 
     fallback: dict[Text, Share] = msgspec.field(default_factory=lambda: {"Guess": 0.3, "Question": 0.1})
-    """Share of turns that get a template, by the student's action; of several actions, the largest."""
+    """Share of turns that get a template, by the student's action."""
     shared: Annotated[int, Meta(ge=1, le=20)] = 2
-    """Minimum keywords that the student's turn shares with the turn of a pooled response."""
+    """Minimum keywords shared with the turn of a pooled response."""
     longest: Annotated[int, Meta(ge=2, le=1_000)] | None = 10
-    """Turns about one exercise after which no tutor responds; null: no maximum."""
+    """Turns about one exercise after which no tutor responds; null: none."""
     most: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
     """Maximum responses in the pool."""
     templates: dict[Text, tuple[Text, ...]] | None = None
-    """Responses for turns without a pooled one, by the student's action and under `solved`; null: shipped
-    ones, for CIMA's actions."""
+    """Responses by the student's action, and under `solved`; null: shipped ones, for CIMA's actions."""
 
     @property
     def named_templates(self) -> Mapping[str, tuple[str, ...]]:

@@ -17,9 +17,9 @@ class GeminiSettings(ServedConfig, frozen=True, kw_only=True):
     top_k: Positive | None = None
     """Draw from the k likeliest tokens; null: the service's default."""
     safety_settings: dict[str, str] = msgspec.field(default_factory=dict)
-    """Thresholds by category, in Gemini's own names."""
+    """Thresholds by category, in Gemini's names."""
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Further fields of requests, sent unchanged and stored with the run: put no key here."""
+    """Further fields of requests, stored with the run: put no key here."""
 
 
 class GeminiConfig(GeminiSettings, frozen=True, kw_only=True, tag_field="type", tag="gemini"):
@@ -30,7 +30,7 @@ class GeminiConfig(GeminiSettings, frozen=True, kw_only=True, tag_field="type", 
     base_url: Url = "https://generativelanguage.googleapis.com"
     """Address of the service; a list, or `node-local`: as for `openai`."""
     api_key_env: EnvName | None = None
-    """NAME of the environment variable that holds the key; null: GOOGLE_API_KEY, else GEMINI_API_KEY."""
+    """NAME of the key's variable; null: GOOGLE_API_KEY, else GEMINI_API_KEY."""
 
 
 _LEVELS = ("minimal", "low", "medium", "high", "xhigh")

@@ -20,8 +20,8 @@ class GoogleGenerativeAIConfig(
     endpoint: str | None = None
     """Another host of the service."""
     api_key_env: EnvName | None = None
-    """NAME of the environment variable that holds the key; null: GOOGLE_API_KEY, else GEMINI_API_KEY."""
+    """NAME of the key's variable; null: GOOGLE_API_KEY, else GEMINI_API_KEY."""
     top_k: Positive | None = None
     """Draw from the k likeliest tokens; null: the service's default."""
     safety_settings: dict[str, str] = msgspec.field(default_factory=dict)
-    """Thresholds by category, in Gemini's own names."""
+    """Thresholds by category, in Gemini's names."""

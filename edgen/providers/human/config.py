@@ -27,20 +27,19 @@ class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", ta
     ALWAYS_SEEDED: ClassVar[bool] = True  # each person answers anew, also the same question
 
     model: Text = "human"
-    """Name of all people in records; never a person's own."""
+    """Name of all people in records."""
     forms: Forms | None = "auto"
-    """`auto` and `schema` give each field of an answer its own input; `prose` gives one text field."""
+    """`prose`: one text field; else an input per field."""
     wait: Text = "1h"
-    """How long a person may leave a request unanswered. Then the `stand_in` continues, or the conversation is
-    rejected (`left`)."""
+    """Time to answer. Then the `stand_in` continues, or the conversation is rejected (`left`)."""
     stand_in: Text | None = None
-    """The job's backend that continues for a person who left; null: none."""
+    """The backend that continues for a person who left; null: none."""
     consent: Text | None = None
-    """A text file (.md or .txt) that people agree to before they begin; null: none."""
+    """A text file (.md, .txt) that people agree to first; null: none."""
     before: Text | None = None
-    """A questionnaire (YAML) that people answer before their first conversation; null: none."""
+    """A questionnaire (YAML) before the first conversation; null: none."""
     after: Text | None = None
-    """A questionnaire (YAML) that people answer after each conversation; null: none."""
+    """A questionnaire (YAML) after each conversation; null: none."""
 
     def located(self, folder: Path) -> Self:
         """Return the settings with files named from anywhere."""

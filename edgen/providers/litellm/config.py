@@ -18,16 +18,14 @@ class LitellmConfig(ServedConfig, frozen=True, kw_only=True, tag_field="type", t
     """Settings that shape no answer."""
 
     model: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]*/\S+\Z", max_length=300)]
-    """Service and model as litellm names them: `groq/openai/gpt-oss-20b`."""
+    """litellm's name: `groq/openai/gpt-oss-20b`."""
     base_url: Url | None = None
-    """Address of the service, litellm's `api_base`; null: the service's own host, if edgen knows it; a
-    list, or `node-local`: as for `openai`."""
+    """litellm's `api_base`; null: the service's host, if edgen knows it."""
     api_key_env: EnvName | None = None
-    """NAME of the environment variable that holds the key; null: the service's usual one, if edgen knows
-    it."""
+    """NAME of the key's variable; null: the usual one, if edgen knows it."""
     auth: Literal["key", "library"] = "key"
-    """`library`: litellm finds the credentials itself, such as AWS profiles and Google accounts."""
+    """`library`: litellm finds credentials itself (AWS profiles, Google accounts)."""
     api_version: Text | None = None
-    """API version, for services that require it (Azure)."""
+    """API version (Azure)."""
     options: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Further arguments of `litellm.completion`, such as `aws_region_name`. Put no key here."""
+    """Further arguments of `litellm.completion`. Put no key here."""

@@ -22,25 +22,23 @@ class LlamaCppConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type",
     """Settings that shape no answer."""
 
     model: str = ""
-    """An installed model, as `edgen local` lists them; with `path`: the name in records."""
+    """An installed model (`edgen local`); with `path`: the name in records."""
     path: Text | None = None
-    """A GGUF file, instead of an installed model."""
+    """A GGUF file."""
     chat_template: Text | None = None
-    """A Jinja chat template, or a file of one (`.jinja` or `.j2`); null: the model's own."""
+    """A Jinja chat template, or its file (`.jinja`, `.j2`); null: the model's own."""
     context: Annotated[int, Meta(ge=64, le=10_000_000)] | None = None
-    """Maximum tokens of a prompt and its answer; null: 4096, or the model's own maximum if that is less."""
+    """Maximum tokens of prompt and answer; null: 4096, or the model's maximum if less."""
     slots: Count = 1
-    """Concurrent requests. With 1, answers do not depend on other requests."""
+    """Concurrent requests; 1 is reproducible."""
     threads: Count | None = None
-    """Computing threads; null: half of this machine's cores, at most 8. Another number can change new
-    answers."""
+    """Null: half of the cores, at most 8."""
     max_tokens: Positive = 1024
-    """Maximum tokens of one answer."""
+    """Maximum tokens per answer."""
     seed: Literal["auto"] | Seed | None = "auto"
-    """Seed of a call. `auto`: made from the job's seed and the call; a number: sent unchanged; null:
-    random."""
+    """As of other backends; null: random."""
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Further fields of llama.cpp's requests, such as `top_k` or `min_p`."""
+    """Further fields of llama.cpp's requests: `top_k`, `min_p`, …."""
 
     @property
     def repeats(self) -> bool:

@@ -25,19 +25,19 @@ class ServiceConfig(ServedConfig, frozen=True, kw_only=True):
     """Address of the service, without /chat/completions; a list: servers of the same model, which share the
     calls; `node-local`: the server of the node that makes the call, at port 8000."""
     api_key_env: EnvName = "OPENAI_API_KEY"
-    """NAME of the environment variable that holds the key, never the key."""
+    """NAME of the environment variable with the key."""
     auth: Literal["bearer", "api-key", "none"] = "bearer"
-    """How the key is sent: `Authorization: Bearer …`, `api-key: …` (Azure), or not at all."""
+    """The key's header: `Authorization: Bearer …`, `api-key: …` (Azure), or none."""
     key_command: tuple[Text, ...] = ()
-    """Program and arguments that print the key; run again when the key has expired."""
+    """Program and arguments that print the key; run again when it expires."""
     headers: dict[str, str] = msgspec.field(default_factory=dict)
-    """Further headers; `${NAME}` in a value is that environment variable, kept secret like a key."""
+    """Further headers; `${NAME}` is an environment variable, kept secret."""
     query: dict[str, str] = msgspec.field(default_factory=dict)
-    """Query parameters, such as Azure's api-version."""
+    """Query parameters, as Azure's api-version."""
     tokenizer: Text | None = None
-    """A tokenizer.json with which `edgen estimate` counts."""
+    """A tokenizer.json for `edgen estimate`."""
     extra_body: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Further fields of requests, sent unchanged and stored with the run: put no key here."""
+    """Further fields of requests, stored with the run: put no key here."""
 
 
 class OpenAIConfig(ServiceConfig, frozen=True, kw_only=True, tag_field="type", tag="openai"):
@@ -46,9 +46,8 @@ class OpenAIConfig(ServiceConfig, frozen=True, kw_only=True, tag_field="type", t
     TAKES_SEED: ClassVar[bool] = True
 
     max_tokens_field: Literal["auto", "max_tokens", "max_completion_tokens"] = "auto"
-    """The service's name for max_tokens; `auto`: max_completion_tokens at OpenAI and where max_tokens is
-    refused."""
+    """The service's name for max_tokens; `auto` finds it."""
     frequency_penalty: _Penalty | None = None
-    """Penalty of a token for each earlier occurrence."""
+    """Penalty per earlier occurrence of a token."""
     presence_penalty: _Penalty | None = None
-    """Penalty of a token that has occurred."""
+    """Penalty of tokens that have occurred."""

@@ -15,4 +15,4 @@ class OpenAIResponsesConfig(
     KNOBS: ClassVar[frozenset[str]] = ServiceConfig.KNOBS | {"store"}
 
     store: bool = False
-    """Whether the service stores answers; edgen does not need it."""
+    """Whether the service stores answers."""

@@ -14,8 +14,8 @@ class VertexConfig(GeminiSettings, frozen=True, kw_only=True, tag_field="type", 
     """Gemini on Vertex AI over HTTP. google-auth finds the credentials as for Google's own tools."""
 
     project: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9.:-]{3,80}\Z")]
-    """The Google Cloud project that is billed."""
+    """The Google Cloud project to bill."""
     location: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{1,40}\Z")] = "global"
     """The region that answers."""
     base_url: Url | None = None
-    """Address of the service; null: the location's own host; a list, or `node-local`: as for `openai`."""
+    """Address; null: the location's own host."""
