@@ -350,7 +350,9 @@ def _make_outcome_statements(
 ) -> list[Statement]:
     """Return the statements that store an outcome and its record."""
     unit = (outcome.scenario, outcome.task)
-    facts = (outcome.status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
+    # sqlite3 looks for an adapter of anything but a plain text, which takes as long as the row.
+    status = outcome.status.value
+    facts = (status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
     of_outcome, of_record = checksums or outcome_checksums(unit, facts, record)
     kept = [] if record is None else [(_RECORD, (*unit, record, of_record))]
     return [*kept, (_OUTCOME, (*unit, fingerprint, *facts, of_outcome))]
