@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
+from edgen.core.optional_parts import part_of
 from edgen.core.registry import find
 from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Turn, Words, figure_kinds
 from edgen.plugin.families import Role
@@ -33,6 +34,7 @@ from edgen.plugin.measures import (
 from edgen.plugin.protocols import ROLES, SpaceRole
 from edgen.plugin.texts import readable_name
 from edgen.plugin.texts import words as cut_words
+from edgen.protocols.optional_parts import SelfDescription
 from edgen.reading import phrase_kinds as ways
 from edgen.reading.detect import find_leak, fold, is_secret
 from edgen.reading.phrase_kinds import MOST
@@ -97,7 +99,8 @@ class LeaksMeasure(Measure[Any]):
 
     def blocks(self, found: Sequence[ArmResult[Any]]) -> Iterator[Block]:
         protocols = sorted({one.job["protocol"] for one in found})
-        about = " ".join(filter(None, (find("protocol", name).about_leaks for name in protocols)))
+        described = [part_of(find("protocol", name), SelfDescription) for name in protocols]
+        about = " ".join(filter(None, (one.about_leaks for one in described)))
         yield from draw_panels([Panel("leaks", "Leaks", ("share",), about)], self.aggregates, found)
 
 

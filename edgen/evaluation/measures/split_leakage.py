@@ -13,8 +13,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from edgen.core.optional_parts import part_of
+from edgen.families.optional_parts import KindDefaults
 from edgen.plugin import Measure, Sample, Total, Words
-from edgen.plugin.families import dimension_groups
 from edgen.plugin.measures import (
     Aggregate,
     ArmResult,
@@ -139,7 +140,7 @@ class LeakageCount:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
-        self._groups = shared.data.family.groups if shared.data.family else dimension_groups
+        self._groups = part_of(shared.data.family, KindDefaults).groups
         self._values: dict[str, array[int]] = {}
         self._tested = array("b")
 
