@@ -1,7 +1,7 @@
 """Parts of protocols and providers that reading and checking a job uses (see `edgen.core.optional_parts`).
 
-The other parts are in `edgen.protocols.optional_parts` and `edgen.providers.optional_parts`. The functions here
-ask the protocol of a job, or the provider of a backend.
+The other parts are in `edgen.protocols.optional_parts` and `edgen.providers.optional_parts`. The functions
+here ask the protocol of a job, or the provider of a backend.
 """
 
 from __future__ import annotations

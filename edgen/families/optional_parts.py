@@ -15,7 +15,7 @@ from edgen.validation.stream import Piece
 
 
 class RecordContents:
-    """What records of the layout hold: values of the scenario, end markers, events."""
+    """Contents of records: values of the scenario, end markers, events."""
 
     marks_ends: ClassVar[bool] = True
     """Whether the layout marks who ended the conversation."""

@@ -1,4 +1,4 @@
-"""The 77 names for packages that add a provider, a protocol, a family, an export format or a measure.
+"""The 78 names for packages that add a provider, a protocol, a family, an export format or a measure.
 
     from edgen.plugin import Measure, Sample, Words
 
@@ -36,7 +36,7 @@ A measure
     Columns, Total, Share, Mean, Histogram, Tally: what the columns of conversations come to.
 
 A base class holds what each object of its kind needs. An object that does more derives from an optional part
-as well, as in `class Notes(ReportWords, Family)`.
+as well, as in `class Notes(ReportWords, Family)`. `part_of` returns a part of any object, or the part's defaults.
 
 A name is loaded when it is first used, so importing one does not import the others.
 
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from edgen.core.errors import FailureKind as FailureKind
     from edgen.core.errors import InputError as InputError
     from edgen.core.errors import Problem as Problem
+    from edgen.core.optional_parts import part_of as part_of
     from edgen.core.registry import AnswerKind as AnswerKind
     from edgen.core.values import Address as Address
     from edgen.core.values import Conversation as Conversation
@@ -135,6 +136,7 @@ _HOMES = {
     "edgen.config.backends": "BackendConfig Text",
     "edgen.config.plugin_parts": "JobSettings PricesAndTokens RequestFeatures SeveralRoles",
     "edgen.core.errors": "CallError FailureKind InputError Problem",
+    "edgen.core.optional_parts": "part_of",
     "edgen.core.registry": "AnswerKind",
     "edgen.core.values": (
         "Address Conversation Event Message Rejection RejectionReason Reply Request Scenario Turn Usage"

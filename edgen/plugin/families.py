@@ -6,14 +6,13 @@ Second level (see `edgen.plugin`): these names may change in any minor release, 
 
 Role: the name of a role, a text. FiledRecord: a record of a file of any origin. make_filed_record,
 read_filed_turns, read_filed_index: its value, its turns, and the number of its scenario. write_values,
-read_values: a scenario's values as JSON. family_of, defaults_of: the family of a space, and its KindDefaults. part_of: an
-optional part of an object, or the part's defaults. dimension_groups: what scenarios are split by. TurnScene,
-Scenes: what a conversation is about besides its scenario. with_marker, without_marker: the end marker.
+read_values: a scenario's values as JSON. family_of, defaults_of: the family of a space, and
+its KindDefaults. TurnScene, Scenes: what a conversation is about besides its scenario. with_marker,
+without_marker: the end marker.
 """
 
 from __future__ import annotations
 
-from edgen.core.optional_parts import part_of as part_of
 from edgen.core.values import Role as Role
 from edgen.families.base import FiledRecord as FiledRecord
 from edgen.families.base import Scenes as Scenes
@@ -27,4 +26,3 @@ from edgen.families.base import read_values as read_values
 from edgen.families.base import with_marker as with_marker
 from edgen.families.base import without_marker as without_marker
 from edgen.families.base import write_values as write_values
-from edgen.families.optional_parts import dimension_groups as dimension_groups

@@ -4,8 +4,8 @@
 
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
-DataSetReader: a reader of one layout, with an entry point in the group `edgen.readers`. Its optional parts are
-those of a family, and TextLayout: files of lines.
+DataSetReader: a reader of one layout, with an entry point in the group `edgen.readers`. Its optional parts
+are those of a family, and TextLayout: files of lines.
 make_verbatim_record: the value of a record whose texts stay as they are. Piece: a record as it is cut from a
 file.
 """

@@ -29,11 +29,12 @@ from edgen.plugin import (
     Space,
     Template,
     TurnByTurn,
+    part_of,
     settings_of,
     template_variables,
 )
 from edgen.plugin.errors import JobError
-from edgen.plugin.families import family_of, part_of
+from edgen.plugin.families import family_of
 from edgen.plugin.files import suggest_name
 from edgen.plugin.protocols import Starter
 

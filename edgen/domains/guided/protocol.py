@@ -35,11 +35,12 @@ from edgen.plugin import (
     Simulation,
     Space,
     Template,
+    part_of,
     settings_of,
     template_variables,
 )
 from edgen.plugin.errors import JobError
-from edgen.plugin.families import family_of, part_of
+from edgen.plugin.families import family_of
 from edgen.plugin.protocols import FindFile, Starter
 
 if TYPE_CHECKING:

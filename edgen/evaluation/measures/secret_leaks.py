@@ -16,9 +16,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from edgen.core.optional_parts import part_of
 from edgen.core.registry import find
-from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Turn, Words, figure_kinds
+from edgen.plugin import (
+    Columns,
+    Measure,
+    Sample,
+    SelfDescription,
+    Share,
+    Space,
+    Tally,
+    Total,
+    Turn,
+    Words,
+    figure_kinds,
+    part_of,
+)
 from edgen.plugin.families import Role
 from edgen.plugin.measures import (
     ArmResult,
@@ -34,7 +46,6 @@ from edgen.plugin.measures import (
 from edgen.plugin.protocols import ROLES, SpaceRole
 from edgen.plugin.texts import readable_name
 from edgen.plugin.texts import words as cut_words
-from edgen.protocols.optional_parts import SelfDescription
 from edgen.reading import phrase_kinds as ways
 from edgen.reading.detect import find_leak, fold, is_secret
 from edgen.reading.phrase_kinds import MOST

@@ -13,9 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.core.optional_parts import part_of
-from edgen.families.optional_parts import KindDefaults
-from edgen.plugin import Measure, Sample, Total, Words
+from edgen.plugin import KindDefaults, Measure, Sample, Total, Words, part_of
 from edgen.plugin.measures import (
     Aggregate,
     ArmResult,
