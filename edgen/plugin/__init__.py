@@ -36,7 +36,8 @@ A measure
     Columns, Total, Share, Mean, Histogram, Tally: what the columns of conversations come to.
 
 A base class holds what each object of its kind needs. An object that does more derives from an optional part
-as well, as in `class Notes(ReportWords, Family)`. `part_of` returns a part of any object, or the part's defaults.
+as well, as in `class Notes(ReportWords, Family)`. `part_of` returns a part of any object, or the part's
+defaults.
 
 A name is loaded when it is first used, so importing one does not import the others.
 
