@@ -25,6 +25,7 @@ from edgen.plugin import (
 from edgen.plugin.readers import DataSetReader
 from edgen.protocols import base as protocols
 from edgen.providers import base as providers
+from edgen.testing import ConformanceError, check_provider
 
 # With all optional methods in the base, these were 34, 24, 30, 31 and 27 names.
 BASES: dict[type, tuple[tuple[type, ...], int]] = {
@@ -156,6 +157,11 @@ class Branching(MineProtocol):
 )  # fmt: skip
 def test_a_name_of_a_part_without_the_part_is_a_flaw(kind: str, misplaced: object, said: str) -> None:
     assert find_flaw(kind, misplaced) == f"defines {said}"
+
+
+def test_the_checks_for_packages_say_so() -> None:
+    with pytest.raises(ConformanceError, match="provider 'mine': defines `sees_pictures`"):
+        check_provider(Seeing())
 
 
 def test_a_part_makes_the_name_count() -> None:
