@@ -134,7 +134,7 @@ def test_the_engine_names_no_domain() -> None:
 
 
 # Modules that decide by the dimensions of Education Dialogue, the data set that a job has which names none. Other
-# defaults for its spaces are attributes of its family (`edgen.families.base.SpaceDefaults`).
+# defaults for its spaces are attributes of its family (`edgen.plugin.KindDefaults`).
 OF_ITS_DIMENSIONS = {
     "api/projects", "api/spaces/from_ed", "evaluation/measures/coverage_count", "export/conversation_rows",
     "planning/sizes", "planning/unused_variables", "plugin/protocols", "protocols/selfplay", "protocols/stage",

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import ANNOTATOR, BackendConfig, Job, Limits, backend_name, check_budget
+from edgen.config.plugin_parts import features_of
 from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__
@@ -31,7 +32,7 @@ from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
 from edgen.prompting import Prompt
 from edgen.prompting.prompt import fits_schema, schema_file
-from edgen.providers import Backend, make, provider_of
+from edgen.providers import Backend, calls_of, make
 from edgen.providers.base import servers_of
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
@@ -269,7 +270,7 @@ async def _call(diagnosis: Diagnosis, client: ModelClient, checked: _Checked, tr
         calls = "1 call" if slots == 1 else f"{slots} calls"
         diagnosis.add("slots", f"it answers {calls} at once; a run begins with that many")
     tokens = f"{usage.prompt_tokens}+{usage.completion_tokens} tokens" if usage else "no token counts"
-    if not provider_of(checked.config).simulated:
+    if not calls_of(checked.config).simulated:
         completion = usage.completion_tokens if usage else len(reply.text) // 4
         note_call_time(checked.config, CallTime(seconds, completion, slots, time.time()), trust.environ)
     answered = f"answered in {seconds:.2f} s, {tokens}"
@@ -288,8 +289,8 @@ async def _call_with_schema(
     failure.
     """
     assert prompt.schema is not None
-    name, field = _schema_name(prompt), provider_of(config).schema_field
-    if (wrong := provider_of(config).schema_problem(config, prompt.schema)) is not None:
+    name, field = _schema_name(prompt), features_of(config).schema_field
+    if (wrong := features_of(config).schema_problem(config, prompt.schema)) is not None:
         diagnosis.fail("schema", f"{name} cannot be sent: {wrong}; change it, or remove the schema", 2)
         return
     messages = (Message("user", "Say hello, in the form that is asked for."),)
@@ -328,7 +329,7 @@ async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, client: Mo
     """
     config, top = checked.config, checked.job.pairs.logprobs
     asked, rest = f"pairs.logprobs: {top}", "choose another judge, or leave pairs.logprobs out"
-    if (wrong := provider_of(config).logprobs_problem(config)) is not None:
+    if (wrong := features_of(config).logprobs_problem(config)) is not None:
         diagnosis.fail("logprobs", f"{asked}, and {wrong}: {rest}", 2)
         return
     messages = (Message("user", "Which number is larger? Output 1 or 2."),)

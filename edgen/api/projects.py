@@ -9,11 +9,13 @@ from typing import NamedTuple
 from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.files import remove_leftovers, write_new
+from edgen.core.optional_parts import part_of
 from edgen.core.registry import find
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.project_files import plan_for_space, write_job, write_templates
 from edgen.protocols.base import Starter
+from edgen.protocols.optional_parts import SelfDescription
 from edgen.space import load_space, space_files
 from edgen.space.dump import dump_space
 from edgen.space.parse import is_five_lists
@@ -96,7 +98,7 @@ def _copy_job(folder: Path, job: str) -> dict[str, str]:
 
 def _copy_shipped(folder: Path, protocol: str) -> dict[str, str]:
     """Return the files of a protocol's shipped job, by their names."""
-    starter: Starter | None = getattr(find("protocol", protocol), "starter", None)
+    starter = part_of(find("protocol", protocol), SelfDescription).starter
     if starter is None:
         raise UsageError(
             f"--protocol {protocol}: it brings no job to start from; write one with `protocol: {protocol}`."

@@ -17,16 +17,19 @@ from edgen.annotation.layer import find_readers
 from edgen.core.errors import DataError, SpaceError, UsageError
 from edgen.core.files import new_folder, write_lines
 from edgen.core.kept_files import DIGESTS
+from edgen.core.optional_parts import part_of
 from edgen.families.base import family_of, family_of_record
-from edgen.families.reader import DataSetReader, reader_of_record
+from edgen.families.optional_parts import RecordContents
+from edgen.families.reader import DataSetReader, reader_of_record, schema_of_record
 from edgen.families.record_files import make_unknown_layout_error, open_records
 from edgen.runtime.run_check import check_run, describe_rewriting
 from edgen.space import load_space
 from edgen.store.inputs_copy import restore_inputs
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import MANIFEST, strays, verify_manifest, write_list_atomic
-from edgen.validation.checker import Checker, FileReport
+from edgen.validation.checker import Checker, FileReport, RecordLayout
 from edgen.validation.findings import Finding, Vocabulary
+from edgen.validation.layout import LayoutChecks
 from edgen.validation.reading import Inputs, find_inputs, printable, runs_at
 from edgen.validation.repair import Fixed, Fixer, IrreparableRecord
 
@@ -200,7 +203,7 @@ def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary |
     except SpaceError as problem:  # the check of the run says so, too
         note(f"{problem.source}: {problem.summary} So the scenario strings are not checked against it.")
         return None
-    return family_of(space).vocabulary(space)
+    return part_of(family_of(space), RecordContents).vocabulary(space)
 
 
 class _Layouts:
@@ -213,17 +216,18 @@ class _Layouts:
         """Begin a file, whose records have this layout; None: Education Dialogue's."""
         self._own = own or family_of_record(None)
 
-    def of(self, record: Any) -> tuple[DataSetReader, str | None]:
-        """Return the reader of a record, and what is wrong with its layout in this file, if anything is."""
+    def of(self, record: Any) -> RecordLayout:
+        """Return the layout of a record, with what is wrong with it in this file, if anything is."""
         found = reader_of_record(record) or self._own
-        if found.title == self._own.title or self._own.recognizes(record):
-            return found, None
-        return found, f"this has the layout of {found.title}, and earlier records that of {self._own.title}"
+        misplaced = None
+        if found.title != self._own.title and not self._own.recognizes(record):
+            misplaced = f"this has the layout of {found.title}, and earlier records that of {self._own.title}"
+        return RecordLayout(schema_of_record(found, record), part_of(found, LayoutChecks), misplaced)
 
 
 def _schema_of(record: Any) -> str:
     """Return the schema of the layout of a decoded record."""
-    return (reader_of_record(record) or family_of_record(None)).schema_of(record)
+    return schema_of_record(reader_of_record(record) or family_of_record(None), record)
 
 
 def _check(

@@ -17,7 +17,7 @@ from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.answer_schemas import check_schema, with_forms
 from edgen.prompting import Prompt
-from edgen.providers import Backend, provider_of
+from edgen.providers import Backend, calls_of
 from edgen.runtime.backends import open_backends, open_scheduler
 from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
@@ -242,7 +242,7 @@ def load_asked_job(
             f"them, as in --backend {path}:{next(iter(job.backends))}."
         )
     config = job.backends[role]
-    if provider_of(config).simulated:
+    if calls_of(config).simulated:
         why = (
             f"the backend '{role}' of {path} is"
             if path is not None

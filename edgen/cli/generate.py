@@ -97,7 +97,9 @@ def _render(made: Generated, show: int) -> Iterator[str]:
 
 
 def _render_record(record: dict[str, Any]) -> Iterator[str]:
+    from edgen.core.optional_parts import part_of
     from edgen.families.base import family_of_record
+    from edgen.families.optional_parts import RecordContents, ReportWords
 
     family = family_of_record(record)
     recorded = family.read(msgspec.json.encode(record))
@@ -106,10 +108,10 @@ def _render_record(record: dict[str, Any]) -> Iterator[str]:
     written = {**record.get("background_info", {}), **record.get("scenario", {})}
     for key, value in (written or recorded.scenario.values).items():
         yield f"  {key}: {_describe_value(value)}"
-    for turn in family.written(recorded.conversation):
+    for turn in part_of(family, RecordContents).written(recorded.conversation):
         yield f"{turn.role}: {turn.text}"
     if "probability" in record:
-        yield f"{family.probability_words}: {record['probability']}"
+        yield f"{part_of(family, ReportWords).probability_words}: {record['probability']}"
 
 
 def _describe_value(value: Any) -> str:

@@ -27,12 +27,12 @@ from edgen.config.job import (
     list_own_words,
     protocol_of,
     resolve_values,
-    roles_asked,
     settings_of,
     shaping_values,
     templates_of,
 )
 from edgen.config.loading import arm_jobs, is_input, load_job, load_kept_job, parse_job, texts_of
+from edgen.config.plugin_parts import roles_asked
 
 __all__ = [
     "ANNOTATOR",

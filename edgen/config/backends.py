@@ -28,7 +28,7 @@ Text = Annotated[str, Meta(min_length=1)]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 ServiceTier = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,39}\Z")]
 Forms = Literal["auto", "schema", "prose"]
-# Settings that only some providers have: `Provider.sends` lists a provider's own.
+# Settings that only some providers have: `RequestFeatures.sends` lists a provider's own.
 OPTIONAL = ("reasoning_effort", "verbosity", "service_tier")
 # Services' names for the tier of their list prices.
 LISTED_TIERS = (None, "auto", "default", "standard")

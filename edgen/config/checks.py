@@ -22,12 +22,13 @@ from edgen.config.job import (
     conversation_protocols,
     find_protocol,
     protocol_of,
-    roles_asked,
     templates_of,
 )
 from edgen.config.label_set import LabelSet, set_problems
+from edgen.config.plugin_parts import JobSettings, features_of, prices_of, roles_asked
 from edgen.core.errors import JobError, Problem
 from edgen.core.lazy_patterns import compile_later
+from edgen.core.optional_parts import part_of
 from edgen.core.registry import find
 from edgen.core.values import ROLES, Role
 from edgen.core.yaml_values import shorten_word
@@ -78,7 +79,6 @@ def problems(job: Job) -> list[Problem]:
 
 def role_problems(job: Job) -> list[Problem]:
     """Return problems with the roles of the space, which the job's file alone does not show."""
-    protocol = protocol_of(job)
     asked, templates = roles_asked(job), templates_of(job, None)
     speakers = list(map(str.lower, job.speakers))
     backends = dict.fromkeys(("default", *speakers, *asked, "judge", ANNOTATOR))
@@ -97,7 +97,7 @@ def role_problems(job: Job) -> list[Problem]:
         Problem(f"$.role_words.{path}", message)
         for path, message in role_word_problems(job.role_words, job.speakers)
     ]
-    return [*found, *protocol.role_problems(job)]
+    return [*found, *part_of(protocol_of(job), JobSettings).role_problems(job)]
 
 
 def _gate_problems(job: Job) -> list[Problem]:
@@ -134,17 +134,18 @@ def _find_unknown_names(key: str, named: Iterable[str], what: str, known: Collec
 
 
 def _protocol_problems(job: Job) -> list[Problem]:
-    protocol = protocol_of(job)
+    settings = part_of(protocol_of(job), JobSettings)
     problems = [
         Problem(f"$.{template.key}", f"this key is missing; the {job.protocol} protocol asks with it")
         for template in templates_of(job, None).values()
         if template.name is None and template.file is None
     ]
-    if job.branch is not None and not protocol.branches:
-        able = next((name for name in conversation_protocols() if find_protocol(name).branches), None)
+    if job.branch is not None and not settings.branches:
+        others = {name: part_of(find_protocol(name), JobSettings) for name in conversation_protocols()}
+        able = next((name for name, part in others.items() if part.branches), None)
         hint = f"; {able} does: `protocol: {able}`" if able else ""
         problems.append(Problem("$.branch", f"the {job.protocol} protocol does not branch{hint}"))
-    problems += protocol.problems(job)
+    problems += settings.problems(job)
     if job.branch is not None and job.replicates < 2:
         problems.append(
             Problem("$.replicates", "a branch needs at least 2: replicate 0 and one that branches off it")
@@ -230,11 +231,11 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
     if limits.max_cost is not None or limits.max_tokens is not None:
         cap = "max_cost or max_tokens"
         yield from _list_missing_settings(backend, cap, money=False)
-    provider = find("provider", backend.provider)
+    features = features_of(backend)
     for name in OPTIONAL:
-        if getattr(backend, name) is not None and name not in provider.sends:
+        if getattr(backend, name) is not None and name not in features.sends:
             yield Problem(name, f"a backend of type {backend.provider} has no such setting; remove it")
-    if backend.choices is not None and (wrong := provider.choices_problem(backend)) is not None:
+    if backend.choices is not None and (wrong := features.choices_problem(backend)) is not None:
         yield Problem("choices", wrong)
     if backend.retry_max_tokens is not None and backend.retry_max_tokens < (backend.max_tokens or math.inf):
         yield Problem(
@@ -242,7 +243,7 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
         )
     if isinstance(backend, ServedConfig) and (wrong := backend.server_problem) is not None:
         yield Problem("more_base_urls", wrong)
-    yield from provider.problems(backend)
+    yield from find("provider", backend.provider).problems(backend)
     if backend.price is not None:
         yield from _price_problems(backend.price)
     elif limits.max_cost is not None:
@@ -267,7 +268,7 @@ def _price_needed(backend: BackendConfig, cap: str) -> str:
         f"a run under {cap} needs the price of {backend.model}, in US dollars per million tokens; add this "
         "line to the backend"
     )
-    found: tuple[str, Price] | None = find("provider", backend.provider).nearest_price(backend.model)
+    found = prices_of(backend).nearest_price(backend.model)
     if found is None:
         # Refused until it is filled in: with a price of 0, the cap would not bind.
         return (

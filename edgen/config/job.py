@@ -312,12 +312,6 @@ def settings_of(job: Job) -> Any:
     return protocol_of(job).Config() if given is None else given
 
 
-def roles_asked(job: Job) -> tuple[str, ...]:
-    """Return the roles called for the job's conversations, including the one that labels."""
-    roles: tuple[str, ...] = protocol_of(job).roles(job)
-    return (*roles, ANNOTATOR) if job.labels and ANNOTATOR not in roles else roles
-
-
 # Job keys that shape no answer: they may differ between two starts of one run.
 KNOBS = (
     "name", "conversations", "top_up", "replicates", "limits", "batch", "on", "workers", "partitions",

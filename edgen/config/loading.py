@@ -18,6 +18,7 @@ import msgspec
 from edgen.config.backends import BackendConfig, Price
 from edgen.config.checks import check
 from edgen.config.job import KNOBS, Job, conversation_protocols, find_protocol, resolve_values
+from edgen.config.plugin_parts import prices_of
 from edgen.core.errors import DamagedError, FileError, JobError, Problem, UsageError
 from edgen.core.kept_files import find_damage, has_digest
 from edgen.core.registry import PluginError, find, names
@@ -235,8 +236,8 @@ def _with_list_prices(job: Job) -> Job:
 def find_list_price(backend: BackendConfig) -> Price | None:
     """Return the list price of a backend's model at the provider's own host; None elsewhere, and for servers
     with different ones."""
-    provider = find("provider", backend.provider)
-    prices: set[Price | None] = {provider.list_price(server) for server in backend.each_server}
+    listed = prices_of(backend)
+    prices = {listed.list_price(server) for server in backend.each_server}
     return prices.pop() if len(prices) == 1 else None
 
 

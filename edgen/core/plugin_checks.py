@@ -17,10 +17,11 @@ BASES: Mapping[str, tuple[str, str]] = {
     "family": ("edgen.families.base", "Family"),
     "format": ("edgen.export.format", "Format"),
     "measure": ("edgen.evaluation.measure", "Measure"),
+    "reader": ("edgen.families.reader", "DataSetReader"),
 }
-"""The module and the name of the base class of each kind that other packages add. `edgen.plugin` has all
-five names."""
-_SHOWN = {"protocol": "ConversationProtocol"}  # the class that an author derives from, if not the base
+"""The module and the name of the base class of each kind that other packages add."""
+_SHOWN = {"protocol": "ConversationProtocol", "reader": "readers.DataSetReader"}
+"""The class of `edgen.plugin` that an author derives from, if not the base."""
 
 
 def find_flaw(kind: str, loaded: Any) -> str | None:

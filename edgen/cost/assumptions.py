@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import ANNOTATOR, Job, backend_name, backend_of, protocol_of
+from edgen.core.optional_parts import part_of
 from edgen.core.pictures import Counted
 from edgen.core.registry import plugin_of
 from edgen.core.values import Scenario
@@ -26,6 +27,7 @@ from edgen.planning.request_check import require_expected
 from edgen.prompting.token_bound import prompt_token_bound
 from edgen.protocols.base import ExpectedCall
 from edgen.protocols.labelled_units import JobLayer
+from edgen.protocols.optional_parts import TurnByTurn
 from edgen.space import Entry
 
 RENDERED = 200  # maximum scenarios whose prompts are rendered and counted
@@ -164,7 +166,6 @@ def _list_expected_calls(job: Job, level: int) -> tuple[ExpectedCall, ...]:
 def _conversation(job: Job, prompts: Prompts, rates: RolePrices, level: int, *, later: bool) -> CallUse:
     """Return the use of one conversation at one level: 0 low, 1 expected, 2 high. `later`: it leaves
     replicate 0, if the job branches, and only continues from there."""
-    protocol = protocol_of(job)
     calls = _list_expected_calls(job, level)
     asks = min(ASKS[level], float(job.asks))
     off = 1 + (level - 1) * prompts.error  # factor on the count
@@ -179,7 +180,8 @@ def _conversation(job: Job, prompts: Prompts, rates: RolePrices, level: int, *, 
             said += answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS
     shared = [one for one, call in zip(used, calls, strict=True) if not call.own]
     own = [one for one, call in zip(used, calls, strict=True) if call.own]
-    starts = protocol.leaves(job, len(shared), level) if later and job.branch is not None else [0]
+    part = part_of(protocol_of(job), TurnByTurn)
+    starts = part.leaves(job, len(shared), level) if later and job.branch is not None else [0]
     whole = add_up(add_up(shared[start:]) for start in starts).times(1 / len(starts))
     return add_up([whole, *own, _labelling(job, prompts, rates, level)])
 

@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.config import BackendConfig, Job, protocol_of
+from edgen.config import BackendConfig, Job
 from edgen.core.durations import span
 from edgen.core.errors import EdgenError
 from edgen.cost.history import EarlierRun
 from edgen.cost.usage import CallUse, UsageRange, backends_asked
-from edgen.providers import provider_of
+from edgen.protocols.optional_parts import rounds_of
+from edgen.providers import calls_of
 from edgen.store.call_times import CallTime, read_call_time
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
@@ -71,7 +72,7 @@ def estimate_duration(
             f"time: a call took {seen:.2g} s there, and may take from {BUSIER[0]:g} to {BUSIER[2]:g} times "
             "that"
         )
-    elif all(provider_of(backend).simulated for backend in backends):
+    elif all(calls_of(backend).simulated for backend in backends):
         told = max(float(getattr(backend, "latency_ms", 0.0)) for backend in backends)
         latencies = [told / 1000] * 3
         basis = "time: the simulator's own latency"
@@ -91,7 +92,7 @@ def estimate_duration(
             f"{latencies[0]:.2g} to {latencies[2]:.2g} s a call; `edgen doctor` times one call to your "
             "service"
         )
-    rounds = protocol_of(job).rounds(job).total
+    rounds = rounds_of(job).total
     slots = [one.slots for one in timed if one.slots is not None]
     at_once = max(1.0, min(float(job.limits.in_flight), conversations / rounds, *map(float, slots)))
     low, expected, high = (

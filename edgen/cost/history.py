@@ -21,11 +21,11 @@ from edgen.config import (
     backend_name,
     backend_of,
     load_job,
-    protocol_of,
     roles_asked,
     settings_of,
     shaping_values,
 )
+from edgen.config.plugin_parts import make_role_finder
 from edgen.core.errors import DamagedError, EdgenError
 from edgen.core.files import read_regular
 from edgen.core.version import __version__
@@ -34,7 +34,7 @@ from edgen.cost.usage import CallUse, RolePrices, add_up
 from edgen.expressions.conversation import Facts
 from edgen.planning.plan import Plan
 from edgen.protocols.labelled_units import ABOUT
-from edgen.providers import provider_of
+from edgen.providers import calls_of
 from edgen.store.ledger import LedgerReader
 from edgen.store.ledger.reader import CountedReply
 from edgen.store.run_folder import RunFolder
@@ -169,7 +169,7 @@ def _roles(ours: Job, theirs: Job) -> tuple[str, ...]:
 
 def _kind(job: Job, roles: Sequence[str]) -> tuple[Any, ...]:
     """Return how a job makes conversations, and which of its roles are simulated."""
-    simulated = [provider_of(backend_of(job, role)).simulated for role in roles]
+    simulated = [calls_of(backend_of(job, role)).simulated for role in roles]
     return job.protocol, job.asks, settings_of(job), simulated
 
 
@@ -235,8 +235,8 @@ def _bundle(ours: Job, each: list[CallUse]) -> CallUse | None:
 
 def _price_calls(job: Job, calls: Sequence[CountedReply], rates: RolePrices) -> CallUse:
     """Return the use of these calls, at the prices of their backends."""
-    protocol = protocol_of(job)
-    roles = (ANNOTATOR if call.step >= ABOUT else protocol.role_of(job, call.step) for call in calls)
+    find_role = make_role_finder(job)
+    roles = (ANNOTATOR if call.step >= ABOUT else find_role(call.step) for call in calls)
     return add_up(rates.price_usage(role, call.usage) for role, call in zip(roles, calls, strict=True))
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from edgen.config import BackendConfig
+from edgen.config.plugin_parts import prices_of
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command
 from edgen.core.pictures import Counted, picture_tokens, without_pictures
 from edgen.core.values import Message
-from edgen.providers import provider_of
+from edgen.providers import calls_of
 
 # Tokens around each message, and once before the answer: OpenAI's cookbook, "How to count tokens with
 # tiktoken".
@@ -49,7 +50,7 @@ class TokenCounter:
 
 def picture_counter(backend: BackendConfig) -> Counted:
     """Return the function that counts the tokens of a picture for a backend's model."""
-    return functools.partial(provider_of(backend).picture_tokens, backend.model)
+    return functools.partial(prices_of(backend).picture_tokens, backend.model)
 
 
 def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[TokenCounter, str | None]:
@@ -59,10 +60,9 @@ def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[Toke
     """
     if tokenizer is not None:
         return _from_file(tokenizer), None
-    provider = provider_of(backend)
-    if provider.simulated:
+    if calls_of(backend).simulated:
         return APPROXIMATE, None
-    if (vocabulary := provider.vocabulary(backend.model)) is None:
+    if (vocabulary := prices_of(backend).vocabulary(backend.model)) is None:
         unknown = f"the vocabulary of {backend.model} is unknown, so its prompts are estimated"
         if hasattr(backend, "tokenizer"):
             unknown += "; the backend's `tokenizer:` can name a tokenizer.json to count them with"

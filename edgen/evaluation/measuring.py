@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from edgen.core.errors import UsageError
+from edgen.core.optional_parts import part_of
 from edgen.core.plugin_faults import FaultyPluginError
 from edgen.core.registry import PluginError, find, find_all, names
 from edgen.core.text import join_list, quantity
@@ -22,6 +23,7 @@ from edgen.evaluation.sample import DataSet, cut
 from edgen.evaluation.terminal import join_counts, wrap
 from edgen.evaluation.texts.shingles import GatheredShingles
 from edgen.families.base import Family
+from edgen.families.optional_parts import KindDefaults
 from edgen.families.reader import DataSetReader
 
 _TELL_EVERY = 500  # conversations
@@ -91,8 +93,8 @@ def measures_of_other_families(family: DataSetReader | None) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names("family"):
         with contextlib.suppress(PluginError):  # a family that cannot be loaded has nothing to measure here
-            found |= dict.fromkeys(find("family", name).measures, name)
-    own = family.measures if family else ()
+            found |= dict.fromkeys(part_of(find("family", name), KindDefaults).measures, name)
+    own = part_of(family, KindDefaults).measures
     return {measure: owner for measure, owner in found.items() if measure not in own}
 
 

@@ -19,7 +19,7 @@ from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import Rollout
 from edgen.execution.run import restore_rounds
 from edgen.planning.plan import Plan
-from edgen.providers import Backend, provider_of
+from edgen.providers import Backend, calls_of
 from edgen.store.ledger import Ledger, RunPlan, RunStatus
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import read_manifest
@@ -136,7 +136,7 @@ def _count_finished(shards: Path) -> int:
 
 def _is_free(plan: Plan) -> bool:
     """Return whether the plan uses only the embedded simulator."""
-    return all(provider_of(backend_of(plan.job, role)).simulated for role in plan.roles)
+    return all(calls_of(backend_of(plan.job, role)).simulated for role in plan.roles)
 
 
 def _estimate_asked_again(

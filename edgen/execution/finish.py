@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.config import Job, Split, load_kept_job, protocol_of, resolve_values
+from edgen.config import Job, Split, load_kept_job, resolve_values
 from edgen.core.digest import fingerprint, sha256_of_file
 from edgen.core.errors import DataError, EdgenError, TemplateError
 from edgen.core.files import write_lines
@@ -28,6 +28,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
 from edgen.prompting.prompt import read_answer_schema, schema_file
+from edgen.protocols.optional_parts import rounds_of
 from edgen.space.splits import HeldOutGroups
 from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import (
@@ -94,7 +95,7 @@ def plan_of_run(job: Job, under: str, part: range | None = None, *, scenarios: i
         asked=len(wanted) * job.replicates,
         first=wanted.start,
         of=None if wanted == whole else job.conversations,
-        rounds=protocol_of(job).rounds(job).total,
+        rounds=rounds_of(job).total,
     )
 
 

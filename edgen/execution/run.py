@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config import ANNOTATOR, Job, arm_jobs, load_kept_job, protocol_of, resolve_values
+from edgen.config import ANNOTATOR, Job, arm_jobs, load_kept_job, resolve_values
 from edgen.core.errors import DamagedError, EdgenError, FailureKind, ShortError, UsageError
 from edgen.core.threads import run_in_thread
 from edgen.core.values import RejectionReason, Status
@@ -28,6 +28,7 @@ from edgen.planning.backend_files import keep_backend_files
 from edgen.planning.gates import asks_for_near_duplicates
 from edgen.planning.load import keep_template
 from edgen.planning.plan import Plan
+from edgen.protocols.optional_parts import rounds_of
 from edgen.space import space_files
 from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.inputs_copy import keep_copy
@@ -127,7 +128,7 @@ def check_part(job: Job, part: range | None) -> None:
             f"--range {part.start}:{part.stop}: the job has {job.conversations} scenarios, so a range ends "
             f"at {job.conversations:,} at most. More of them: -n."
         )
-    if part.start and protocol_of(job).rounds(job).total > 1:
+    if part.start and rounds_of(job).total > 1:
         raise UsageError(
             f"--range {part.start}:{part.stop}: this job is made in rounds, and later rounds use the "
             f"results of earlier ones, so a piece of it starts at scenario 0. Use --range 0:{part.stop}."

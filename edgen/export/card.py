@@ -19,6 +19,7 @@ from typing import Any
 
 import yaml
 
+from edgen.core.optional_parts import part_of
 from edgen.core.text import escape_invisible, escape_markdown
 from edgen.export.caveats import SETTLED, caveats, flatten_facts, list_unfinished, outcomes, public_facts
 from edgen.export.chat import DO_THIS, Chat
@@ -28,6 +29,7 @@ from edgen.export.format import Format
 from edgen.export.options import OptionValues, list_given_flags
 from edgen.export.rows import SPLITS, ColumnType, DataTable, SplitName
 from edgen.export.shared_options import ActionOptions, ExportOptions, LayerOptions
+from edgen.families.optional_parts import ReportWords
 from edgen.space import Space
 from edgen.store.run_reader import RunReader
 
@@ -141,7 +143,8 @@ def front_matter(
 
 def keywords(format_: Format, run: RunReader, simulated: bool) -> list[str]:
     """Return the tags of a data set."""
-    return ["edgen", "synthetic", *run.family.tags, *format_.tags, *(["simulated"] if simulated else [])]
+    tags = part_of(run.family, ReportWords).tags
+    return ["edgen", "synthetic", *tags, *format_.tags, *(["simulated"] if simulated else [])]
 
 
 def _files(table: DataTable, contents: Contents) -> list[dict[str, str]]:

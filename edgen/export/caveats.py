@@ -12,8 +12,10 @@ from pathlib import PurePath
 from typing import Any
 
 from edgen.config import Job
+from edgen.core.optional_parts import part_of
 from edgen.core.registry import find
 from edgen.core.text import escape_markdown
+from edgen.protocols.optional_parts import SelfDescription
 from edgen.space import Space
 
 SETTLED = (
@@ -107,7 +109,9 @@ def _list_protocol_caveats(facts: Mapping[str, Any], job: Job) -> Iterator[str]:
             protocols.setdefault(changes.get("protocol", job.protocol), []).append(name)
     for protocol, names in protocols.items():
         made = find("protocol", protocol)
-        said = " ".join(made.caveats(job.protocol_settings.get(protocol) or made.Config()))
+        settings = job.protocol_settings.get(protocol) or made.Config()
+        said = " ".join(part_of(made, SelfDescription).caveats(settings))
+        said = said or f"The conversations were made under the protocol {protocol}."
         arms = f"Arm{'s' if len(names) > 1 else ''} {', '.join(names)}: " if len(protocols) > 1 else ""
         yield f"{arms}{said}"
 

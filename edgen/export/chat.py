@@ -20,12 +20,15 @@ import msgspec
 from edgen.config import protocol_of
 from edgen.core import resources
 from edgen.core.errors import TemplateError, UsageError
+from edgen.core.optional_parts import part_of
 from edgen.core.values import END_MARKER, Role, Scenario, Turn
 from edgen.core.yaml_values import read_text
 from edgen.export.options import FormatOptions, OptionValues
 from edgen.export.shared_options import ActionOptions, ChatOptions, MaskOptions, Opening, TokenOptions
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
-from edgen.families.base import Scenes, TurnScene, family_of
+from edgen.families.base import Scenes, TurnScene, defaults_of
+from edgen.families.optional_parts import ScenesAndPictures
+from edgen.protocols.optional_parts import TurnByTurn
 from edgen.protocols.parts import TURN_VARIABLES, labels_of, turn_variables
 from edgen.space import Space
 from edgen.space.model import template_fields, template_variables
@@ -40,8 +43,8 @@ DO_THIS = "Do this now:"  # precedes the requested actions in a prompt, as in sh
 
 def chat_for(run: RunReader, options: OptionValues) -> Chat:
     """Build the chat of a run for the options. Raises as `make_chat` does."""
-    trained: Role | None = protocol_of(run.job).trained(run.job)
-    return make_chat(options, run.space, run.family.scenes(run.space), trained)
+    trained = part_of(protocol_of(run.job), TurnByTurn).trained(run.job)
+    return make_chat(options, run.space, part_of(run.family, ScenesAndPictures).scenes(run.space), trained)
 
 
 def make_chat(
@@ -97,7 +100,7 @@ def _load_opening(named: str | None, assistant: Role, space: Space) -> Prompt:
     from edgen.prompting.front_matter import read_front
 
     if named is None:
-        named = family_of(space).templates.get("opening", "export_opening_roles")
+        named = defaults_of(space).templates.get("opening", "export_opening_roles")
     shipped = str(named) in resources.list_shipped("prompts")
     path = resources.find("prompts", str(named)) if shipped else Path(named)
     if read_front(read_text(path, TemplateError), str(path)).expects != "turn":

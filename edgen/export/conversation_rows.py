@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from edgen.core.optional_parts import part_of
 from edgen.core.text import escape_markdown
 from edgen.core.values import Scenario
 from edgen.export.chat import Message, digest_of
 from edgen.export.rows import ColumnType, DataTable
 from edgen.families.base import family_of
+from edgen.families.optional_parts import KindDefaults, ReportWords
 from edgen.space import Dimension, Space
 from edgen.space.model import TOPIC_FIELDS
 from edgen.store.run_parts import AcceptedConversation
@@ -85,14 +87,15 @@ class ScenarioColumns:
         self.columns: dict[str, tuple[ColumnType, str]] = {}
         self._sources: dict[str, _Source] = {}
         family = family_of(space)
+        meanings, fields = part_of(family, ReportWords).meanings, part_of(family, KindDefaults).fields
         wanted = [one for one in space.dimensions if only is None or one.name in only]
         for one in wanted:
-            meaning = escape_markdown(one.label or "") or family.meanings.get(one.name)
+            meaning = escape_markdown(one.label or "") or meanings.get(one.name)
             self._add(
                 one.name, meaning or f"the scenario's {_words(one.name)}", _Source(one.name, None, "string")
             )
         for one in wanted:
-            for field in dict.fromkeys((*family.fields.get(one.name, ()), *one.fields)):
+            for field in dict.fromkeys((*fields.get(one.name, ()), *one.fields)):
                 self._add_field(space, one, field)
 
     def read_texts(self, scenario: Scenario) -> dict[str, str]:
@@ -175,11 +178,11 @@ def read_row(
 def make_table(space: Space, names: Iterable[str]) -> DataTable:
     """Return the table of these columns, where "*" stands for those of the space."""
     own = ScenarioColumns(space).columns
-    family = family_of(space)
+    words = part_of(family_of(space), ReportWords)
     said = {
         "roles": " or ".join([", ".join(role.name for role in space.roles[:-1]), space.roles[-1].name]),
-        "estimate": f" {family.probability_clause}".rstrip(),
-        "dimensions": family.values_clause,
+        "estimate": f" {words.probability_clause}".rstrip(),
+        "dimensions": words.values_clause,
     }
     columns: dict[str, tuple[ColumnType, str]] = {}
     for name in names:

@@ -10,19 +10,21 @@ original.
 from __future__ import annotations
 
 import functools
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import JobError, Problem
 from edgen.core.lazy_patterns import compile_later
+from edgen.core.optional_parts import part_of
 from edgen.core.plugin_faults import blame
-from edgen.core.values import Event, Role, Scenario, Turn
+from edgen.core.values import Event, Scenario, Turn
 from edgen.core.version import DISTRIBUTION
 from edgen.core.yaml_values import shorten_word
+from edgen.families.optional_parts import KindDefaults, dimension_groups
 from edgen.families.parts import (
     FiledRecord,
     Provenance,
@@ -32,39 +34,11 @@ from edgen.families.parts import (
     with_marker,
     without_marker,
 )
-from edgen.families.reader import DataSetReader, dimension_groups
+from edgen.families.reader import DataSetReader
+from edgen.families.reader import list_flaws as list_flaws
 from edgen.space.model import Space
-from edgen.validation.schema import conforms, find_schema_flaw
+from edgen.validation.schema import conforms
 from edgen.validation.speech import read_speech
-
-
-class ScenesAndPictures:
-    """Scenes and pictures of the part of a conversation that a turn belongs to."""
-
-    def scenes(self, space: Space) -> Scenes | None:
-        """Return the scenes of conversations on this space; None if a conversation has only one."""
-        return None
-
-    def pictures(self, recorded: Recorded, space: Space) -> dict[int, str]:
-        """Return pictures for turns, by place: SVG that loads nothing and runs nothing, with escaped
-        texts."""
-        return {}
-
-
-class SpaceDefaults:
-    """Defaults for spaces of the family: templates, and words of exports about their scenarios."""
-
-    templates: ClassVar[Mapping[str, str]] = {}
-    """Shipped templates in place of the general ones, by purpose: `conversation`, `opening`, `judge`."""
-    judged: ClassVar[Role | None] = None
-    """The role whose responses judges compare; None: any."""
-    values_clause: ClassVar[str] = "its values"
-    """A clause that names a scenario's values."""
-    meanings: ClassVar[Mapping[str, str]] = {}
-    """A clause about each dimension that a space need not label."""
-    fields: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Fields of entries, by dimension, that have a column even where no entry has them."""
-
 
 __all__ = [
     "Family",
@@ -88,22 +62,11 @@ __all__ = [
 _ID = compile_later(r"(.{1,150})-(\d{6,15})-r(\d{1,7})")
 
 
-def list_flaws(family: Family) -> Iterator[str]:
-    """Yield what keeps an object from being used as a family, as clauses."""
-    schema = getattr(family, "schema", None)
-    if not isinstance(schema, str):
-        yield "has no `schema`: name the file of the JSON Schema that its records satisfy"
-    elif flaw := find_schema_flaw(schema):
-        yield flaw
-    if not isinstance(family.measures, tuple) or not all(isinstance(one, str) for one in family.measures):
-        yield f"has `measures` that are no tuple of names: {family.measures!r}"
-
-
-class Family(DataSetReader, ScenesAndPictures, SpaceDefaults, ABC):
+class Family(DataSetReader):
     """A kind of conversation.
 
     Required are `name`, `schema` and the three abstract methods. `recognizes` and `read_file` are for files
-    of any origin. All else has a default, in a class for each purpose.
+    of any origin. What else a family can do is in `edgen.families.reader.PARTS`.
     """
 
     title = "records of edgen"
@@ -338,3 +301,9 @@ def _list_own_families() -> list[Family]:
 @functools.cache
 def _list_other_families() -> list[Family]:
     return [family for family in registry.find_all("family") if family not in _list_own_families()]
+
+
+def defaults_of(space: Space) -> KindDefaults:
+    """Return the defaults for conversations on a space: those of the first of edgen's own families that
+    fits."""
+    return part_of(family_of(space), KindDefaults)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.plugin import Scenario, Turn
+from edgen.plugin import LayoutChecks, RecordContents, ReportWords, Scenario, Turn
 from edgen.plugin.families import FiledRecord
 from edgen.plugin.readers import DataSetReader, make_verbatim_record
 
@@ -21,7 +21,7 @@ _SYSTEM = "system"
 _LONGEST_VALUE = 10_000  # characters of another field that is shown
 
 
-class ChatReader(DataSetReader):
+class ChatReader(LayoutChecks, RecordContents, ReportWords, DataSetReader):
     """Chat messages. Other fields of a record are values of its scenario, a system message at the beginning
     among them: it is what the assistant knows."""
 

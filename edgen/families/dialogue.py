@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.plugin import Event, Family, Provenance, Recorded, Scenario, Space, Turn
+from edgen.plugin import Event, Family, LayoutChecks, Provenance, Recorded, ReportWords, Scenario, Space, Turn
 from edgen.plugin.families import (
     FiledRecord,
     Role,
@@ -41,7 +41,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(DialogueRecord).decode
 
 
-class Dialogue(Family):
+class Dialogue(LayoutChecks, ReportWords, Family):
     """The layout for every space except Education Dialogue's."""
 
     name = "dialogue"

@@ -9,112 +9,39 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from edgen.core import registry
-from edgen.core.values import Conversation, Turn
+from edgen.core.optional_parts import find_misplaced_names, part_of
 from edgen.core.version import DISTRIBUTION
+from edgen.families.optional_parts import (
+    KindDefaults,
+    RecordContents,
+    ReportWords,
+    ScenesAndPictures,
+    TextLayout,
+)
 from edgen.families.parts import FiledRecord
-from edgen.space.model import Space, SpaceRole
-from edgen.validation.stream import Piece
+from edgen.validation.layout import LayoutChecks
+from edgen.validation.schema import find_schema_flaw
 
 
-class LayoutChecks:
-    """Checks of a record beyond its schema."""
-
-    schema: ClassVar[str]
-    """The file of its JSON Schema: a name in validators/, or a path."""
-
-    def schema_of(self, record: Any) -> str:
-        """Return the file of the JSON Schema for a decoded record, if the family knows several layouts."""
-        return self.schema
-
-    def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
-        """Yield problems of a decoded record that its schema cannot express: (path, problem), each an
-        error."""
-        yield from ()
-
-    def begins_anew(self, turn: Any) -> bool:
-        """Return whether a turn of a decoded record begins a new part, so that it may follow one of the same
-        role."""
-        return False
-
-    def vocabulary(self, space: Space) -> dict[str, frozenset[str]]:
-        """Return the values that the space allows in a record, by key of its scenario."""
-        return {one.name: frozenset(one.values) for one in space.dimensions}
-
-    def written(self, conversation: Conversation) -> tuple[Turn, ...]:
-        """Return the turns as texts of a record: with an end marker if the layout has one."""
-        return conversation.turns
-
-
-class FamilyWords:
-    """Words for conversations of this kind in cards, reports and comparisons."""
-
-    tags: ClassVar[tuple[str, ...]] = ()
-    """Words for the conversations on a card."""
-    measures: ClassVar[tuple[str, ...]] = ()
-    """The names of the measures that only conversations of this kind have."""
-    roles: ClassVar[tuple[SpaceRole, ...]] = ()
-    """The roles that speak where no space names who does."""
-    precedence: ClassVar[int] = 0
-    """Of edgen's own families that fit a space or know a record, the lowest is taken."""
-    probability_clause: ClassVar[str] = ""
-    """The event of a conversation's probability, such as "that the student understood"; empty: unnamed."""
-    holds_events: ClassVar[bool] = True
-    """Whether records hold what happened besides turns."""
-
-    @property
-    def probability_words(self) -> str:
-        """The name of a conversation's probability."""
-        return f"probability {self.probability_clause}".rstrip()
-
-
-class SplitGroups:
-    """Criteria for separating train and test, beyond single dimensions."""
-
-    def groups(self, dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return criteria for separating train and test: each is a name, and the dimensions whose values form
-        a group."""
-        return dimension_groups(dimensions)
-
-
-def dimension_groups(dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return each dimension separately, and all of them together."""
-    return {**{name: (name,) for name in dimensions}, "all dimensions": tuple(dimensions)}
-
-
-class TextLayout:
-    """A layout of lines instead of JSON."""
-
-    def recognizes_text(self, head: str) -> bool:
-        """Return whether a file that is no JSON has this layout, by its first lines."""
-        return False
-
-    def cut_text(self, lines: Iterable[tuple[int, str]]) -> Iterator[Piece]:
-        """Yield the records of such a file, from its lines with their numbers. Raises ValueError for a line
-        that fits no record."""
-        yield from ()
-
-
-class DataSetReader(LayoutChecks, FamilyWords, SplitGroups, TextLayout, ABC):
+class DataSetReader(ABC):
     """A reader of one layout of records.
 
-    Required are `name`, `title`, `schema`, `recognizes` and `read_file`. `roles` are those that may speak, ()
-    if the records say it.
+    Required are `name`, `title`, `schema`, `recognizes` and `read_file`. What else a reader can do is in
+    PARTS.
     """
 
     name: ClassVar[str]
     """The name of its entry point."""
     title: ClassVar[str]
     """The data set or layout, for people. Records under one title may stand in one file."""
-    unit: ClassVar[str] = "conversation"
-    """The name of one record, for people."""
-    units_depend: ClassVar[str] = ""
-    """Why records with one `cluster` depend on each other, as a clause."""
-    marks_ends: ClassVar[bool] = True
-    """Whether the layout marks who ended the conversation."""
+    schema: ClassVar[str]
+    """The file of its JSON Schema: a name in validators/, or a path."""
+    precedence: ClassVar[int] = 0
+    """Of edgen's own families and readers that fit a space or know a record, the lowest is taken."""
 
     @abstractmethod
     def recognizes(self, record: Any) -> bool:
@@ -125,10 +52,27 @@ class DataSetReader(LayoutChecks, FamilyWords, SplitGroups, TextLayout, ABC):
         """Read the conversation in a decoded record of a file of any origin. Raises ValueError with the
         reason as a clause if it is invalid."""
 
-    def identifier(self, record: Any) -> str | None:
-        """Return the id in a decoded record, None if it has none."""
-        found = record.get("id") if isinstance(record, dict) else None
-        return found if isinstance(found, str) else None
+
+PARTS = (LayoutChecks, RecordContents, ReportWords, KindDefaults, ScenesAndPictures, TextLayout)
+"""The optional parts of a reader, and so of a family."""
+
+
+def list_flaws(reader: DataSetReader) -> Iterator[str]:
+    """Yield what keeps an object from being used as a reader, as clauses."""
+    schema = getattr(reader, "schema", None)
+    if not isinstance(schema, str):
+        yield "has no `schema`: name the file of the JSON Schema that its records satisfy"
+    elif flaw := find_schema_flaw(schema):
+        yield flaw
+    yield from find_misplaced_names(reader, PARTS)
+    measures = part_of(reader, KindDefaults).measures
+    if not isinstance(measures, tuple) or not all(isinstance(one, str) for one in measures):
+        yield f"has `measures` that are no tuple of names: {measures!r}"
+
+
+def schema_of_record(reader: DataSetReader, record: Any) -> str:
+    """Return the file of the JSON Schema for a decoded record of a reader's layout."""
+    return part_of(reader, LayoutChecks).schema_of(record) or reader.schema
 
 
 @functools.cache
@@ -160,8 +104,9 @@ def reader_of_record(record: Any) -> DataSetReader | None:
 def reader_of_text(head: str) -> DataSetReader | None:
     """Return the family or reader that recognises the first lines of a file that is no JSON."""
     for readers in (list_own_readers, list_other_readers):
-        if found := next((reader for reader in readers() if reader.recognizes_text(head)), None):
-            return found
+        for reader in readers():
+            if part_of(reader, TextLayout).recognizes_text(head):
+                return reader
     return None
 
 

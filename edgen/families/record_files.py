@@ -14,7 +14,9 @@ from typing import IO, Any
 import msgspec
 
 from edgen.core.errors import DataError
+from edgen.core.optional_parts import part_of
 from edgen.core.text import join_list
+from edgen.families.optional_parts import TextLayout
 from edgen.families.parquet import is_parquet, rows_of
 from edgen.families.reader import DataSetReader, list_known_titles, reader_of_record, reader_of_text
 from edgen.validation.reading import open_data, printable
@@ -47,7 +49,7 @@ class RecordFile:
         with open_data(self.path) as file:
             if self.is_text and self.reader is not None:
                 try:
-                    yield from self.reader.cut_text(lines_of(file, source))
+                    yield from part_of(self.reader, TextLayout).cut_text(lines_of(file, source))
                 except ValueError as problem:
                     raise DataError(source, f"{problem}.") from None
             else:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from edgen.config import Job, load_job, protocol_of, shaping_values
+from edgen.config import Job, load_job, shaping_values
 from edgen.core.errors import RunError
 from edgen.planning.job_differences import flat_values
+from edgen.protocols.optional_parts import rounds_of
 from edgen.store.run_folder import RunFolder
 
 OF_ALL = ("conversations", "replicates")  # the merged job has the largest of these
@@ -75,7 +76,7 @@ def _all_arms(runs: Sequence[RunFolder]) -> list[str]:
 def _find_common_job(runs: Sequence[RunFolder]) -> Job:
     """Return the common job of these runs, with the largest counts. Raises RunError if there is none."""
     jobs = [load_job(run.job) for run in runs]
-    if protocol_of(jobs[0]).rounds(jobs[0]).total > 1:
+    if rounds_of(jobs[0]).total > 1:
         raise RunError(
             f"{runs[0].path}: this run is made in rounds, and what a later round is made with is of one run "
             "alone, so it is not merged with others."

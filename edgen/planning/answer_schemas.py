@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from edgen.config import BackendConfig, Job, backend_name
+from edgen.config.plugin_parts import features_of
 from edgen.core.errors import JobError, Problem
+from edgen.core.optional_parts import part_of
 from edgen.core.resources import find
 from edgen.prompting import Prompt
 from edgen.prompting.prompt import schema_file
 from edgen.protocols.base import ConversationProtocol, Template
-from edgen.providers import provider_of
+from edgen.protocols.optional_parts import AnswerForms
 
 
 def check_schemas(
@@ -27,7 +29,8 @@ def check_schemas(
 ) -> None:
     """Raise JobError if a schema next to one of a job's templates cannot be sent, or `protocol` would not
     send it."""
-    refused = None if protocol.sends_schemas else f"the protocol {protocol.name} sends none"
+    sends = part_of(protocol, AnswerForms).sends_schemas
+    refused = None if sends else f"the protocol {protocol.name} sends none"
     found = []
     for use, prompt in prompts.items():
         roles = (templates[use].asked, *templates[use].also)
@@ -42,12 +45,12 @@ def with_forms(prompt: Prompt, job: Job, config: BackendConfig, key: str) -> Pro
     """Return the template with the way in which its backend's answers are requested. Raises JobError if a
     schema is required and the backend takes none; `key` is the job's key of the backend."""
     wanted = config.forms or job.forms or ("auto" if _is_shipped(prompt) else "prose")
-    provider = provider_of(config)
-    wrong = None if wanted == "prose" else provider.schema_problem(config, b"{}")
+    features = features_of(config)
+    wrong = None if wanted == "prose" else features.schema_problem(config, b"{}")
     if wanted == "schema" and wrong is not None:
         problem = f"`forms: schema` cannot be kept: {wrong}. Choose `auto` or `prose`, or another backend"
         raise JobError.of(job.name, [Problem(key, problem)])
-    if wanted == "auto" and (wrong is not None or not provider.forms_by_default):
+    if wanted == "auto" and (wrong is not None or not features.forms_by_default):
         wanted = "prose"
     return dataclasses.replace(prompt, forms=wanted)
 
@@ -77,7 +80,7 @@ def _explain_unsendable_schema(
     """Explain why a template's schema, if any, cannot be sent; `refused`: a further reason."""
     if prompt.schema is None:
         return None
-    wrong = provider_of(config).schema_problem(config, prompt.schema) or refused
+    wrong = features_of(config).schema_problem(config, prompt.schema) or refused
     if wrong is None:
         return None
     path = schema_file(Path(prompt.source))

@@ -21,8 +21,10 @@ from edgen.config import (
     templates_of,
     with_speakers,
 )
+from edgen.config.plugin_parts import JobSettings, features_of
 from edgen.core import registry
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
+from edgen.core.optional_parts import part_of
 from edgen.core.pictures import pictures_in
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
@@ -33,7 +35,6 @@ from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
 from edgen.prompting.prompt import PICTURE, SUFFIX, read_answer_schema, schema_text
 from edgen.protocols.base import ConversationProtocol, Template
-from edgen.providers import provider_of
 from edgen.space import Entry, Space, load_space, space_files
 from edgen.space.model import DEFAULT_VARIABLES, sections_of, template_fields
 from edgen.space.splits import explain_split_problem
@@ -184,7 +185,7 @@ def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
 def with_files(job: Job, reach: Reach) -> Job:
     """Return the job with the contents of files in its protocol's settings instead of their names, and with
     its label sets."""
-    held: Job = protocol_of(job).with_files(job, reach.require)
+    held = part_of(protocol_of(job), JobSettings).with_files(job, reach.require)
     return with_label_sets(held, reach) if held.gates or held.labels else held
 
 
@@ -303,7 +304,7 @@ def _try_out(plan: Plan, templates: Mapping[str, Template]) -> None:
 def _check_pictures(job: Job, role: str) -> None:
     """Raise JobError if the backend of a role cannot be sent a picture."""
     backend = backend_of(job, role)
-    if (wrong := provider_of(backend).picture_problem(backend)) is not None:
+    if (wrong := features_of(backend).picture_problem(backend)) is not None:
         path = f"$.backends.{backend_name(job, role)}"
         message = (
             f"its template shows a picture, and {wrong}; choose another backend, or take the picture out"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from edgen.config import BackendConfig, Job, backend_name
+from edgen.config.plugin_parts import features_of
 from edgen.core.errors import JobError, Problem
-from edgen.providers import provider_of
 
 
 def check_logprobs(job: Job, config: BackendConfig, source: str) -> None:
     """Raise JobError if a job wants log probabilities of a judge whose backend does not support them."""
     if job.pairs.logprobs is None:
         return
-    if (wrong := provider_of(config).logprobs_problem(config)) is not None:
+    if (wrong := features_of(config).logprobs_problem(config)) is not None:
         what = f"the judge must return log probabilities, and it cannot be asked for them: {wrong}"
         raise JobError.of(
             source, [Problem("$.pairs.logprobs", f"{what}. Choose another judge, or leave the key out")]

@@ -24,8 +24,10 @@ from edgen.config import (
     shaping_values,
     templates_of,
 )
+from edgen.config.plugin_parts import SeveralRoles
 from edgen.core.digest import fingerprint
 from edgen.core.forms import Form
+from edgen.core.optional_parts import part_of
 from edgen.core.plugin_faults import blame, refuse_value, require_type
 from edgen.core.registry import answer_kinds, plugin_of
 from edgen.core.values import (
@@ -49,6 +51,7 @@ from edgen.protocols.base import ConversationProtocol, Conversing, Result, Rules
 from edgen.protocols.gated import Decided, Gated, Passed, try_until_passed
 from edgen.protocols.labelled_units import JobLayer, Said, encode_said
 from edgen.protocols.labelling import Unit, labelling_variables, labels_form
+from edgen.protocols.optional_parts import AnswerForms, SharedPreparation, TurnByTurn
 from edgen.protocols.task import AnsweringModel, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import LabelChoices
 from edgen.space import Space, content_sha256
@@ -110,7 +113,8 @@ class Plan:
         self.settings = settings_of(job)
         self.roles = roles_asked(job)
         self.templates: dict[str, Template] = templates_of(job, space)
-        self.rounds = self.protocol.rounds(job)
+        self._preparation = part_of(self.protocol, SharedPreparation)
+        self.rounds = self._preparation.rounds(job)
         self.gates = Gates()
         if job.gates or job.labels:
             self.gates = read_gates(
@@ -128,7 +132,7 @@ class Plan:
             branch=job.branch,
             words=list_own_words(job),
             roles=space.roles,
-            prepared=self.protocol.prepare(job, space),
+            prepared=self._preparation.prepare(job, space),
             too_long=job.too_long,
             backends=job.backends,
             several=job.replicates > 1,
@@ -136,7 +140,7 @@ class Plan:
         )
         self._rules_by_round = [self.rules]
         self._reads_back = False  # whether the family has been checked
-        self._asks_several = len(self.protocol.roles(job)) > 1
+        self._asks_several = len(part_of(self.protocol, SeveralRoles).roles(job)) > 1
 
     @property
     def speaking(self) -> tuple[str, ...]:
@@ -158,7 +162,7 @@ class Plan:
     def prepare_round(self, made: Iterable[Recorded]) -> None:
         """Prepare the next round, given the accepted conversations of the last prepared one."""
         before = self._rules_by_round[-1].prepared
-        prepared = self.protocol.prepare_round(before, made)
+        prepared = self._preparation.prepare_round(before, made)
         self._rules_by_round.append(msgspec.structs.replace(self.rules, prepared=prepared))
 
     def forget_rounds(self) -> None:
@@ -275,7 +279,7 @@ class Plan:
     def list_first_requests(self, scenario: Scenario) -> dict[str, RequestContent]:
         """Return the first request of each prompt, by use. Prompts of roles that no backend plays, such as
         one played by chance, are left out."""
-        forms = self.protocol.forms(scenario, self.prompts, self.rules)
+        forms = part_of(self.protocol, AnswerForms).forms(scenario, self.prompts, self.rules)
         return {
             use: RequestContent.of(messages, self.prompts[use], forms.get(use))
             for use, messages in self.opening(scenario).items()
@@ -295,7 +299,7 @@ class Plan:
 
     def stage(self, scenario: Scenario) -> Stage | None:
         """Return the agents of a scenario; None if the protocol has no agents that take turns."""
-        found: Stage | None = self.protocol.stage(scenario, self.prompts, self.rules)
+        found: Stage | None = part_of(self.protocol, TurnByTurn).stage(scenario, self.prompts, self.rules)
         return found
 
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:

@@ -19,7 +19,7 @@ from edgen.core.registry import answer_kinds
 from edgen.core.values import Rejection, RejectionReason, Request
 from edgen.planning.plan import Plan
 from edgen.protocols.base import role_words
-from edgen.providers import provider_of
+from edgen.providers import calls_of
 
 _WHO_MAY_SPEAK = frozenset({RejectionReason.NO_TURNS, RejectionReason.ONE_SPEAKER, RejectionReason.TOO_SHORT})
 _MOST = 4  # names in a sentence
@@ -79,7 +79,7 @@ def _describe_conversation(plan: Plan) -> list[str] | None:
     work.close()
     if not isinstance(request, Request) or not request.speakers:
         return None
-    simulated = provider_of(backend_of(plan.job, request.role)).simulated
+    simulated = calls_of(backend_of(plan.job, request.role)).simulated
     found = (_explain_unanswered(plan, request) if simulated else None) or _explain_strangers(plan, request)
     return [] if found is None else [found]
 

@@ -1,4 +1,4 @@
-"""The 60 names for packages that add a provider, a protocol, a family, an export format or a measure.
+"""The 78 names for packages that add a provider, a protocol, a family, an export format or a measure.
 
     from edgen.plugin import Measure, Sample, Words
 
@@ -18,18 +18,26 @@ Values that pass between edgen and a plugin
     Text: a text that is not empty, for fields of settings.
 A provider
     Provider, Backend, BackendConfig, Key, Link.
+    Optional parts: RequestFeatures, PricesAndTokens, ServiceKeys, BatchAnswers, LocalCalls.
 A protocol
     ConversationProtocol, Template, Prompting, Rules, Question, ask, Conversing, ExpectedCall, AnswerKind,
         Simulation.
     PlayedProtocol, Session: for conversations played turn by turn.
+    Optional parts: SimulatedAnswers, SelfDescription, SeveralRoles, JobSettings, AnswerForms,
+        SharedPreparation, TurnByTurn.
     scenario_variables, template_variables: what templates may use. read: the conversation in a reply.
 A family
     Family, Recorded, Provenance. Dialogue: the general layout, to build on.
+    Optional parts: LayoutChecks, RecordContents, ReportWords, KindDefaults, ScenesAndPictures.
 An export format
     Format, FormatOptions, Row, LeftOut, Item, RunReader, Chat.
 A measure
     Measure, Sample, Words, figure_kinds.
     Columns, Total, Share, Mean, Histogram, Tally: what the columns of conversations come to.
+
+A base class holds what each object of its kind needs. An object that does more derives from an optional part
+as well, as in `class Notes(ReportWords, Family)`. `part_of` returns a part of any object, or the part's
+defaults.
 
 A name is loaded when it is first used, so importing one does not import the others.
 
@@ -49,10 +57,15 @@ if TYPE_CHECKING:
     from edgen.config import settings_of as settings_of
     from edgen.config.backends import BackendConfig as BackendConfig
     from edgen.config.backends import Text as Text
+    from edgen.config.plugin_parts import JobSettings as JobSettings
+    from edgen.config.plugin_parts import PricesAndTokens as PricesAndTokens
+    from edgen.config.plugin_parts import RequestFeatures as RequestFeatures
+    from edgen.config.plugin_parts import SeveralRoles as SeveralRoles
     from edgen.core.errors import CallError as CallError
     from edgen.core.errors import FailureKind as FailureKind
     from edgen.core.errors import InputError as InputError
     from edgen.core.errors import Problem as Problem
+    from edgen.core.optional_parts import part_of as part_of
     from edgen.core.registry import AnswerKind as AnswerKind
     from edgen.core.values import Address as Address
     from edgen.core.values import Conversation as Conversation
@@ -86,6 +99,10 @@ if TYPE_CHECKING:
     from edgen.families.base import Provenance as Provenance
     from edgen.families.base import Recorded as Recorded
     from edgen.families.dialogue import Dialogue as Dialogue
+    from edgen.families.optional_parts import KindDefaults as KindDefaults
+    from edgen.families.optional_parts import RecordContents as RecordContents
+    from edgen.families.optional_parts import ReportWords as ReportWords
+    from edgen.families.optional_parts import ScenesAndPictures as ScenesAndPictures
     from edgen.prompting import scenario_variables as scenario_variables
     from edgen.protocols.base import ConversationProtocol as ConversationProtocol
     from edgen.protocols.base import Conversing as Conversing
@@ -96,20 +113,31 @@ if TYPE_CHECKING:
     from edgen.protocols.base import Simulation as Simulation
     from edgen.protocols.base import Template as Template
     from edgen.protocols.base import ask as ask
+    from edgen.protocols.optional_parts import AnswerForms as AnswerForms
+    from edgen.protocols.optional_parts import SelfDescription as SelfDescription
+    from edgen.protocols.optional_parts import SharedPreparation as SharedPreparation
+    from edgen.protocols.optional_parts import SimulatedAnswers as SimulatedAnswers
+    from edgen.protocols.optional_parts import TurnByTurn as TurnByTurn
     from edgen.protocols.session import PlayedProtocol as PlayedProtocol
     from edgen.protocols.session import Session as Session
     from edgen.providers.base import Backend as Backend
     from edgen.providers.base import Key as Key
     from edgen.providers.base import Link as Link
     from edgen.providers.base import Provider as Provider
+    from edgen.providers.optional_parts import BatchAnswers as BatchAnswers
+    from edgen.providers.optional_parts import LocalCalls as LocalCalls
+    from edgen.providers.optional_parts import ServiceKeys as ServiceKeys
     from edgen.reading.conversation import read as read
     from edgen.space import Space as Space
     from edgen.space.model import template_variables as template_variables
+    from edgen.validation.layout import LayoutChecks as LayoutChecks
 
 _HOMES = {
     "edgen.config": "Job settings_of",
     "edgen.config.backends": "BackendConfig Text",
+    "edgen.config.plugin_parts": "JobSettings PricesAndTokens RequestFeatures SeveralRoles",
     "edgen.core.errors": "CallError FailureKind InputError Problem",
+    "edgen.core.optional_parts": "part_of",
     "edgen.core.registry": "AnswerKind",
     "edgen.core.values": (
         "Address Conversation Event Message Rejection RejectionReason Reply Request Scenario Turn Usage"
@@ -120,15 +148,21 @@ _HOMES = {
     "edgen.export.format": "Chat Format FormatOptions Item LeftOut Row RunReader",
     "edgen.families.base": "Family Provenance Recorded",
     "edgen.families.dialogue": "Dialogue",
+    "edgen.families.optional_parts": "KindDefaults RecordContents ReportWords ScenesAndPictures",
     "edgen.prompting": "scenario_variables",
     "edgen.protocols.base": (
         "ConversationProtocol Conversing ExpectedCall Prompting Question Rules Simulation Template ask"
     ),
+    "edgen.protocols.optional_parts": (
+        "AnswerForms SelfDescription SharedPreparation SimulatedAnswers TurnByTurn"
+    ),
     "edgen.protocols.session": "PlayedProtocol Session",
     "edgen.providers.base": "Backend Key Link Provider",
+    "edgen.providers.optional_parts": "BatchAnswers LocalCalls ServiceKeys",
     "edgen.reading.conversation": "read",
     "edgen.space": "Space",
     "edgen.space.model": "template_variables",
+    "edgen.validation.layout": "LayoutChecks",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = list(_HOME_OF)

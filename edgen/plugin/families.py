@@ -6,8 +6,8 @@ Second level (see `edgen.plugin`): these names may change in any minor release, 
 
 Role: the name of a role, a text. FiledRecord: a record of a file of any origin. make_filed_record,
 read_filed_turns, read_filed_index: its value, its turns, and the number of its scenario. write_values,
-read_values: a scenario's values as JSON. family_of: the family of a space. dimension_groups: what scenarios
-are split by. TurnScene, Scenes: what a conversation is about besides its scenario. with_marker,
+read_values: a scenario's values as JSON. family_of, defaults_of: the family of a space, and
+its KindDefaults. TurnScene, Scenes: what a conversation is about besides its scenario. with_marker,
 without_marker: the end marker.
 """
 
@@ -17,7 +17,7 @@ from edgen.core.values import Role as Role
 from edgen.families.base import FiledRecord as FiledRecord
 from edgen.families.base import Scenes as Scenes
 from edgen.families.base import TurnScene as TurnScene
-from edgen.families.base import dimension_groups as dimension_groups
+from edgen.families.base import defaults_of as defaults_of
 from edgen.families.base import family_of as family_of
 from edgen.families.base import make_filed_record as make_filed_record
 from edgen.families.base import read_filed_index as read_filed_index

@@ -25,7 +25,7 @@ Pairs
         pair is from the end. Evidence, evidence_of, signal_behind: what a label rests on. digest_of: of
         messages.
 Texts of writers
-    RunFolder: the folder of a run. protocol_of: the protocol of its job.
+    RunFolder: the folder of a run. guide_of: the guide of its conversations.
     WrittenTexts, read_written: texts that were written for its turns.
 Files
     RowFiles, Staging, JsonLines: files of a format's own.
@@ -38,7 +38,7 @@ Tokens
 
 from __future__ import annotations
 
-from edgen.config import protocol_of as protocol_of
+from edgen.config.plugin_parts import guide_of as guide_of
 from edgen.core.extras import install_command as install_command
 from edgen.core.files import write_new as write_new
 from edgen.core.options import Agent as Agent

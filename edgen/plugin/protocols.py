@@ -38,11 +38,11 @@ Values for a space
 from __future__ import annotations
 
 from edgen.config.backends import Share as Share
+from edgen.config.plugin_parts import FindFile as FindFile
 from edgen.core.pair import Candidate as Candidate
 from edgen.core.person_requests import Offer as Offer
 from edgen.core.person_requests import View as View
 from edgen.core.values import TaskId as TaskId
-from edgen.protocols.base import FindFile as FindFile
 from edgen.protocols.base import Protocol as Protocol
 from edgen.protocols.base import Rounds as Rounds
 from edgen.protocols.base import Starter as Starter

@@ -4,13 +4,15 @@
 
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
-DataSetReader: a reader of one layout, with an entry point in the group `edgen.readers`.
+DataSetReader: a reader of one layout, with an entry point in the group `edgen.readers`. Its optional parts
+are those of a family, and TextLayout: files of lines.
 make_verbatim_record: the value of a record whose texts stay as they are. Piece: a record as it is cut from a
 file.
 """
 
 from __future__ import annotations
 
+from edgen.families.optional_parts import TextLayout as TextLayout
 from edgen.families.parts import make_verbatim_record as make_verbatim_record
 from edgen.families.reader import DataSetReader as DataSetReader
 from edgen.validation.stream import Piece as Piece

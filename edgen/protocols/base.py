@@ -8,7 +8,7 @@ Every use of a model is a `Protocol`: a judge, an annotator, a space's growth. A
 conversations is a `ConversationProtocol`; a job names it, and the object has all that the rest of edgen needs
 to know.
 
-Optional methods are mixins, one for each purpose (`optional_methods`).
+What a protocol need not have is in parts, one for each purpose (`PARTS`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import msgspec
 
 from edgen.config import Job
+from edgen.config.plugin_parts import FindFile, JobSettings, SeveralRoles
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import Form
+from edgen.core.optional_parts import find_misplaced_names
 from edgen.core.person_requests import View
 from edgen.core.registry import AnswerKind
 from edgen.core.values import (
@@ -36,19 +38,16 @@ from edgen.core.values import (
     Scenario,
     Turn,
 )
-from edgen.protocols.optional_methods import (
-    Branching,
-    JobChecks,
-    NamedFiles,
+from edgen.protocols.optional_parts import (
+    AnswerForms,
     SelfDescription,
-    SeveralRoles,
     SharedPreparation,
-    Staged,
+    SimulatedAnswers,
+    TurnByTurn,
 )
 from edgen.protocols.parts import (
     Conversing,
     ExpectedCall,
-    FindFile,
     Prompting,
     Result,
     Rounds,
@@ -88,28 +87,16 @@ class Protocol(ABC):
     precedence: ClassVar[int] = 0
     answers: ClassVar[tuple[AnswerKind, ...]] = ()
 
-    def simulated(self, request: Simulation) -> str | None:
-        """Return the simulator's answer; None if the prompt does not belong to this protocol."""
-        return None
-
-    def simulated_labels(self, role: str, text: str) -> tuple[str, ...] | None:
-        """Return the labels of a turn that the simulator wrote under this protocol; None for any other
-        turn."""
-        return None
-
 
 class NoSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a protocol that has none."""
 
 
-class ConversationProtocol(
-    Protocol, SelfDescription, JobChecks, SeveralRoles, NamedFiles, SharedPreparation, Branching, Staged
-):
+class ConversationProtocol(Protocol):
     """A way from a scenario to a conversation.
 
-    `name` and the four methods here are required. Everything else has a default and is in a
-    class for each purpose. `PlayedProtocol` (in `session`) has two of the four for a protocol that plays a
-    conversation turn by turn.
+    `name` and the four methods here are required. What else a protocol can do is in PARTS. `PlayedProtocol`
+    (in `session`) has two of the four for a protocol that plays a conversation turn by turn.
     """
 
     Config: ClassVar[type[msgspec.Struct]] = NoSettings
@@ -132,13 +119,21 @@ class ConversationProtocol(
     ) -> dict[str, tuple[Message, ...]]:
         """Return the first messages of each template."""
 
-    def forms(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Mapping[str, Form]:
-        """Return the forms of the answers to the messages of `opening`, by use; none if it states none."""
-        return {}
-
     @abstractmethod
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """Return the calls of one conversation: few (0), the expected number (1), or the maximum (2)."""
+
+
+PARTS = (
+    SimulatedAnswers,
+    SelfDescription,
+    SeveralRoles,
+    JobSettings,
+    AnswerForms,
+    SharedPreparation,
+    TurnByTurn,
+)
+"""The optional parts of a protocol."""
 
 
 def list_flaws(protocol: Protocol) -> Iterator[str]:
@@ -146,6 +141,7 @@ def list_flaws(protocol: Protocol) -> Iterator[str]:
     answers = protocol.answers
     if not isinstance(answers, tuple) or not all(isinstance(one, AnswerKind) for one in answers):
         yield f"has `answers` that are no tuple of AnswerKind: {answers!r}"
+    yield from find_misplaced_names(protocol, PARTS)
     if not isinstance(protocol, ConversationProtocol):
         return
     config = protocol.Config

@@ -24,6 +24,7 @@ from edgen.plugin import (
     Reply,
     Request,
     Rules,
+    SimulatedAnswers,
     Simulation,
     Template,
     Turn,
@@ -48,7 +49,7 @@ class Unit(NamedTuple):
     alternative: bool = False
 
 
-class Labelling(Protocol):
+class Labelling(SimulatedAnswers, Protocol):
     """A labeller."""
 
     name = "labelling"

@@ -1,10 +1,10 @@
 """The simulator's labels: true, except for the mistakes that its backend has to make.
 
-The truth of a turn by the simulator is known to its protocol (`Protocol.simulated_labels`); that of any other
-is drawn from its words and the labels, so that planted mistakes have a known truth. A backend's `confusion`
-says how often a label is taken for another; `*` is any. Draws come from the request's seed: two labellers
-with the same request, at one address, make the same mistakes unless their backends have a `seed` of their
-own.
+The truth of a turn by the simulator is known to its protocol (`SimulatedAnswers.simulated_labels`); that of
+any other is drawn from its words and the labels, so that planted mistakes have a known truth. A backend's
+`confusion` says how often a label is taken for another; `*` is any. Draws come from the request's seed: two
+labellers with the same request, at one address, make the same mistakes unless their backends have a `seed` of
+their own.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.lazy_patterns import compile_later
-from edgen.protocols.base import Protocol, Simulation
+from edgen.protocols.base import Simulation
 from edgen.protocols.fence import CONTINUED
+from edgen.protocols.optional_parts import SimulatedAnswers
 from edgen.reading.answers.unit_labels import Labels
 
 ANY = "*"
@@ -120,14 +121,14 @@ def _names(text: str) -> list[str]:
 
 
 @functools.cache
-def _protocols(names: tuple[str, ...]) -> list[Protocol]:
+def _protocols(names: tuple[str, ...]) -> list[SimulatedAnswers]:
     """Return the protocols that may know the labels of their turns."""
-    found = []
+    found: list[SimulatedAnswers] = []
     for name in names:
         try:
             protocol = registry.find("protocol", name)
         except registry.PluginError:
             continue
-        if type(protocol).simulated_labels is not Protocol.simulated_labels:
+        if isinstance(protocol, SimulatedAnswers):
             found.append(protocol)
     return found

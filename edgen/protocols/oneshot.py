@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from edgen.plugin import (
     Address,
+    AnswerForms,
     AnswerKind,
     Conversation,
     ConversationProtocol,
@@ -21,6 +22,9 @@ from edgen.plugin import (
     Reply,
     Rules,
     Scenario,
+    SelfDescription,
+    SharedPreparation,
+    SimulatedAnswers,
     Simulation,
     Space,
     Template,
@@ -29,7 +33,7 @@ from edgen.plugin import (
     scenario_variables,
     template_variables,
 )
-from edgen.plugin.families import family_of
+from edgen.plugin.families import defaults_of
 from edgen.plugin.forms import Form, form, probability, turns
 from edgen.plugin.protocols import (
     CONVERSATION_VARIABLES,
@@ -85,7 +89,7 @@ def _bounds(room: int | None) -> tuple[int, int]:
     return count, min(max(int((left / count - of_turn) * _CHARACTERS), _USUAL // 4), _LONGEST)
 
 
-class Oneshot(ConversationProtocol):
+class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation, ConversationProtocol):
     """A prompt for the whole conversation."""
 
     name = "oneshot"
@@ -113,7 +117,7 @@ class Oneshot(ConversationProtocol):
         variables = () if space is None else template_variables(space)
         usual = "education_dialogue"
         if space is not None:
-            usual = family_of(space).templates.get("conversation", "plain_conversation")
+            usual = defaults_of(space).templates.get("conversation", "plain_conversation")
         return {
             "default": Template(
                 name=job.prompt or usual,

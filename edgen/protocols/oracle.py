@@ -34,6 +34,7 @@ from edgen.plugin import (
     Request,
     Rules,
     Scenario,
+    SimulatedAnswers,
     Simulation,
     Space,
     Template,
@@ -42,7 +43,7 @@ from edgen.plugin import (
     scenario_variables,
     template_variables,
 )
-from edgen.plugin.families import family_of
+from edgen.plugin.families import defaults_of
 from edgen.plugin.forms import form, one_of
 from edgen.plugin.protocols import (
     DEFAULT_VARIABLES,
@@ -84,7 +85,7 @@ VERDICT = form(better=one_of((1, 2)))
 _SHOWN = 200  # characters of an answer that could not be read
 
 
-class Oracle(Protocol):
+class Oracle(SimulatedAnswers, Protocol):
     """A judge of two conversations."""
 
     name = "oracle"
@@ -126,7 +127,7 @@ ORACLE = Oracle()
 
 def choose_template(space: Space) -> str:
     """Return the judge's default template."""
-    return family_of(space).templates.get("judge", "oracle_roles")
+    return defaults_of(space).templates.get("judge", "oracle_roles")
 
 
 class CandidatePair(msgspec.Struct, frozen=True):
@@ -254,7 +255,7 @@ def _select_turns(comparison: CandidatePair, compare: Compare) -> _ShownTurns | 
         return Rejection(
             RejectionReason.NO_RESPONSES, "one of them ends where they part: there is no response to judge"
         )
-    judged, role = family_of(comparison.space).judged, a.turns[prefix].role
+    judged, role = defaults_of(comparison.space).judged, a.turns[prefix].role
     if judged is not None and role != judged:
         return Rejection(
             RejectionReason.NO_RESPONSES,

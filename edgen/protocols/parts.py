@@ -6,7 +6,7 @@ Briefs are the texts about a space for each of its roles.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 Result = Conversation | Rejection
 Conversing = Generator[Request, Reply, Result]
-FindFile = Callable[[Folder, str, str], Path]
-"""A function for the path of a file that a job names: the shipped folder of its kind, the name, the job's
-key. It raises a FileError for a file that the job may not read."""
 
 
 class Prompting(Face):

@@ -20,6 +20,7 @@ from edgen.plugin import (
     Request,
     Rules,
     Scenario,
+    SimulatedAnswers,
     Simulation,
     Space,
     Template,
@@ -46,7 +47,7 @@ class Criterion(msgspec.Struct, frozen=True):
     weight: float = 1.0
 
 
-class Scoring(Protocol):
+class Scoring(SimulatedAnswers, Protocol):
     """A judge with a rubric."""
 
     name = "rubric"

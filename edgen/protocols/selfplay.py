@@ -9,20 +9,27 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from edgen.plugin import (
+    AnswerForms,
     AnswerKind,
     ConversationProtocol,
     Conversing,
     ExpectedCall,
     Job,
+    JobSettings,
     Message,
     Problem,
     Prompting,
     Rules,
     Scenario,
+    SelfDescription,
+    SeveralRoles,
+    SharedPreparation,
+    SimulatedAnswers,
     Simulation,
     Space,
     Template,
     Turn,
+    TurnByTurn,
     settings_of,
     template_variables,
 )
@@ -50,7 +57,16 @@ _CLOSING = (1.0, 10.0, 60.0)
 _TURNS = (4, 12)  # of a conversation; at most the job's max_turns
 
 
-class SelfplayProtocol(ConversationProtocol):
+class SelfplayProtocol(
+    SimulatedAnswers,
+    SelfDescription,
+    SeveralRoles,
+    JobSettings,
+    AnswerForms,
+    SharedPreparation,
+    TurnByTurn,
+    ConversationProtocol,
+):
     """Each side is asked for its own turns."""
 
     name = "selfplay"
@@ -93,7 +109,6 @@ class SelfplayProtocol(ConversationProtocol):
         "Where each side has a prompt of its own (selfplay), it is told nothing of the other's description: "
         "look for any leak, which is a guess or a prompt that says too much."
     )
-    about_probability = "`closing: student` under `selfplay` asks for it"
 
     def problems(self, job: Job) -> Iterator[Problem]:
         """Yield the problem of a prompt for the whole conversation."""

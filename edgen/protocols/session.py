@@ -19,6 +19,7 @@ from edgen.core.values import Address, Message, Rejection, RejectionReason, Repl
 from edgen.prompting import scenario_variables
 from edgen.prompting.prompt import PICTURE, picture_of
 from edgen.protocols.base import ConversationProtocol, Conversing, Prompting, Question, Rules, ask
+from edgen.protocols.optional_parts import AnswerForms
 from edgen.reading.cut_off import without_end
 from edgen.space.model import Space, SpaceRole
 
@@ -104,7 +105,7 @@ class Session(ABC):
         return random.Random(f"{self._rules.seed}/{self._scenario.index}/{place}")  # noqa: S311 - reproducible, not secret
 
 
-class PlayedProtocol(ConversationProtocol):
+class PlayedProtocol(AnswerForms, ConversationProtocol):
     """A protocol whose conversations a `Session` plays, from the first turn to the end."""
 
     @abstractmethod

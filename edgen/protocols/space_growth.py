@@ -15,7 +15,17 @@ from collections.abc import Callable, Generator, Sequence
 
 import msgspec
 
-from edgen.plugin import Address, AnswerKind, Prompting, Question, Reply, Request, Simulation, Space
+from edgen.plugin import (
+    Address,
+    AnswerKind,
+    Prompting,
+    Question,
+    Reply,
+    Request,
+    SimulatedAnswers,
+    Simulation,
+    Space,
+)
 from edgen.plugin.forms import form, list_of, text
 from edgen.plugin.protocols import (
     LISTS,
@@ -37,7 +47,7 @@ VARIABLES = ("dimension", "name", "description", "count", "values")
 VALUES = form(values=list_of(text(LONGEST), 1, BATCH))
 
 
-class SpaceGrowth(Protocol):
+class SpaceGrowth(SimulatedAnswers, Protocol):
     """Asks for values that a space has not yet."""
 
     name = "space_growth"

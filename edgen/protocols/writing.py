@@ -26,6 +26,7 @@ from edgen.plugin import (
     Reply,
     Request,
     Rules,
+    SimulatedAnswers,
     Simulation,
     Template,
     Turn,
@@ -58,7 +59,7 @@ class Written(msgspec.Struct, frozen=True):
     dropped: dict[str, int] = {}
 
 
-class Writing(Protocol):
+class Writing(SimulatedAnswers, Protocol):
     """A writer."""
 
     name = "writing"

@@ -7,10 +7,12 @@ from typing import Any
 
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError
+from edgen.core.optional_parts import part_of
 from edgen.core.person_requests import AskPeople
 from edgen.core.registry import find
-from edgen.providers.base import Backend, Key, KeyRequest, Link, Provider
+from edgen.providers.base import Backend, Key, Link, Provider
 from edgen.providers.batches import BatchService, BatchServices
+from edgen.providers.optional_parts import BatchAnswers, KeyRequest, LocalCalls, ServiceKeys
 from edgen.providers.trust import Consents, gather_consents
 
 PATIENCE = 300.0  # seconds
@@ -23,12 +25,18 @@ def provider_of(config: BackendConfig) -> Provider:
     return found
 
 
+def calls_of(config: BackendConfig) -> LocalCalls:
+    """Return how the calls of a backend's provider differ from those of a paid service. Raises
+    PluginError."""
+    return part_of(provider_of(config), LocalCalls)
+
+
 def key_requests(config: BackendConfig) -> tuple[KeyRequest, ...]:
     """Return every key that one server asks for and only the owner may grant. Raises InputError for an
     invalid address."""
-    provider = provider_of(config)
-    key = provider.key_request(config)
-    return ((key,) if key is not None else ()) + provider.header_requests(config)
+    keys = part_of(provider_of(config), ServiceKeys)
+    key = keys.key_request(config)
+    return ((key,) if key is not None else ()) + keys.header_requests(config)
 
 
 def make(
@@ -93,9 +101,10 @@ def make_batch_service(
 def batch_services(config: BackendConfig) -> BatchServices:
     """Return the batch services of a backend's provider. Raises InputError if it has none."""
     provider = provider_of(config)
-    if (services := provider.batches) is None:
+    answers = part_of(provider, BatchAnswers)
+    if (services := answers.batches) is None:
         raise InputError(
-            f"a backend of type {provider.name} has no batch service. {provider.instead_of_batches}".strip()
+            f"a backend of type {provider.name} has no batch service. {answers.instead_of_batches}".strip()
         )
     return services
 
@@ -104,6 +113,7 @@ __all__ = [
     "PATIENCE",
     "Backend",
     "batch_services",
+    "calls_of",
     "key_requests",
     "make",
     "make_batch_service",

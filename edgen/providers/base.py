@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from edgen.config.backends import BackendConfig, Price
+from edgen.config.backends import BackendConfig
+from edgen.config.plugin_parts import PricesAndTokens, RequestFeatures
 from edgen.core.errors import Problem
+from edgen.core.optional_parts import find_misplaced_names
 from edgen.core.person_requests import AskPeople
-from edgen.core.pictures import PictureTokens, PromptPicture
 from edgen.core.values import Reply, Request, TaskId
-
-if TYPE_CHECKING:
-    from edgen.providers.batches import BatchServices
-    from edgen.providers.prices import PriceList
+from edgen.providers.optional_parts import BatchAnswers, LocalCalls, ServiceKeys
 
 
 class Backend(Protocol):
@@ -95,18 +93,6 @@ class Key(NamedTuple):
     library: bool = False
 
 
-class KeyRequest(NamedTuple):
-    """Request of a backend for a key."""
-
-    variables: tuple[str, ...]  # environment variables that may hold it
-    url: str  # address that the key is sent to
-    service: str  # name for people
-    required: bool  # calls fail without it
-    header: str = ""  # that needs it; empty for the service's own key
-    command: tuple[str, ...] = ()  # that prints it, instead of variables
-    library: bool = False  # a library gets it, and the variable is only a name for consent
-
-
 class Link(NamedTuple):
     """Connection settings: seconds per attempt (0: no limit), maximum open connections, environment for
     proxies.
@@ -118,99 +104,6 @@ class Link(NamedTuple):
     connections: int
     environ: Mapping[str, str]
     people: AskPeople | None = None
-
-
-class ProviderFeatures:
-    """Optional parts of a request that the service supports."""
-
-    name: str
-    sends: frozenset[str] = frozenset()
-    """Supported optional settings, see config.backends."""
-    schema_field = ""
-    """Dotted path in a request for a template's JSON Schema; empty if unsupported."""
-    forms_by_default = True
-    """Whether `forms: auto` requests answers by a schema, if the service takes one."""
-    logprobs_fields: tuple[str, ...] = ()
-    """Dotted paths in a request that ask for log probabilities; empty if unsupported."""
-    choices_field = ""
-    """Dotted path in a request for the number of answers; empty if unsupported."""
-    most_choices = 1
-    """How many answers a request can ask for."""
-    sees_pictures = False
-    """Whether a request can have pictures."""
-    stays_here = False
-    """Whether only the process of the command can make its calls, no worker of a cluster."""
-
-    def schema_problem(self, config: Any, schema: bytes) -> str | None:  # noqa: ARG002
-        """Explain why the backend cannot be sent a template's JSON Schema; None if it can."""
-        if not self.schema_field:
-            return f"a backend of type {self.name} takes none"
-        return _find_double(config, self.schema_field)
-
-    def logprobs_problem(self, config: Any) -> str | None:
-        """Explain why the backend cannot be asked for log probabilities; None if it can."""
-        if not self.logprobs_fields:
-            return f"a backend of type {self.name} returns none"
-        return next(filter(None, (_find_double(config, field) for field in self.logprobs_fields)), None)
-
-    def picture_problem(self, config: Any) -> str | None:  # noqa: ARG002
-        """Explain why the backend cannot be sent pictures; None if it can."""
-        return None if self.sees_pictures else f"a backend of type {self.name} takes no pictures"
-
-    def choices_problem(self, config: Any) -> str | None:
-        """Explain why calls of the backend cannot be joined to one request for several answers; None if they
-        can."""
-        if not self.choices_field:
-            return f"a backend of type {self.name} gives one answer to a request; remove it"
-        if config.seed is not None:
-            return (
-                "identical calls differ only by their seeds, and one request has one seed: "
-                "remove `seed`, or this"
-            )
-        return _find_double(config, self.choices_field)
-
-
-class ProviderKeys:
-    """Ask for a key, or for other values that only the user has."""
-
-    def key_request(self, config: Any) -> KeyRequest | None:  # noqa: ARG002
-        """Return the key request of the backend, None if it needs no key. Raises InputError for an invalid
-        address."""
-        return None
-
-    def header_requests(self, config: Any) -> tuple[KeyRequest, ...]:  # noqa: ARG002
-        """Return the requests for values in headers, besides the key."""
-        return ()
-
-
-class ProviderPrices:
-    """Know what calls cost, and how the models count."""
-
-    simulated = False
-    """Whether its answers are made up, and free."""
-    unpaid = False
-    """Whether an unfinished call loses no money: when a run stops, such calls have seconds to end, not half a
-    minute."""
-    prices: PriceList | None = None
-    """Prices of its models at its own host."""
-
-    def list_price(self, config: Any) -> Price | None:  # noqa: ARG002
-        """Return the list price of the backend's model at the provider's own host; None elsewhere."""
-        return None
-
-    def nearest_price(self, model: str) -> tuple[str, Price] | None:
-        """Return the listed model with the most similar name, and its price; None if none is similar."""
-        return None if self.prices is None else self.prices.nearest_price(model)
-
-    def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:  # noqa: ARG002
-        """Return the tokens that the model counts for a picture. Without more knowledge, as open models do:
-        a token for 28 × 28 pixels is expected, and one for 14 × 14 at most, or LLaVA's 2,880."""
-        expected, most = (-(-picture.width // side) * -(-picture.height // side) for side in (28, 14))
-        return PictureTokens(expected, max(most, 2_880))
-
-    def vocabulary(self, model: str) -> str | None:  # noqa: ARG002
-        """Return the model's vocabulary by its bpe-openai name; None if unknown."""
-        return None
 
 
 class SeveralServers:
@@ -232,22 +125,10 @@ def servers_of(backend: Backend) -> Mapping[str, Backend]:
     return {str(backend.identity.get("base_url") or ""): backend}
 
 
-class ProviderBatches:
-    """Answer in batches."""
-
-    instead_of_batches = ""
-    """Advice for users who want batches, if it has none."""
-
-    @property
-    def batches(self) -> BatchServices | None:
-        """Its batch services, None where it has none."""
-        return None
-
-
-class Provider(ProviderFeatures, ProviderKeys, ProviderPrices, ProviderBatches, ABC):
+class Provider(ABC):
     """One kind of backend, found by its `name`, which is the `type` of its backends in a job.
 
-    Required are `name`, `Config` and `create`. All else has a default in the classes above, one per purpose.
+    Required are `name`, `Config` and `create`. What else a provider can do is in PARTS.
     """
 
     name: str
@@ -264,23 +145,20 @@ class Provider(ProviderFeatures, ProviderKeys, ProviderPrices, ProviderBatches, 
         return []
 
 
+PARTS = (RequestFeatures, PricesAndTokens, ServiceKeys, BatchAnswers, LocalCalls)
+"""The optional parts of a provider."""
+
+
 def list_flaws(provider: Provider) -> Iterator[str]:
     """Yield what keeps an object from being used as a provider, as clauses."""
     config = getattr(provider, "Config", None)
     if not isinstance(config, type) or not issubclass(config, BackendConfig):
         yield "has no `Config`: give its class one, a struct derived from edgen.plugin.BackendConfig"
         return
+    yield from find_misplaced_names(provider, PARTS)
     given = config.__struct_config__
     if (given.tag_field, given.tag) != ("type", provider.name):
         yield (
             f"has a `Config` with tag_field={given.tag_field!r} and tag={given.tag!r}; write "
             f'tag_field="type" and tag="{provider.name}"'
         )
-
-
-def _find_double(config: Any, field: str) -> str | None:
-    """Return the problem if `extra_body` sets a request field that edgen sets."""
-    found = getattr(config, "extra_body", {})
-    for key in field.split("."):
-        found = found.get(key) if isinstance(found, dict) else None
-    return None if found is None else f"its extra_body sets {field}, too; keep one of the two"

@@ -20,14 +20,17 @@ import msgspec
 from edgen.plugin import (
     Backend,
     BackendConfig,
+    BatchAnswers,
     CallError,
     FailureKind,
     InputError,
     Key,
     Link,
+    LocalCalls,
     Provider,
     Reply,
     Request,
+    RequestFeatures,
     Text,
 )
 from edgen.plugin.errors import EdgenError, UsageError
@@ -208,7 +211,7 @@ def _is_asynchronous(function: AnswerFunction) -> bool:
     return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__)
 
 
-class FunctionProvider(Provider):
+class FunctionProvider(RequestFeatures, BatchAnswers, LocalCalls, Provider):
     name = "function"
     Config = FunctionConfig
     schema_field = "schema"  # of the Request: the function may use it

@@ -16,6 +16,7 @@ import yaml
 from edgen.config import load_job
 from edgen.core.errors import InputError, JobError, RunError, ShortError
 from edgen.core.files import read_regular
+from edgen.core.optional_parts import part_of
 from edgen.core.text import escape_invisible
 from edgen.core.values import Turn
 from edgen.core.version import __version__
@@ -26,6 +27,7 @@ from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
 from edgen.families.base import Recorded, record_id
+from edgen.families.optional_parts import ReportWords, ScenesAndPictures
 from edgen.report.gather_pairs import gather_pairs
 from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup, Report, ShownConversation
 from edgen.report.selection import ReportSelection
@@ -57,7 +59,8 @@ def gather(run: Path, progress: Progress = lambda _: None) -> Report:
         job = load_job(rundir.job)
         found = {data.arm: data for data in open_data_sets([run])}
         readers = {arm: stack.enter_context(RunReader(rundir.arm(arm).path)) for arm in found}
-        selection = ReportSelection(next(iter(readers.values())).family.probability_words)
+        words = part_of(next(iter(readers.values())).family, ReportWords)
+        selection = ReportSelection(words.probability_words)
         arms = [_gather_arm(reader, found[arm], selection, progress) for arm, reader in readers.items()]
         picks = selection.picks([arm.quality for arm in arms])
         comparison, uncompared = _compare(run, list(readers), progress) if job.arms else (None, None)
@@ -154,7 +157,7 @@ def _read_conversation(pick: Pick, readers: Mapping[str, RunReader]) -> ShownCon
         data = reader.views[""].record(candidate.scenario, candidate.replicate)
         if data is not None:
             record = reader.read(data)
-            pictures = reader.family.pictures(record, reader.space)
+            pictures = part_of(reader.family, ScenesAndPictures).pictures(record, reader.space)
             return _show(pick, label, record, [role.name for role in reader.space.roles], pictures)
     raise RunError(f"{pick.id}: this conversation is not in the run any more; make the report again.")
 

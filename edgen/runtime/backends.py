@@ -13,6 +13,7 @@ import msgspec
 
 from edgen.config import BackendConfig, Job, Limits, backend_name, check_budget
 from edgen.core.errors import UsageError
+from edgen.core.optional_parts import part_of
 from edgen.core.options import CallMode
 from edgen.core.plugin_faults import refuse_value, require_type
 from edgen.core.registry import find, plugin_of
@@ -23,6 +24,7 @@ from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.plan import Plan
 from edgen.providers import PATIENCE, Backend, make, make_batch_service
 from edgen.providers.batches import BatchService
+from edgen.providers.optional_parts import LocalCalls
 from edgen.providers.trust import Consents
 from edgen.runtime.key_consent import Trust
 from edgen.runtime.people import Desk
@@ -200,7 +202,8 @@ async def _open_cluster(
     """Open the workers of a cluster, which start with the first task."""
     from edgen.execution.cluster.scheduler import Cluster, ClusterScheduler
 
-    kept = {name: one for name, one in backends.items() if find("provider", one.identity["type"]).stays_here}
+    kinds = {name: find("provider", one.identity["type"]) for name, one in backends.items()}
+    kept = {name: backends[name] for name, kind in kinds.items() if part_of(kind, LocalCalls).stays_here}
     consents = Consents() if trust is None else trust.settle(job.backends[name] for name in backends)
     held = () if trust is None else [name for name in trust.variables if trust.environ.get(name)]
     cluster = Cluster(on.removeprefix("ray").removeprefix("://"), workers, consents, kept, held)

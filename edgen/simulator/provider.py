@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from edgen.plugin import Backend, InputError, Key, Link, Problem, Provider
+from edgen.plugin import (
+    Backend,
+    BatchAnswers,
+    InputError,
+    Key,
+    Link,
+    LocalCalls,
+    Problem,
+    Provider,
+    RequestFeatures,
+)
 from edgen.simulator.config import SimulatorConfig
 
 
-class SimulatorProvider(Provider):
+class SimulatorProvider(RequestFeatures, BatchAnswers, LocalCalls, Provider):
     name = "simulator"
     Config = SimulatorConfig
     simulated = True

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from edgen.core import registry
+from edgen.core.optional_parts import part_of
 from edgen.core.values import Message
 from edgen.protocols.base import Protocol
+from edgen.protocols.optional_parts import SimulatedAnswers
 from edgen.simulator import conversation_prompt, layout_defects, prompt_roles
 from edgen.simulator.dialogue import SpokenDialogue, converse, render
 from edgen.simulator.phrases import PhraseSpeaker, Way, aspects_of
@@ -80,7 +82,7 @@ class SimulatedRequest:
         self._asker = protocol
         if protocol:
             # Load the others only if the requesting protocol does not recognise the prompt.
-            if (answer := _find_protocol(protocol).simulated(self)) is not None:
+            if (answer := part_of(_find_protocol(protocol), SimulatedAnswers).simulated(self)) is not None:
                 return answer
             names = tuple(list_own_protocols())
             self._wants_less = protocol in names
@@ -277,9 +279,10 @@ def list_own_protocols() -> list[str]:
 
 
 @functools.cache
-def _sort_by_precedence(names: tuple[str, ...]) -> list[Protocol]:
-    """Return the loadable protocols by precedence."""
+def _sort_by_precedence(names: tuple[str, ...]) -> list[SimulatedAnswers]:
+    """Return the loadable protocols that the simulator can answer, by precedence."""
     usable = [_find_protocol(name) for name in names if name in list_own_protocols()]
     if len(usable) < len(names):
         usable = [protocol for protocol in registry.find_all("protocol") if protocol.name in names]
-    return sorted(usable, key=lambda protocol: protocol.precedence)
+    found = sorted(usable, key=lambda protocol: protocol.precedence)
+    return [protocol for protocol in found if isinstance(protocol, SimulatedAnswers)]

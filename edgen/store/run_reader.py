@@ -21,6 +21,7 @@ from msgspec import UNSET
 from edgen.config import Job, load_kept_job, resolve_values
 from edgen.core.digest import fingerprint
 from edgen.core.errors import RunError
+from edgen.core.optional_parts import part_of
 from edgen.core.pair import (
     Candidate,
     Pair,
@@ -34,6 +35,7 @@ from edgen.core.pair import (
 from edgen.core.registry import find
 from edgen.core.values import Scenario, Status
 from edgen.families.base import Recorded, family_of, read_record_id
+from edgen.families.optional_parts import RecordContents
 from edgen.space import Space, content_sha256, load_space
 from edgen.space.sampling import Sampler
 from edgen.space.splits import HeldOutGroups, choose_side, choose_test_side
@@ -275,6 +277,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
     def conversations(self) -> Iterator[AcceptedConversation]:
         """Yield every accepted conversation, by scenario, arm and replicate."""
         self.stale_labels.clear()
+        contents = part_of(self.family, RecordContents)
         with contextlib.ExitStack() as stack:
             layers = (
                 stack.enter_context(LayerJoin(self.rundir, within=self._within))
@@ -296,7 +299,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
                         scenario,
                         side,
                         msgspec.json.decode(data),
-                        self.family.written(recorded.conversation),
+                        contents.written(recorded.conversation),
                         msgspec.to_builtins(recorded.provenance),
                         labels,
                     )

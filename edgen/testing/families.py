@@ -8,8 +8,10 @@ from pathlib import Path
 
 import msgspec
 
+from edgen.core.optional_parts import part_of
 from edgen.core.values import Conversation, Turn, Usage
 from edgen.families.base import Family, FiledRecord, Provenance, Recorded, find_change, record_id
+from edgen.families.optional_parts import KindDefaults, RecordContents
 from edgen.space import Space
 from edgen.space.sampling import Sampler
 from edgen.testing.check import SPACE, Check, begin_check, space_of
@@ -49,7 +51,8 @@ def check_family(
         check.fail(f"`read` takes {damaged!r} for a record")
     known = check.value("`recognizes` raises", lambda: family.recognizes({"nothing": "known"}))
     check.that(not known, "`recognizes` takes any object for its record")
-    groups = check.value("`groups` raises", lambda: family.groups(about.names))
+    defaults = part_of(family, KindDefaults)
+    groups = check.value("`groups` raises", lambda: defaults.groups(about.names))
     right = all(isinstance(name, str) and isinstance(members, tuple) for name, members in groups.items())
     check.that(right, "`groups` gives no tuples of dimensions by name")
 
@@ -73,17 +76,16 @@ def _check_record(check: Check, family: Family, recorded: Recorded) -> None:
 
 def _invent_records(family: Family, space: Space) -> Iterator[Recorded]:
     """Yield conversations of all sorts about a space."""
+    holds_events = part_of(family, RecordContents).holds_events
     sampler = Sampler(space, seed=7, design="even", strength=2)
-    roles = [role.name for role in (space.roles or family.roles)]
+    roles = [role.name for role in (space.roles or part_of(family, KindDefaults).roles)]
     for index, (probability, ended) in enumerate(itertools.product((None, 0.0, 0.375, 1.0), (False, True))):
         count = 2 + index
         turns = tuple(
             Turn(roles[place % len(roles)], _TEXTS[(place + index) % len(_TEXTS)]) for place in range(count)
         )
         repairs, flags = (("end_marker",), ("loop",)) if index % 3 == 1 else ((), ())
-        events = (
-            ({"event": "note", "time": 1.5, "turn": 1},) if family.holds_events and index % 3 == 2 else ()
-        )
+        events = ({"event": "note", "time": 1.5, "turn": 1},) if holds_events and index % 3 == 2 else ()
         ended_by = turns[-1].role if ended else None
         branch = 1 if index == 5 else None
         made = Conversation(turns, probability, ended_by, repairs, flags, branch, None, events)

@@ -9,13 +9,16 @@ from random import Random
 from typing import Any
 
 from edgen.config import parse_job
+from edgen.config.plugin_parts import SeveralRoles
 from edgen.core.errors import EdgenError
+from edgen.core.optional_parts import part_of
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import RequestCheck, limit_requests, require_expected, require_result
 from edgen.protocols.base import ConversationProtocol
+from edgen.protocols.optional_parts import SelfDescription, SimulatedAnswers
 from edgen.providers import make
 from edgen.testing.check import SPACE, Check, ConformanceError, begin_check, register_for_check
 
@@ -31,14 +34,14 @@ def check_protocol(
 ) -> None:
     """Check a protocol of conversations. `job`: keys of a job that has it, on top of a small one about the
     space education_dialogue_faithful; `base`: the folder that its files are named from. `answer` replies to
-    its requests; without it, the simulator does, so the protocol has to have `simulated`."""
+    its requests; without it, the simulator does, so the protocol has to have SimulatedAnswers."""
     check = begin_check("protocol", protocol)
     check.that(isinstance(protocol, ConversationProtocol), "is no edgen.plugin.ConversationProtocol")
     with register_for_check("protocol", protocol):
         plan = check.value("a job with it cannot be planned", lambda: _plan_of(protocol, job or {}, base))
         _check_protocol_facts(check, protocol, plan)
         check.that(
-            protocol.simulated(_simulation(_FOREIGN)) is None,
+            part_of(protocol, SimulatedAnswers).simulated(_simulation(_FOREIGN)) is None,
             "`simulated` answers a prompt that is none of the protocol's; return None there",
         )
         respond = answer or _simulator()
@@ -51,7 +54,7 @@ def check_protocol(
             isinstance(result, Conversation),
             f"usual replies lead to no conversation: {getattr(result, 'detail', result)}",
         )
-        roles = protocol.roles(plan.job)
+        roles = part_of(protocol, SeveralRoles).roles(plan.job)
         for request in first:
             check.that(request.role in roles, f"asks the role {request.role!r}, which `roles` does not list")
         addresses = [request.address for request in first]
@@ -61,7 +64,8 @@ def check_protocol(
 
 
 def _check_protocol_facts(check: Check, protocol: ConversationProtocol, plan: Plan) -> None:
-    roles = check.value("`roles` raises", lambda: protocol.roles(plan.job))
+    several = part_of(protocol, SeveralRoles)
+    roles = check.value("`roles` raises", lambda: several.roles(plan.job))
     check.that(isinstance(roles, tuple) and len(roles) > 0, "`roles` is no tuple of names")
     opening = check.value("`opening` raises", lambda: plan.opening(plan.scenario(0)))
     unknown = opening.keys() - plan.templates.keys()
@@ -87,10 +91,11 @@ def _check_protocol_facts(check: Check, protocol: ConversationProtocol, plan: Pl
                 one.use in plan.templates,
                 f"`expected` has the template {one.use!r}, which `templates` has not",
             )
-    caveats = check.value("`caveats` raises", lambda: [*protocol.caveats(plan.settings)])
+    described = part_of(protocol, SelfDescription)
+    caveats = check.value("`caveats` raises", lambda: [*described.caveats(plan.settings)])
     check.that(all(isinstance(one, str) and one for one in caveats), "`caveats` gives no sentences")
-    step = check.value("`role_of` raises", lambda: protocol.role_of(plan.job, 0))
-    check.that(step in roles, f"`role_of` names {step!r}, which `roles` does not list")
+    step = check.value("`role_of` raises", lambda: several.role_of(plan.job, 0))
+    check.that(step is None or step in roles, f"`role_of` names {step!r}, which `roles` does not list")
 
 
 def _drive(

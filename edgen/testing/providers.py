@@ -12,10 +12,13 @@ from typing import Any
 
 import msgspec
 
+from edgen.config.plugin_parts import PricesAndTokens
 from edgen.core.errors import CallError
+from edgen.core.optional_parts import part_of
 from edgen.core.values import Address, Message, Request
 from edgen.execution.client.retry import check_failure, check_reply
 from edgen.providers.base import Key, Link, Provider
+from edgen.providers.optional_parts import ServiceKeys
 from edgen.testing.check import Check, begin_check
 
 
@@ -38,7 +41,8 @@ def check_provider(
         lambda: msgspec.convert({"type": tag, **given}, config_type),
     )
     asks: tuple[Callable[[Any], Any], ...]
-    asks = (provider.problems, provider.header_requests, provider.list_price)
+    keys, prices = part_of(provider, ServiceKeys), part_of(provider, PricesAndTokens)
+    asks = (provider.problems, keys.header_requests, prices.list_price)
     for ask in asks:
         check.value(f"`{ask.__name__}` raises", ask, config)
     link = Link(timeout=30.0, connections=2, environ={})

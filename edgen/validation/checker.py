@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 from edgen.core.digest import hash64
 from edgen.core.digest_table import DigestTable
 from edgen.validation.findings import Finding, Vocabulary, quote
+from edgen.validation.layout import LayoutChecks
 from edgen.validation.rules import rule_findings
 from edgen.validation.schema import CONVERSATION, conforms, schema_findings
 from edgen.validation.stream import Piece
@@ -94,56 +95,20 @@ class SeenIds:
 _NUMBERS = 40  # bits of a record's number
 
 
-def read_own_id(record: Any) -> str | None:
-    """Return the `id` of a decoded record, None if it has none."""
-    identifier = record.get("id") if isinstance(record, dict) else None
-    return identifier if isinstance(identifier, str) else None
+class RecordLayout(NamedTuple):
+    """The layout of one record: the file of its JSON Schema, further checks, and the problem of having this
+    layout among the others of the file, if there is one."""
 
-
-class RecordLayout(Protocol):
-    """The questions of a checker about a layout of records."""
-
-    def schema_of(self, record: Any) -> str:
-        """Return the file of the JSON Schema for a decoded record."""
-
-    def more_findings(self, record: Any) -> Iterable[tuple[str, str]]:
-        """Yield problems that the schema cannot express: (path, problem)."""
-
-    def begins_anew(self, turn: Any) -> bool:
-        """Return whether a turn may follow one of the same role."""
-
-    def identifier(self, record: Any) -> str | None:
-        """Return the id in a decoded record, None if it has none."""
-
-
-class PlainLayout:
-    """The layout of records that no reader knows, without problems beyond its schema."""
-
-    def schema_of(self, record: Any) -> str:  # noqa: ARG002
-        """Return its schema."""
-        return CONVERSATION
-
-    def more_findings(self, record: Any) -> Iterable[tuple[str, str]]:  # noqa: ARG002
-        """Return nothing."""
-        return ()
-
-    def begins_anew(self, turn: Any) -> bool:  # noqa: ARG002
-        """Return False."""
-        return False
-
-    def identifier(self, record: Any) -> str | None:
-        """Return the record's `id`."""
-        return read_own_id(record)
+    schema: str = CONVERSATION
+    checks: LayoutChecks = LayoutChecks()
+    misplaced: str | None = None
 
 
 class Checker:
     """A checker of a data set's files that also finds repeated ids across them."""
 
-    def __init__(
-        self, layout_of: Callable[[Any], tuple[RecordLayout, str | None]] = lambda _: (PlainLayout(), None)
-    ) -> None:
-        """Set up the checks: `layout_of` returns the layout of a decoded record, and the problem of having
-        it among the others, if there is one."""
+    def __init__(self, layout_of: Callable[[Any], RecordLayout] = lambda _: RecordLayout()) -> None:
+        """Set up the checks: `layout_of` returns the layout of a decoded record."""
         self._layout_of = layout_of
         self._ids = SeenIds()
 
@@ -163,13 +128,13 @@ class Checker:
             record = decode(piece.raw)
         except ValueError as problem:
             return [Finding.of(number, "$", str(problem), "unreadable")]
-        layout, misplaced = self._layout_of(record)
+        schema, checks, misplaced = self._layout_of(record)
         found = [Finding.of(number, "$", misplaced, "mixed")] if misplaced else []
-        found += problems(record, number, vocabulary, layout.schema_of(record), layout.begins_anew)
+        found += problems(record, number, vocabulary, schema, checks.begins_anew)
         found += [
-            Finding.of(number, path_, problem, "layout") for path_, problem in layout.more_findings(record)
+            Finding.of(number, path_, problem, "layout") for path_, problem in checks.more_findings(record)
         ]
-        identifier = layout.identifier(record)
+        identifier = checks.identifier(record)
         if identifier is not None:
             repeated = self._ids.find_repeated_id(identifier, path, number)
         else:

@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import END_MARKER, ROLES
-from edgen.validation.checker import SeenIds, decode, problems, read_own_id
+from edgen.validation.checker import SeenIds, decode, problems
 from edgen.validation.findings import Vocabulary
+from edgen.validation.layout import read_own_id
 from edgen.validation.schema import CONVERSATION
 from edgen.validation.speech import clean_fully
 from edgen.validation.stream import Piece

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from edgen.config import Job, Price, arm_jobs, load_job, parse_job, resolve_values, shaping_values
+from edgen.config.plugin_parts import prices_of
 from edgen.core.errors import JobError
 from edgen.core.registry import find
 from edgen.providers import gemini, openai
@@ -64,10 +65,10 @@ def test_a_list_price_counts_at_the_providers_own_host(
 
 
 def list_price(kind: str, model: str, url: str | None) -> Price | None:
-    provider = find("provider", kind)
+    config_type = find("provider", kind).Config
     settings = {} if url is None else {"base_url": url}
-    price: Price | None = provider.list_price(provider.Config(model=model, **settings))
-    return price
+    config = config_type(model=model, **settings)
+    return prices_of(config).list_price(config)
 
 
 def test_regional_hosts_cost_more_for_the_models_that_do() -> None:

@@ -12,15 +12,18 @@ import pytest
 from edgen.api.validating import validate
 from edgen.core import registry
 from edgen.core.errors import DataError
+from edgen.core.optional_parts import part_of
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.families import reader
+from edgen.families.optional_parts import ReportWords
 from edgen.families.parts import FiledRecord, make_verbatim_record
 from edgen.families.reader import DataSetReader, list_known_titles, list_own_readers, reader_of_record
 from edgen.families.record_files import open_records
+from edgen.validation.layout import LayoutChecks
 
 
-class Letters(DataSetReader):
+class Letters(ReportWords, DataSetReader):
     """A layout of letters in folders of their own."""
 
     name = "letters"
@@ -72,10 +75,10 @@ def test_without_its_entry_point_it_is_unknown(tmp_path: Path) -> None:
 def test_each_layout_has_a_title_and_none_recognises_what_is_nothing() -> None:
     for one in list_own_readers():
         assert one.title.strip()
-        assert one.unit.strip()
+        assert part_of(one, ReportWords).unit.strip()
         for nothing in (None, 3, "x", [], {}, {"a": 1}, [{}], {"utterances": 3}, {"messages-so-far": None}):
             assert not one.recognizes(nothing), (one.name, nothing)
-            assert one.identifier(nothing) is None
+            assert part_of(one, LayoutChecks).identifier(nothing) is None
 
 
 def test_the_first_record_that_is_recognised_decides(tmp_path: Path) -> None:

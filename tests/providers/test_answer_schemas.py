@@ -11,9 +11,10 @@ import msgspec
 import pytest
 
 from edgen.config.backends import BackendConfig
+from edgen.config.plugin_parts import features_of
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address, Message, Request
-from edgen.providers import make, make_batch_service, provider_of
+from edgen.providers import make, make_batch_service
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.function import config_of
 from edgen.providers.gemini.config import GeminiConfig
@@ -98,7 +99,7 @@ def test_the_schema_goes_where_the_provider_says_and_room_is_scaled_beside_it(ki
     config = configs("http://127.0.0.1:1", max_tokens=100, retry_max_tokens=200)[kind]
     body = json.loads(opened(config).body(request(SCHEMA, scale=2)))
     assert b"200" in opened(config).body(request(SCHEMA, scale=2))
-    for key in provider_of(config).schema_field.split("."):
+    for key in features_of(config).schema_field.split("."):
         body = body[key]
     found = body.get("json_schema", body).get("schema", body)
     assert found == SCHEMA
@@ -172,25 +173,25 @@ def test_a_line_of_a_batch_holds_the_same_body(kind: str) -> None:
 @pytest.mark.parametrize("kind", SENT)
 def test_an_extra_body_that_says_another_schema_is_refused(kind: str) -> None:
     plain = configs("http://127.0.0.1:1")[kind]
-    field = provider_of(plain).schema_field
+    field = features_of(plain).schema_field
     extra: Any = {"type": "text"}
     for key in reversed(field.split(".")):
         extra = {key: extra}
     config = configs("http://127.0.0.1:1", extra_body=extra)[kind]
-    wrong = provider_of(config).schema_problem(config, text(SCHEMA))
+    wrong = features_of(config).schema_problem(config, text(SCHEMA))
     assert wrong is not None
     assert f"its extra_body sets {field}, too" in wrong
-    assert provider_of(plain).schema_problem(plain, text(SCHEMA)) is None
+    assert features_of(plain).schema_problem(plain, text(SCHEMA)) is None
 
 
 def test_who_cannot_be_sent_one_says_so() -> None:
     config = GoogleGenerativeAIConfig(model="m")
     assert "`type: gemini` reaches the same models" in str(
-        provider_of(config).schema_problem(config, text(SCHEMA))
+        features_of(config).schema_problem(config, text(SCHEMA))
     )
     simulator = SimulatorConfig()
-    assert provider_of(simulator).schema_problem(simulator, text(SCHEMA)) is None
-    wrong = provider_of(simulator).schema_problem(simulator, text({"not": SCHEMA}))
+    assert features_of(simulator).schema_problem(simulator, text(SCHEMA)) is None
+    wrong = features_of(simulator).schema_problem(simulator, text({"not": SCHEMA}))
     assert wrong == "the simulator cannot obey it: 'not' cannot be simulated"
 
 
@@ -204,7 +205,7 @@ async def test_a_function_is_handed_the_schema() -> None:
     it = FunctionBackend(answered, config, 5)
     assert json.loads((await it.complete(request(SCHEMA))).text) == SCHEMA
     assert (await it.complete(request())).text == "none"
-    assert provider_of(config).schema_problem(config, text(SCHEMA)) is None
+    assert features_of(config).schema_problem(config, text(SCHEMA)) is None
 
 
 async def test_the_embedded_simulator_obeys_or_refuses_as_a_server() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from edgen.config import BackendConfig
 from edgen.core.errors import CallError
+from edgen.core.optional_parts import part_of
 from edgen.core.values import Reply
 from edgen.providers import make, make_batch_service, provider_of
 from edgen.providers.anthropic.config import AnthropicConfig
@@ -22,6 +23,7 @@ from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 from edgen.providers.litellm.config import LitellmConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
+from edgen.providers.optional_parts import BatchAnswers
 from tests.dose import dose
 from tests.providers import gemini_grpc
 from tests.providers.fakes import TRUSTING, Answer, FakeServer, answer, request
@@ -124,7 +126,7 @@ async def test_no_batch_service_shows_its_key(
     shown, failed = [], 0
     environ = {"THE_KEY": KEY, **TRUSTING}
     for config in configs:
-        if provider_of(config).batches is None:
+        if part_of(provider_of(config), BatchAnswers).batches is None:
             continue
         backend = make(config, timeout=0.5, connections=2, environ=environ)
         it = make_batch_service(config, backend, environ=environ, patience=0.5)

@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from edgen.config.plugin_parts import features_of
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import Address, Message, Reply, Request, Token, Usage
-from edgen.providers import make, provider_of
+from edgen.providers import make
 from edgen.providers.litellm.config import LitellmConfig
 from tests.providers.fakes import TRUSTING, Answer, FakeServer, answer, request
 from tests.providers.litellm_service import (
@@ -267,7 +268,7 @@ async def test_log_probabilities_are_asked_for_and_read_in_openais_form(fake: Fa
 def test_who_tells_none_is_known_to_litellm() -> None:
     def wrong(model: str, **options: Any) -> str | None:
         config = LitellmConfig(model=model, api_key_env="MY_KEY", options=options)
-        return provider_of(config).logprobs_problem(config)
+        return features_of(config).logprobs_problem(config)
 
     assert wrong("openai/gpt-4.1") is None
     assert "litellm asks no service for anthropic/claude-sonnet-4-5 for them" in str(

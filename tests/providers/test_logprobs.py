@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from edgen.config.backends import BackendConfig
+from edgen.config.plugin_parts import features_of
 from edgen.core.values import Address, Message, Reply, Request, Token
-from edgen.providers import make, make_batch_service, provider_of
+from edgen.providers import make, make_batch_service
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.failures import without_secrets
 from edgen.providers.function import FunctionBackend, config_of
@@ -292,19 +293,19 @@ def test_a_key_that_tokens_spell_takes_them_along() -> None:
 
 @pytest.mark.parametrize("config", [AnthropicConfig(model="m"), GoogleGenerativeAIConfig(model="m")])
 def test_who_tells_none_says_so(config: BackendConfig) -> None:
-    assert "returns none" in str(provider_of(config).logprobs_problem(config))
+    assert "returns none" in str(features_of(config).logprobs_problem(config))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_extra_body_that_asks_for_others_is_refused(kind: str) -> None:
     plain = configs("http://127.0.0.1:1")[kind]
-    assert provider_of(plain).logprobs_problem(plain) is None
-    for field in provider_of(plain).logprobs_fields:
+    assert features_of(plain).logprobs_problem(plain) is None
+    for field in features_of(plain).logprobs_fields:
         extra: Any = 3
         for key in reversed(field.split(".")):
             extra = {key: extra}
         config = configs("http://127.0.0.1:1", extra_body=extra)[kind]
-        assert f"its extra_body sets {field}, too" in str(provider_of(config).logprobs_problem(config))
+        assert f"its extra_body sets {field}, too" in str(features_of(config).logprobs_problem(config))
 
 
 async def test_a_function_returns_them_by_itself() -> None:
@@ -312,7 +313,7 @@ async def test_a_function_returns_them_by_itself() -> None:
         return Reply("1.", tokens=TOKENS[: asked.logprobs])
 
     config = config_of(judge)
-    assert provider_of(config).logprobs_problem(config) is None
+    assert features_of(config).logprobs_problem(config) is None
     assert (await FunctionBackend(judge, config, 5).complete(request())).tokens == TOKENS
 
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.config import Price, load_job
+from edgen.config.plugin_parts import prices_of
 from edgen.core.errors import InputError
 from edgen.core.values import Message, Usage
 from edgen.prompting.token_bound import cost_of
-from edgen.providers import provider_of
 from edgen.providers.anthropic import online as anthropic
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.gemini import online as gemini
@@ -162,7 +162,7 @@ def test_no_usage_costs_more_than_the_most(price: Price, prompt: int, completion
 def test_prices_of_the_list_are_those_of_what_is_asked_for() -> None:
     def listed(**settings: Any) -> Price:
         config = AnthropicConfig(model="claude-sonnet-4-6", **settings)
-        price = provider_of(config).list_price(config)
+        price = prices_of(config).list_price(config)
         assert price is not None
         return price
 
@@ -170,7 +170,7 @@ def test_prices_of_the_list_are_those_of_what_is_asked_for() -> None:
     short, long = listed(prompt_cache="5m"), listed(prompt_cache="1h")
     assert (short.prompt, short.cache_read, short.cache_write) == (3, 0.3, 3.75)
     assert (long.cache_read, long.cache_write) == (0.3, 6)
-    gpt = provider_of(OpenAIConfig(model="m")).list_price(OpenAIConfig(model="gpt-5.6-terra"))
+    gpt = prices_of(OpenAIConfig(model="m")).list_price(OpenAIConfig(model="gpt-5.6-terra"))
     assert gpt is not None
     assert (gpt.prompt, gpt.cache_read, gpt.cache_write) == (2, 0.2, 2.5)
 

@@ -21,6 +21,7 @@ from edgen.plugin import (
     Request,
     Rules,
     Scenario,
+    SimulatedAnswers,
     Simulation,
     Turn,
     ask,
@@ -61,7 +62,7 @@ _ANSWERS = {
 SHEET = form_of(dict.fromkeys(MEASURES, one_of(("yes", "no", "cannot tell"))))
 
 
-class Adherence(Protocol):
+class Adherence(SimulatedAnswers, Protocol):
     """A judge of how well one conversation keeps to its scenario."""
 
     name = "adherence"

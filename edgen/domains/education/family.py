@@ -15,7 +15,18 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.plugin import Conversation, Family, Provenance, Recorded, Scenario, Space, Turn
+from edgen.plugin import (
+    Conversation,
+    Family,
+    KindDefaults,
+    Provenance,
+    RecordContents,
+    Recorded,
+    ReportWords,
+    Scenario,
+    Space,
+    Turn,
+)
 from edgen.plugin.families import (
     FiledRecord,
     Role,
@@ -68,7 +79,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(EducationRecord).decode
 
 
-class Education(Family):
+class Education(RecordContents, ReportWords, KindDefaults, Family):
     """The layout of ED."""
 
     name = "education"

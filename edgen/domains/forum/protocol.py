@@ -16,12 +16,20 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
+    JobSettings,
     PlayedProtocol,
     Problem,
+    RecordContents,
+    SelfDescription,
     Session,
+    SeveralRoles,
+    SharedPreparation,
+    SimulatedAnswers,
     Simulation,
     Space,
     Template,
+    TurnByTurn,
+    part_of,
     settings_of,
     template_variables,
 )
@@ -38,7 +46,15 @@ _POSTS = (3, 6)  # of a thread; at most the job's turns
 _YEARS = range(1900, 2201)
 
 
-class ForumProtocol(PlayedProtocol):
+class ForumProtocol(
+    SimulatedAnswers,
+    SelfDescription,
+    SeveralRoles,
+    JobSettings,
+    SharedPreparation,
+    TurnByTurn,
+    PlayedProtocol,
+):
     """One asks, the others answer."""
 
     name = "forum"
@@ -59,9 +75,6 @@ class ForumProtocol(PlayedProtocol):
     )
     about_leaks = (
         "Everybody in a forum is told what its own role sees; what it read in the thread is no leak."
-    )
-    about_probability = (
-        "threads of a forum have none; whether a post was marked as the answer is in the outcome"
     )
     answers = (
         AnswerKind(
@@ -112,7 +125,8 @@ class ForumProtocol(PlayedProtocol):
         from edgen.domains.forum.members import PreparedForum
 
         settings: Forum = settings_of(job)
-        if not (family := family_of(space, job.family)).holds_events:
+        family = family_of(space, job.family)
+        if not part_of(family, RecordContents).holds_events:
             message = (
                 f"records of a forum hold events, which the {family.name} layout does not have; "
                 "add `family: dialogue`"

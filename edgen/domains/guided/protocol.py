@@ -23,12 +23,19 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
+    JobSettings,
     PlayedProtocol,
     Problem,
+    RecordContents,
+    SelfDescription,
     Session,
+    SeveralRoles,
+    SharedPreparation,
+    SimulatedAnswers,
     Simulation,
     Space,
     Template,
+    part_of,
     settings_of,
     template_variables,
 )
@@ -46,7 +53,9 @@ _TURN = (8.0, 30.0, 120.0)
 _ANSWERS = (25.0, 50.0, 150.0)
 
 
-class GuidedProtocol(PlayedProtocol):
+class GuidedProtocol(
+    SimulatedAnswers, SelfDescription, SeveralRoles, JobSettings, SharedPreparation, PlayedProtocol
+):
     """A machine offers what one role may say; its partner says what it likes."""
 
     name = "guided"
@@ -69,7 +78,6 @@ class GuidedProtocol(PlayedProtocol):
         "The partner is told what its role may know of scenario and world; what it was told in the "
         "conversation is no leak."
     )
-    about_probability = "guided conversations have none; how they ended is in the outcome"
     answers = (
         AnswerKind(
             "choice",
@@ -125,7 +133,8 @@ class GuidedProtocol(PlayedProtocol):
         """Return the machine, and who is who. Raises JobError where machine and space do not go together."""
         from edgen.domains.guided.files import prepare
 
-        if not (family := family_of(space, job.family)).holds_events:
+        family = family_of(space, job.family)
+        if not part_of(family, RecordContents).holds_events:
             message = (
                 f"guided records hold events, which the {family.name} layout does not have; add `family: "
                 "dialogue`"

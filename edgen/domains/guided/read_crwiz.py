@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgen.domains.guided import crwiz_files
+from edgen.plugin import LayoutChecks, RecordContents, ReportWords
 from edgen.plugin.families import FiledRecord
 from edgen.plugin.readers import DataSetReader
 
 
-class CrwizLogs(DataSetReader):
+class CrwizLogs(LayoutChecks, RecordContents, ReportWords, DataSetReader):
     """CRWIZ's log of a room."""
 
     name = "crwiz-log"

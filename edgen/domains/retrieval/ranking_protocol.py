@@ -25,6 +25,7 @@ from edgen.plugin import (
     Reply,
     Request,
     Rules,
+    SimulatedAnswers,
     Simulation,
     Turn,
     ask,
@@ -59,7 +60,7 @@ class Ranked(msgspec.Struct, frozen=True):
     detail: Rejection | None = None  # why the last unread window could not be read
 
 
-class Ranking(Protocol):
+class Ranking(SimulatedAnswers, Protocol):
     """Says which candidates fit best."""
 
     name = "ranking"

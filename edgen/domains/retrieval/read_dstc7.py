@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edgen.domains.retrieval.truth import NONE
-from edgen.plugin import Scenario, Turn
+from edgen.plugin import LayoutChecks, RecordContents, ReportWords, Scenario, Turn
 from edgen.plugin.families import FiledRecord
 from edgen.plugin.readers import DataSetReader, make_verbatim_record
 
@@ -21,7 +21,7 @@ _RIGHT, _OPTIONS, _MESSAGES = "options-for-correct-answers", "options-for-next",
 _ADVISING = {"student", "advisor"}
 
 
-class Dstc7(DataSetReader):
+class Dstc7(LayoutChecks, RecordContents, ReportWords, DataSetReader):
     """Examples of track 1."""
 
     name = "dstc7"

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.plugin import Scenario, Turn
+from edgen.plugin import LayoutChecks, RecordContents, ReportWords, Scenario, Turn
 from edgen.plugin.families import FiledRecord
 from edgen.plugin.readers import DataSetReader, make_verbatim_record
 
 
-class Dstc7Dialogs(DataSetReader):
+class Dstc7Dialogs(LayoutChecks, RecordContents, ReportWords, DataSetReader):
     """Conversations of sub-task 3."""
 
     name = "dstc7-dialogs"

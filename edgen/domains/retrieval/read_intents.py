@@ -9,16 +9,16 @@ from typing import Any
 import msgspec
 
 from edgen.domains.retrieval.export.msdialog import CODES
-from edgen.plugin import Scenario, Turn
+from edgen.plugin import KindDefaults, RecordContents, ReportWords, Scenario, Turn
 from edgen.plugin.families import FiledRecord
 from edgen.plugin.protocols import SpaceRole
-from edgen.plugin.readers import DataSetReader, Piece, make_verbatim_record
+from edgen.plugin.readers import DataSetReader, Piece, TextLayout, make_verbatim_record
 
 _NAMES = {code: name for name, code in CODES.items()}
 _ACTORS = ("User", "Agent")
 
 
-class IntentLines(DataSetReader):
+class IntentLines(RecordContents, ReportWords, KindDefaults, TextLayout, DataSetReader):
     """UserIntentPrediction."""
 
     name = "intent-prediction"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgen.domains.retrieval.export.msdialog import CODES
-from edgen.plugin import Scenario, Turn
+from edgen.plugin import KindDefaults, LayoutChecks, RecordContents, ReportWords, Scenario, Turn
 from edgen.plugin.families import FiledRecord
 from edgen.plugin.protocols import SpaceRole
 from edgen.plugin.readers import DataSetReader, make_verbatim_record
@@ -20,7 +20,7 @@ _KEYS = ("category", "dialog_time", "title", "frequency")
 _DATA = ("user_id", "actor_type", "affiliation", "utterance_time", "is_answer", "vote")
 
 
-class MsDialog(DataSetReader):
+class MsDialog(LayoutChecks, RecordContents, ReportWords, KindDefaults, DataSetReader):
     """MSDialog-Complete and MSDialog-Intent."""
 
     name = "msdialog"

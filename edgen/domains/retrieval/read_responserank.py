@@ -12,15 +12,15 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import Scenario, Turn
+from edgen.plugin import KindDefaults, LayoutChecks, RecordContents, ReportWords, Scenario, Turn
 from edgen.plugin.families import FiledRecord
 from edgen.plugin.protocols import SpaceRole
-from edgen.plugin.readers import DataSetReader, Piece, make_verbatim_record
+from edgen.plugin.readers import DataSetReader, Piece, TextLayout, make_verbatim_record
 
 _AGENT = "<<<AGENT>>>:"
 
 
-class ResponseRank(DataSetReader):
+class ResponseRank(LayoutChecks, RecordContents, ReportWords, KindDefaults, TextLayout, DataSetReader):
     """MSDialog-ResponseRank."""
 
     name = "msdialog-responserank"

@@ -22,10 +22,15 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
+    JobSettings,
     PlayedProtocol,
     Problem,
     Recorded,
+    SelfDescription,
     Session,
+    SeveralRoles,
+    SharedPreparation,
+    SimulatedAnswers,
     Simulation,
     Space,
     Template,
@@ -40,7 +45,9 @@ _TURN = (15.0, 45.0, 160.0)  # tokens of an answer: low, expected, high
 _OF_OTHERS = (10.0, 40.0, 120.0)  # of a labeller's or a judge's
 
 
-class TutoringProtocol(PlayedProtocol):
+class TutoringProtocol(
+    SimulatedAnswers, SelfDescription, SeveralRoles, JobSettings, SharedPreparation, PlayedProtocol
+):
     """A student goes through exercises; each of its turns gets responses from tutors who do not see each
     other."""
 
@@ -69,7 +76,6 @@ class TutoringProtocol(PlayedProtocol):
         "exercises with right answers, three tutors a turn",
     )
     about_leaks = "The student is not told the answer: a leak is a tutor's, who told it."
-    about_probability = "sessions of exercises have none; whether exercises were solved is in the outcome"
 
     def problems(self, job: Job) -> Iterator[Problem]:
         """Yield the problems of the settings: a prompt for the whole conversation, tutors without a backend,

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from edgen.domains.tutoring import cima_files as cima
+from edgen.plugin import KindDefaults, LayoutChecks, RecordContents, ReportWords
 from edgen.plugin.families import FiledRecord
 from edgen.plugin.protocols import SpaceRole
 from edgen.plugin.readers import DataSetReader
@@ -15,7 +16,7 @@ from edgen.plugin.readers import DataSetReader
 _SAME = 2  # turns at the beginning that the contexts of one conversation share
 
 
-class Cima(DataSetReader):
+class Cima(LayoutChecks, RecordContents, ReportWords, KindDefaults, DataSetReader):
     """Contexts with the responses of several tutors."""
 
     name = "cima"
@@ -37,9 +38,9 @@ class Cima(DataSetReader):
         """Return whether a decoded value is an entry of either layout."""
         return cima.is_entry(record)
 
-    def schema_of(self, record: Any) -> str:
+    def schema_of(self, record: Any) -> str | None:
         """Return the schema of an entry's layout."""
-        return cima.schema_of(record) if cima.is_entry(record) else self.schema
+        return cima.schema_of(record) if cima.is_entry(record) else None
 
     def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
         """Yield what is known to be wrong in the released files."""

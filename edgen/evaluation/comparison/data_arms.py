@@ -16,12 +16,14 @@ from pathlib import Path
 
 import msgspec
 
+from edgen.core.optional_parts import part_of
 from edgen.core.values import Turn
 from edgen.evaluation.comparison.arms import Arm, SettledConversation
 from edgen.evaluation.comparison.result import DataFacts
 from edgen.evaluation.data_sets.files import files_at
 from edgen.evaluation.measuring import measures_to_compare
 from edgen.evaluation.sample import Sample
+from edgen.families.optional_parts import RecordContents, ReportWords
 
 GROUPS = 10_000
 MOST_ROLES = 20  # roles by name; further ones are OTHERS
@@ -43,7 +45,8 @@ def data_arm(path: Path, label: str, spelling: MutableMapping[str, str], seed: i
     assert data.family is not None
     reader = data.family
     kept = _KeptConversations(f"{seed}/{label}")
-    facts = DataFacts(layout=reader.title, unit=reader.unit, depends=reader.units_depend)
+    words = part_of(reader, ReportWords)
+    facts = DataFacts(layout=reader.title, unit=words.unit, depends=words.units_depend)
     counted = [facts]
 
     def outcomes() -> Iterator[SettledConversation]:
@@ -75,8 +78,8 @@ def data_arm(path: Path, label: str, spelling: MutableMapping[str, str], seed: i
         draws=f"data set {label}",
         roles=(),
         measures=measures_to_compare(reader),
-        probability_words=reader.probability_words,
-        marks_ends=reader.marks_ends,
+        probability_words=words.probability_words,
+        marks_ends=part_of(reader, RecordContents).marks_ends,
         data=lambda: counted[0],
         kept=kept.conversations,
     )

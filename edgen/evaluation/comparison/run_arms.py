@@ -17,6 +17,7 @@ from edgen.config import Job, load_job, protocol_of, settings_of
 from edgen.core.digest import seal
 from edgen.core.errors import DataError, EdgenError, RunError, ShortError, UsageError
 from edgen.core.files import write_lines
+from edgen.core.optional_parts import part_of
 from edgen.core.text import replace_surrogates
 from edgen.core.values import Turn
 from edgen.core.yaml_values import suggest_name
@@ -27,6 +28,7 @@ from edgen.evaluation.comparison.result import ComparisonResult, PromptDifferenc
 from edgen.evaluation.measuring import measures_to_compare
 from edgen.evaluation.sample import Sample, sample_of
 from edgen.families.base import FiledRecord
+from edgen.families.optional_parts import ReportWords
 from edgen.planning.allowed_files import Reach
 from edgen.planning.job_differences import find_differences, settings_by_key
 from edgen.planning.load import plan_of, space_of
@@ -34,6 +36,7 @@ from edgen.planning.plan import Plan
 from edgen.preferences.bias import round_values
 from edgen.preferences.policies import PolicyCounts
 from edgen.prompting.diff import join_messages, unified_diff
+from edgen.protocols.optional_parts import SelfDescription
 from edgen.space import content_sha256
 from edgen.store.layers import LayerJoin
 from edgen.store.run_folder import RunFolder
@@ -266,6 +269,7 @@ def _read_draw_settings(run: RunFolder) -> dict[str, str]:
 
 def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
     view, job = reader.views[""], reader.job
+    protocol = protocol_of(job)
     stale: Counter[str] = Counter()
     theirs, ours = (
         settings_by_key(each.job, each.space, Reach.of(each.rundir.job)) for each in (baseline, reader)
@@ -281,14 +285,14 @@ def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
         turns=partial(_turns, reader),
         draws="/".join(_read_draw_settings(one.run).values()),
         roles=tuple(role.name for role in reader.space.roles),
-        asking=protocol_of(job).probability_by(settings_of(job)),
+        asking=part_of(protocol, SelfDescription).probability_by(settings_of(job)) or protocol.name,
         pending=reader.pending,
         simulated=view.simulated,
         earlier=one.run.previous.exists(),
         branching=job.branch is not None,
         measures=measures_to_compare(reader.family),
         space=reader.space,
-        probability_words=reader.family.probability_words,
+        probability_words=part_of(reader.family, ReportWords).probability_words,
         stale_labels=stale,
         changes={key: here for key, (_, here) in find_differences(theirs, ours).items()},
     )

@@ -17,12 +17,15 @@ import msgspec
 from edgen.core.digest import hash64
 from edgen.core.digest_table import DigestTable
 from edgen.core.errors import DataError
+from edgen.core.optional_parts import part_of
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, Sample, Split, sample_of
+from edgen.families.optional_parts import KindDefaults
 from edgen.families.reader import DataSetReader
 from edgen.families.record_files import ADVICE, RecordFile, make_unknown_layout_error, open_records
 from edgen.space import load_space
 from edgen.validation.checker import decode
+from edgen.validation.layout import LayoutChecks
 from edgen.validation.reading import Inputs, find_inputs, printable
 
 _SIDE = re.compile(r"(?:^|[^a-z])(?:(train)|(?:test|eval|evaluation|valid|validation|dev))(?:$|[^a-z])")
@@ -47,7 +50,7 @@ def files_at(path: Path, number: int) -> DataSet:
         sources=tuple(printable(file.path) for file in files),
         samples=partial(_read, path, files, reader, unread, repeated, offset),
         family=reader,
-        roles=space.roles if space else reader.roles,
+        roles=space.roles if space else part_of(reader, KindDefaults).roles,
         find_space=lambda: space,
         unread=unread,
         repeated=repeated,
@@ -146,6 +149,7 @@ def _read(
     for file in files:
         source, split = printable(file.path), split_of(file.path.name)
         own = file.reader or reader
+        checks = part_of(own, LayoutChecks)
         for number, piece in enumerate(file.pieces()):
             try:
                 value = _decode(piece.raw)
@@ -159,7 +163,7 @@ def _read(
                 unread[str(problem)] += 1
                 continue
             known = record.id if record.id is not None else piece.key
-            if (own_id := own.identifier(value)) is not None:
+            if (own_id := checks.identifier(value)) is not None:
                 repeated.see(source, number, own_id)
             elif known is not None:
                 repeated.see(source, number, known, within=source)

@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import load_kept_job, protocol_of
+from edgen.config import load_kept_job
 from edgen.config.label_set import LabelSet
+from edgen.config.plugin_parts import guide_of
 from edgen.core.errors import RunError, ShortError
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, PlannedOutcome, Sample, Split, sample_of
@@ -70,7 +71,7 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
             family=reader.family,
             roles=reader.roles,
             find_space=partial(_space, rundir, arm),
-            find_guide=partial(protocol_of(reader.job).guide, reader.job),
+            find_guide=partial(guide_of, reader.job),
             arm=arm,
             count=view.status.accepted,
             calibration=calibration,

@@ -17,7 +17,20 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from edgen.core.registry import find
-from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Turn, Words, figure_kinds
+from edgen.plugin import (
+    Columns,
+    Measure,
+    Sample,
+    SelfDescription,
+    Share,
+    Space,
+    Tally,
+    Total,
+    Turn,
+    Words,
+    figure_kinds,
+    part_of,
+)
 from edgen.plugin.families import Role
 from edgen.plugin.measures import (
     ArmResult,
@@ -97,7 +110,8 @@ class LeaksMeasure(Measure[Any]):
 
     def blocks(self, found: Sequence[ArmResult[Any]]) -> Iterator[Block]:
         protocols = sorted({one.job["protocol"] for one in found})
-        about = " ".join(filter(None, (find("protocol", name).about_leaks for name in protocols)))
+        described = [part_of(find("protocol", name), SelfDescription) for name in protocols]
+        about = " ".join(filter(None, (one.about_leaks for one in described)))
         yield from draw_panels([Panel("leaks", "Leaks", ("share",), about)], self.aggregates, found)
 
 

@@ -13,8 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.plugin import Measure, Sample, Total, Words
-from edgen.plugin.families import dimension_groups
+from edgen.plugin import KindDefaults, Measure, Sample, Total, Words, part_of
 from edgen.plugin.measures import (
     Aggregate,
     ArmResult,
@@ -139,7 +138,7 @@ class LeakageCount:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
-        self._groups = shared.data.family.groups if shared.data.family else dimension_groups
+        self._groups = part_of(shared.data.family, KindDefaults).groups
         self._values: dict[str, array[int]] = {}
         self._tested = array("b")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from edgen.config import BackendConfig
+from edgen.config.plugin_parts import prices_of
 from edgen.core.values import Reply, Request
 from edgen.prompting.token_bound import (
     apply_token_floor,
@@ -16,7 +17,6 @@ from edgen.prompting.token_bound import (
     text_token_floor,
     to_picodollars,
 )
-from edgen.providers import provider_of
 
 
 class Charges:
@@ -26,7 +26,7 @@ class Charges:
     def __init__(self, config: BackendConfig) -> None:
         self._price = config.price
         self._max_tokens, self._room = config.max_tokens, config.room
-        self._counted = partial(provider_of(config).picture_tokens, config.model)
+        self._counted = partial(prices_of(config).picture_tokens, config.model)
         # Prompt and completion tokens: the most that the service counted beyond the bounds.
         self._beyond = (0, 0)
 

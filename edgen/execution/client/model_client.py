@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from edgen.config import BackendConfig, Limits
+from edgen.config.plugin_parts import features_of
 from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.pictures import refuse_pictures
 from edgen.core.values import Reply, Request
@@ -35,7 +36,7 @@ from edgen.execution.client.window import LoadVerdict
 from edgen.prompting.token_bound import (
     may_be_charged,
 )
-from edgen.providers import Backend, provider_of
+from edgen.providers import Backend, calls_of
 from edgen.providers.base import HearsEnds, ShowsProgress
 from edgen.store.ledger import OutstandingCalls
 
@@ -68,14 +69,14 @@ class ModelClient:
         self.name = name
         self.backend = backend
         self.kind = config.provider
-        self.unpaid = provider_of(config).unpaid
+        self.unpaid = calls_of(config).unpaid
         self.admission = admission
         self.policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
-        self._no_pictures = provider_of(config).picture_problem(config)
+        self._no_pictures = features_of(config).picture_problem(config)
         self.charges = Charges(config)
         self._retry_max_tokens = config.retry_max_tokens
         # Answers per request; 1 if calls are not joined.
-        self.most_choices = provider_of(config).most_choices if config.choices == "auto" else 1
+        self.most_choices = features_of(config).most_choices if config.choices == "auto" else 1
         self._meters_tokens = limits.tokens_per_minute is not None
         self._budget = budget
         self._rng = random.Random()  # noqa: S311 - jitter of waits; nothing that is stored depends on it

@@ -7,14 +7,24 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin import (
+    Backend,
+    BatchAnswers,
+    Key,
+    Link,
+    PricesAndTokens,
+    Problem,
+    Provider,
+    RequestFeatures,
+    ServiceKeys,
+)
 from edgen.plugin.providers import BatchServices, KeyRequest, PictureTokens, Price, PriceList, PromptPicture
 from edgen.providers.anthropic.config import AnthropicConfig
 
 PRICES = PriceList(Path(__file__).with_name("prices.yaml"), "api.anthropic.com")
 
 
-class AnthropicProvider(Provider):
+class AnthropicProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswers, Provider):
     name = "anthropic"
     Config = AnthropicConfig
     prices = PRICES

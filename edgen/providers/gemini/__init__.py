@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin import (
+    Backend,
+    BatchAnswers,
+    Key,
+    Link,
+    PricesAndTokens,
+    Problem,
+    Provider,
+    RequestFeatures,
+    ServiceKeys,
+)
 from edgen.plugin.providers import (
     LISTED_TIERS,
     BatchServices,
@@ -23,7 +33,7 @@ HOST = "generativelanguage.googleapis.com"
 PRICES = PriceList(Path(__file__).with_name("prices.yaml"), HOST)
 
 
-class GeminiProvider(Provider):
+class GeminiProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswers, Provider):
     name = "gemini"
     Config = GeminiConfig
     prices = PRICES

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from edgen.plugin import Backend, InputError, Key, Link, Provider
+from edgen.plugin import (
+    Backend,
+    BatchAnswers,
+    InputError,
+    Key,
+    Link,
+    PricesAndTokens,
+    Provider,
+    RequestFeatures,
+    ServiceKeys,
+)
 from edgen.plugin.files import require_versions
 from edgen.plugin.formats import install_command
 from edgen.plugin.providers import KeyRequest, Price, place_of
@@ -10,7 +20,7 @@ from edgen.providers.gemini import HOST, KEY_NAMES, PRICES
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 
 
-class GoogleGenerativeAIProvider(Provider):
+class GoogleGenerativeAIProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswers, Provider):
     name = "google-generativeai"
     Config = GoogleGenerativeAIConfig
     prices = PRICES

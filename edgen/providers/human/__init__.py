@@ -7,7 +7,21 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import Backend, CallError, FailureKind, Key, Link, Problem, Provider, Reply, Request
+from edgen.plugin import (
+    Backend,
+    BatchAnswers,
+    CallError,
+    FailureKind,
+    Key,
+    Link,
+    LocalCalls,
+    PricesAndTokens,
+    Problem,
+    Provider,
+    Reply,
+    Request,
+    RequestFeatures,
+)
 from edgen.plugin.protocols import TaskId
 from edgen.plugin.providers import AskPeople, PersonRequest, Price, scrub, view_of
 from edgen.providers.human.config import HumanConfig
@@ -67,7 +81,7 @@ class HumanBackend:
         """Do nothing: there are no connections."""
 
 
-class HumanProvider(Provider):
+class HumanProvider(RequestFeatures, PricesAndTokens, BatchAnswers, LocalCalls, Provider):
     name = "human"
     Config = HumanConfig
     schema_field = "schema"

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin import (
+    Backend,
+    BatchAnswers,
+    Key,
+    Link,
+    PricesAndTokens,
+    Problem,
+    Provider,
+    RequestFeatures,
+    ServiceKeys,
+)
 from edgen.plugin.providers import LISTED_TIERS, OPTIONAL, KeyRequest, Price
 from edgen.providers.litellm.config import LitellmConfig
 
@@ -10,7 +20,7 @@ from edgen.providers.litellm.config import LitellmConfig
 LIBRARY = "LITELLM_AUTH"
 
 
-class LitellmProvider(Provider):
+class LitellmProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswers, Provider):
     name = "litellm"
     Config = LitellmConfig
     sends = frozenset(OPTIONAL)

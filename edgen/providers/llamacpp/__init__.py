@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import os
 
-from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin import (
+    Backend,
+    BatchAnswers,
+    Key,
+    Link,
+    LocalCalls,
+    PricesAndTokens,
+    Problem,
+    Provider,
+    RequestFeatures,
+)
 from edgen.plugin.providers import Price
 from edgen.providers.llamacpp.config import LlamaCppConfig
 
 _MOST_THREADS = 8  # more only wait for memory
 
 
-class LlamaCppProvider(Provider):
+class LlamaCppProvider(RequestFeatures, PricesAndTokens, BatchAnswers, LocalCalls, Provider):
     name = "llamacpp"
     Config = LlamaCppConfig
     schema_field = "grammar"

@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin import (
+    Backend,
+    BatchAnswers,
+    Key,
+    Link,
+    PricesAndTokens,
+    Problem,
+    Provider,
+    RequestFeatures,
+    ServiceKeys,
+)
 from edgen.plugin.providers import (
     LISTED_TIERS,
     OPTIONAL,
@@ -26,7 +36,7 @@ _VOCABULARIES = (
 )
 
 
-class ServiceProvider(Provider):
+class ServiceProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswers, Provider):
     """Base of providers whose services speak OpenAI's APIs."""
 
     sends = frozenset(OPTIONAL)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
-from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin import (
+    Backend,
+    BatchAnswers,
+    Key,
+    Link,
+    PricesAndTokens,
+    Problem,
+    Provider,
+    RequestFeatures,
+    ServiceKeys,
+)
 from edgen.plugin.providers import KeyRequest, PictureTokens, PromptPicture
 from edgen.providers.gemini import PRICES
 from edgen.providers.vertex.config import VertexConfig
@@ -13,7 +23,7 @@ from edgen.providers.vertex.config import VertexConfig
 LIBRARY = "GOOGLE_AUTH"
 
 
-class VertexProvider(Provider):
+class VertexProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswers, Provider):
     name = "vertex"
     Config = VertexConfig
     prices = PRICES

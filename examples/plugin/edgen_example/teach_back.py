@@ -25,6 +25,9 @@ from edgen.plugin import (
     Request,
     Rules,
     Scenario,
+    SelfDescription,
+    SeveralRoles,
+    SimulatedAnswers,
     Simulation,
     Space,
     Template,
@@ -45,7 +48,7 @@ class TeachBackSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long each of them speaks."""
 
 
-class TeachBack(ConversationProtocol):
+class TeachBack(SeveralRoles, SelfDescription, SimulatedAnswers, ConversationProtocol):
     name = "teach_back"
     Config = TeachBackSettings
     answers = (AnswerKind("taught_turn", "what is explained, or said back", ("sentences", "explanation")),)

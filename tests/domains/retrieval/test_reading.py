@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from edgen.api.validating import validate
 from edgen.core.errors import DataError
+from edgen.core.optional_parts import part_of
 from edgen.domains.retrieval import (
     read_dstc7,
     read_dstc7_dialogs,
@@ -26,6 +27,7 @@ from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, Sample
 from edgen.export.write import export
+from edgen.validation.layout import LayoutChecks
 from tests.domains.retrieval.test_msdialog import made, run_of
 from tests.dose import dose
 from tests.export.runs import FORMATS
@@ -318,8 +320,9 @@ def test_a_changed_record_is_read_or_refused_with_a_reason(reader: Any, data: st
             break
     for value in (record, data.draw(anything)):
         recognized = reader.recognizes(value)
-        list(reader.more_findings(value))
-        identifier = reader.identifier(value)
+        checks = part_of(reader, LayoutChecks)
+        list(checks.more_findings(value))
+        identifier = checks.identifier(value)
         assert identifier is None or isinstance(identifier, str)
         try:
             found = reader.read_file(value)

@@ -19,7 +19,7 @@ from edgen.plugin.formats import (
     JsonLines,
     Patterns,
     Tried,
-    protocol_of,
+    guide_of,
     write_new,
 )
 
@@ -46,7 +46,7 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
 def _machines(run: RunReader) -> dict[str, Machine]:
     """Return the machine of each arm that has one, by its name; "" without arms."""
     jobs = {arm: run.job_of(arm) for arm in run.job.arm_names}
-    found = {arm: protocol_of(job).guide(job) for arm, job in jobs.items()}
+    found = {arm: guide_of(job) for arm, job in jobs.items()}
     return {arm: machine for arm, machine in found.items() if machine is not None}
 
 

@@ -19,7 +19,7 @@ from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.plugin import RunReader, template_variables
 from edgen.plugin.errors import RunError, ShortError, UsageError
 from edgen.plugin.files import explain_write_errors, suggest_name, write_whole
-from edgen.plugin.formats import protocol_of
+from edgen.plugin.formats import guide_of
 from edgen.space import load_space
 from edgen.space.model import template_fields
 
@@ -127,7 +127,7 @@ def learn_from(
 def _machine_of(run: Path) -> Machine:
     """Return the machine by which a run's conversations were guided."""
     with RunReader(run) as reader:
-        machine: Machine | None = protocol_of(reader.job).guide(reader.job)
+        machine: Machine | None = guide_of(reader.job)
     if machine is None:
         raise UsageError(f"{run}: its job uses no machine; name one with --machine.")
     return machine
