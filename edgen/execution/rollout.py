@@ -48,7 +48,7 @@ class AnyRollout(Protocol):
 
     @property
     def simulated(self) -> bool:
-        """Whether no model wrote at least one answer."""
+        """True if no model wrote at least one answer."""
 
     @property
     def settled(self) -> Settled:
@@ -134,7 +134,7 @@ class Rollout:
 
     @property
     def simulated(self) -> bool:
-        """Whether no model wrote at least one answer."""
+        """True if no model wrote at least one answer."""
         return self.spent.simulated
 
     @property
