@@ -4,13 +4,19 @@
 
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
+Optional parts, from which a measure derives next to Measure
+    OwnCount: a count of its own. NeedsDataSet: columns or figures that need more than one conversation.
+    OwnLines, OwnComparisons: lines, and metrics of `edgen compare`, that do not follow from its figures.
+    Highlights: figures for the top of the report, and conversations to read.
+    PlanOutcomes: knowledge of the plan. JudgeAnswers: a judge's answers; JudgeAsking: what the judge is
+        asked.
 What a measure is given and says
-    Shared, ArmResult, Compared, Panel: of its optional methods. Value: of a column in expressions.
+    Shared, ArmResult, Compared: what the parts and panels get. Value: of a column in expressions.
     Crossed, Examples: further aggregates.
     Aggregate: the base of all that columns come to. ByKey: one for each key. roles_of, sort_counts: their
         order.
+    Panel, TablePanel, Sentence: pictures, tables and sentences of the report.
     MOST_NUMBER: the largest number of a column. PlannedOutcome: a planned scenario and what came of it.
-    JudgeAsking: a measure that asks a judge.
 Pictures
     Picture, Table, bars_picture: for the report. Block, Drawing: a part of the report's page. Bar, Curve,
         Curves, Cells, Interval, Intervals, Axis: what a picture has. intervals_picture, histograms_picture:
@@ -18,23 +24,24 @@ Pictures
     HistogramBars: a histogram as it is drawn. SHARES, PROBABILITIES: axes. ROLES: Teacher and Student.
         series_colour, shade_of: colours.
     label_with_arm, sentence_of_arm, describe_rows: words with an arm's name. interval_of, mean_of,
-        share_of: numbers with intervals. draw_panels, share_intervals: pictures that follow from a
-        measure's panels.
+        share_of: numbers with intervals.
 Lines of the terminal
     row, rows, LABEL, wrap: lines with a label. with_interval, share_with_interval, summary, SUMMARY_HEAD,
-        sparkline, join_counts: values. shorten_line, shorten_middle: texts.
+        sparkline, join_counts: values. shorten_line, shorten_middle: texts. render_rows: the rows of a
+        measure's aggregates.
 """
 
 from __future__ import annotations
 
 from edgen.core.values import ROLES as ROLES
-from edgen.evaluation.aggregates import MOST_NUMBER as MOST_NUMBER
+from edgen.evaluation.aggregate_sums import MOST_NUMBER as MOST_NUMBER
+from edgen.evaluation.aggregate_sums import sort_counts as sort_counts
 from edgen.evaluation.aggregates import Aggregate as Aggregate
 from edgen.evaluation.aggregates import ByKey as ByKey
 from edgen.evaluation.aggregates import Crossed as Crossed
 from edgen.evaluation.aggregates import Examples as Examples
 from edgen.evaluation.aggregates import roles_of as roles_of
-from edgen.evaluation.aggregates import sort_counts as sort_counts
+from edgen.evaluation.compared import Compared as Compared
 from edgen.evaluation.drawings import PROBABILITIES as PROBABILITIES
 from edgen.evaluation.drawings import SHARES as SHARES
 from edgen.evaluation.drawings import Axis as Axis
@@ -60,14 +67,21 @@ from edgen.evaluation.drawings import sentence_of_arm as sentence_of_arm
 from edgen.evaluation.drawings import series_colour as series_colour
 from edgen.evaluation.drawings import shade_of as shade_of
 from edgen.evaluation.drawings import share_of as share_of
-from edgen.evaluation.measure import ArmResult as ArmResult
-from edgen.evaluation.measure import Compared as Compared
-from edgen.evaluation.measure import JudgeAsking as JudgeAsking
-from edgen.evaluation.measure import Panel as Panel
-from edgen.evaluation.measure import Shared as Shared
-from edgen.evaluation.panels import draw_panels as draw_panels
-from edgen.evaluation.panels import share_intervals as share_intervals
+from edgen.evaluation.measure_parts import Highlights as Highlights
+from edgen.evaluation.measure_parts import JudgeAnswers as JudgeAnswers
+from edgen.evaluation.measure_parts import JudgeAsking as JudgeAsking
+from edgen.evaluation.measure_parts import NeedsDataSet as NeedsDataSet
+from edgen.evaluation.measure_parts import OwnComparisons as OwnComparisons
+from edgen.evaluation.measure_parts import OwnCount as OwnCount
+from edgen.evaluation.measure_parts import OwnLines as OwnLines
+from edgen.evaluation.measure_parts import PlanOutcomes as PlanOutcomes
+from edgen.evaluation.panels import ArmResult as ArmResult
+from edgen.evaluation.panels import Panel as Panel
+from edgen.evaluation.panels import Sentence as Sentence
+from edgen.evaluation.panels import TablePanel as TablePanel
+from edgen.evaluation.rows import render_rows as render_rows
 from edgen.evaluation.sample import PlannedOutcome as PlannedOutcome
+from edgen.evaluation.shared import Shared as Shared
 from edgen.evaluation.terminal import LABEL as LABEL
 from edgen.evaluation.terminal import SUMMARY_HEAD as SUMMARY_HEAD
 from edgen.evaluation.terminal import join_counts as join_counts

@@ -86,6 +86,7 @@ IT = Odd()
 
 MEASURE = """
 from edgen.evaluation.measure import Measure
+from edgen.plugin.measures import OwnCount
 
 class Count:
     def __init__(self):
@@ -99,7 +100,7 @@ class Count:
     def result(self):
         return self.seen
 
-class Tenth(Measure):
+class Tenth(Measure, OwnCount):
     name = "tenth"
     definition = "Raises on the tenth conversation."
     counts = Count

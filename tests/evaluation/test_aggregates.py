@@ -23,17 +23,21 @@ from edgen.evaluation.aggregates import (
     Tally,
     Total,
 )
+from edgen.evaluation.compared import Compared
 from edgen.evaluation.drawings import Bars, Histograms, Intervals, Picture, Table
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Panel, figure_kinds
+from edgen.evaluation.measure import Measure, add_up, figure_kinds, list_comparisons
+from edgen.evaluation.measure_parts import NeedsDataSet
+from edgen.evaluation.panels import ArmResult, Panel
+from edgen.evaluation.rows import render_rows
 from edgen.evaluation.sample import Sample, Words, cut
-from edgen.evaluation.terminal import render_lines
+from edgen.evaluation.views import blocks_of, examples_of, lines_of
 from edgen.space import Space
 from tests.evaluation.said import count_of, lesson, measured
 
 SPEAKERS = ("Teacher", "Student")
 
 
-class AskedMeasure(Measure[Any]):
+class AskedMeasure(Measure[Any], NeedsDataSet):
     name = "asked"
     definition = "Turns with a question mark {as an example}. edgen's own."
     figures = figure_kinds("", "turns", truths=("begins",), texts=("first",))
@@ -79,7 +83,7 @@ class AskedMeasure(Measure[Any]):
         }
 
     def finish(self, figures: dict[str, Any], shared: Any) -> Any:
-        return super().finish({**figures, "twice": 2 * figures["asked"]}, shared)
+        return {**figures, "twice": 2 * figures["asked"]}
 
 
 @pytest.fixture
@@ -125,7 +129,7 @@ def test_each_aggregate_is_what_a_plain_computation_gives() -> None:
 
 
 def test_rows_are_worded_as_declared(asked: AskedMeasure) -> None:
-    lines = [*asked.lines(value_of(*LESSONS))]
+    lines = [*lines_of(asked, value_of(*LESSONS))]
     rows = [line for line in lines if not line.startswith(" " * 28)]
     assert "asked                       3 turns" in rows
     assert any(
@@ -146,13 +150,13 @@ def test_rows_are_worded_as_declared(asked: AskedMeasure) -> None:
 def test_there_are_no_rows_where_nothing_was_counted(asked: AskedMeasure) -> None:
     nothing = value_of(LESSONS[3])
     assert (nothing.asked, nothing.share, nothing.lengths.n, nothing.words) == (0, None, 0, {})
-    assert [*asked.lines(nothing)] == []
-    assert [*asked.blocks([ArmResult("", "run", nothing, {})])] == []
+    assert [*lines_of(asked, nothing)] == []
+    assert [*blocks_of(asked, [ArmResult("", "run", nothing, {})])] == []
 
 
 def test_the_report_has_a_picture_of_all_shares_and_one_of_each_other_figure(asked: AskedMeasure) -> None:
     arms = [ArmResult(arm, arm, value_of(*LESSONS), {}) for arm in ("one", "two")]
-    blocks = [*asked.blocks(arms)]
+    blocks = [*blocks_of(asked, arms)]
     kinds = {block.name: type(block.chart) for block in blocks if isinstance(block, Picture)}
     assert kinds["asked"] is Intervals
     assert {kinds[f"asked-{name}"] for name in ("lengths", "by_role", "spread")} == {Histograms}
@@ -168,7 +172,7 @@ def test_the_report_has_a_picture_of_all_shares_and_one_of_each_other_figure(ask
 
 def test_a_measure_may_name_its_pictures(asked: AskedMeasure, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AskedMeasure, "panels", (Panel("mine", "Mine", ("share",), "Look.", of=""),))
-    (picture,) = asked.blocks([ArmResult("", "run", value_of(*LESSONS), {})])
+    (picture,) = blocks_of(asked, [ArmResult("", "run", value_of(*LESSONS), {})])
     assert (picture.name, picture.title, picture.caption) == ("mine", "Mine", "Look.")  # type: ignore[union-attr]
 
 
@@ -178,24 +182,26 @@ def test_a_picture_that_is_folded_away_may_be_told_in_a_line(
     panel = Panel("mine", "Mine", ("share",), folded="More", told="Asking")
     monkeypatch.setattr(AskedMeasure, "panels", (panel,))
     value = value_of(*LESSONS)
-    said, picture = asked.blocks([ArmResult(arm, arm, value, {}) for arm in ("one", "two")])
+    said, picture = blocks_of(asked, [ArmResult(arm, arm, value, {}) for arm in ("one", "two")])
     assert said == f"Asking: one {value.share.value:.1%}, two {value.share.value:.1%}."
     assert (picture.folded, picture.caption) == ("More", "Shares with their 95% intervals.")  # type: ignore[union-attr]
-    said, _ = asked.blocks([ArmResult("", "run", value, {})])
+    said, _ = blocks_of(asked, [ArmResult("", "run", value, {})])
     assert said == f"Asking: {value.share.value:.1%}."
 
 
 def test_the_conversations_to_read_are_the_examples(asked: AskedMeasure) -> None:
-    assert [*asked.examples(value_of(*LESSONS))] == [("lesson-0", "it asks"), ("lesson-1", "it asks")]
+    assert [*examples_of(asked, value_of(*LESSONS))] == [("lesson-0", "it asks"), ("lesson-1", "it asks")]
 
 
 def test_what_is_compared_adds_up_to_what_stats_finds(asked: AskedMeasure) -> None:
     sums: dict[str, float] = {}
     for one in LESSONS:
-        for name, amount in asked.add_up(one, cut(one.turns), None):  # type: ignore[arg-type]
+        for name, amount in add_up(asked, one, cut(one.turns), None):  # type: ignore[arg-type]
             sums[name] = sums.get(name, 0) + amount
     told = {
-        one.name: sums[one.top] / sums[one.bottom] for one in asked.compared(sorted(sums)) if one.top in sums
+        one.name: sums[one.top] / sums[one.bottom]
+        for one in list_comparisons(asked, sorted(sums))
+        if one.top in sums
     }
     found = value_of(*LESSONS)
     assert told["asked.share"] == found.share.value
@@ -216,8 +222,8 @@ def test_what_is_compared_can_be_declared(asked: AskedMeasure, monkeypatch: pyte
         definition="Who began: {key}.",
     )
     monkeypatch.setattr(AskedMeasure, "compares", (one,))
-    sums = dict(asked.add_up(LESSONS[1], cut(LESSONS[1].turns), None))  # type: ignore[arg-type]
-    (found,) = asked.compared([*sums])
+    sums = dict(add_up(asked, LESSONS[1], cut(LESSONS[1].turns), None))  # type: ignore[arg-type]
+    (found,) = list_comparisons(asked, [*sums])
     assert (found.name, found.definition, found.top, found.bottom) == (
         "began_Student", "Who began: Student.", "first=Student", "first#",
     )  # fmt: skip
@@ -247,7 +253,7 @@ def test_a_measure_without_columns_or_a_count_is_refused() -> None:
         name = "empty"
         definition = "x"
 
-    with pytest.raises(TypeError, match="neither `of_one` nor `counts` nor `start`"):
+    with pytest.raises(TypeError, match="neither `of_one` nor a count of its own"):
         Empty()
 
 
@@ -264,5 +270,5 @@ def test_a_measure_without_columns_or_a_count_is_refused() -> None:
 )
 def test_rows_with_parts_and_lists(says: str, figures: dict[str, Any], line: str) -> None:
     shown = (Aggregate("it", label="row", says=says), Aggregate("always"))
-    row = [*render_lines(shown, SimpleNamespace(always=1, **figures))]
+    row = [*render_rows(shown, SimpleNamespace(always=1, **figures))]
     assert row == [f"{'row':<28}{line}"]

@@ -13,7 +13,7 @@ import pytest
 from edgen.core.registry import find
 from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
 from edgen.evaluation.drawings import Block, Picture, Table
-from edgen.evaluation.measure import ArmResult
+from edgen.evaluation.panels import ArmResult
 from edgen.report import arm_pictures, run_pictures
 from edgen.report.canvas import drawing
 from edgen.report.charts import draw

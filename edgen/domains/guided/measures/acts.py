@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.domains.guided.events import ACTS, GuidedEvents, acts_of
 from edgen.plugin import Histogram, Measure, Sample, Tally, Total, Words
-from edgen.plugin.measures import ByKey, Panel
+from edgen.plugin.measures import ByKey, OwnCount, Panel
 from edgen.plugin.statistics import Distribution, summarize_counts
 
 
@@ -65,7 +65,7 @@ class ActsCount:
         )
 
 
-class ActsMeasure(Measure[Acts]):
+class ActsMeasure(Measure[Acts], OwnCount):
     name = "acts"
     definition = (
         "Turns of guided conversations by the type of their dialogue act, from their labels: Request, "
