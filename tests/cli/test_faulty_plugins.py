@@ -109,7 +109,7 @@ IT = Tenth()
 """
 
 FORMAT = """
-from edgen.export.format import Format, LeftOut, Row
+from edgen.export.format import Format, FormatCard, LeftOut, Row
 
 def rows(run, chat):
     for number, one in enumerate(run.conversations()):
@@ -388,7 +388,7 @@ def test_a_format_has_reasons_of_its_own(command: Command, site: Site, job: Path
     run = tmp_path / "run"
     assert command("generate", job, "-o", run).code == 0
     rows = "yield LeftOut('odd_number') if number % 2 else Row(one.split, {'id': one.candidate.id})"
-    meant = "reasons={'odd_number': 'its number is odd'},"
+    meant = "card=FormatCard(reasons={'odd_number': 'its number is odd'}),"
     site.add("formats", "odd", FORMAT.replace("ROWS", rows).replace("MORE", meant))
     ended = command("export", run, "--to", "odd", "-o", tmp_path / "out")
     assert ended.code == 0, ended.err
