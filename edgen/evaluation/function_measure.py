@@ -80,7 +80,7 @@ class _AnyFigure(dict[str, Kind]):
         return "any"
 
 
-class OwnMeasure(Measure[OwnFigures], OwnCount, OwnComparisons):
+class OwnMeasure(OwnCount, OwnComparisons, Measure[OwnFigures]):
     """A measure that calls a function."""
 
     order = 900

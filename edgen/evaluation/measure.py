@@ -18,6 +18,8 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.optional_parts import find_misplaced_names, part_of
+from edgen.core.plugin_faults import refuse_value
+from edgen.core.text import join_list
 from edgen.evaluation.aggregates import Aggregate, ByKey, Columns
 from edgen.evaluation.column_count import ColumnCount, check_columns
 from edgen.evaluation.compared import Compared, complete_comparisons, list_usual_comparisons, sum_columns
@@ -132,7 +134,13 @@ def start_count(measure: Measure[V], shared: Shared) -> Count[V]:
     checked = (lambda sample, words: _check(measure, own(sample, words))) if measure._is_foreign else own
 
     def finish(figures: dict[str, Any]) -> V:
-        made: V = measure._value_type(**whole.finish(figures, shared))
+        found = whole.finish(figures, shared)
+        names = [one.name for one in measure.aggregates]
+        if not isinstance(found, Mapping) or {*found} != {*names}:
+            refuse_value(
+                "measure", measure.name, f"has a `finish` that returned no mapping of {join_list(names)}"
+            )
+        made: V = measure._value_type(**found)
         return made
 
     return ColumnCount(measure.aggregates, shared.data, checked, finish)

@@ -1,6 +1,6 @@
 """Optional parts of measures, one a purpose. A measure that needs one derives from it next to `Measure`:
 
-    class CoverageMeasure(Measure[Coverage], OwnCount, OwnLines): ...
+    class CoverageMeasure(OwnCount, OwnLines, Measure[Coverage]): ...
 
 `part_of` (`core.optional_parts`) gives edgen a measure's part, or the defaults here.
 """

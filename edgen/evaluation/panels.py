@@ -248,7 +248,7 @@ def _draw(panel: Panel, by_name: Mapping[str, Aggregate], found: Sequence[ArmRes
         drawn = [*_histograms(panel, by_name, found)]
         yield from histograms_picture(panel.name, panel.title, drawn, axis, caption)
     elif isinstance(first, Crossed):
-        yield from _crossed_table(panel, first, found)
+        yield from _list_crossed_rows(panel, first, found)
     elif isinstance(first, Tally):
         counted = [(one.arm, *_counts(one.value, by_name, panel)) for one in found]
         yield from bars_of_counts(panel.name, panel.title, caption, counted)
@@ -328,7 +328,7 @@ def _histograms(
         yield HistogramBars(words, part.figure, series_colour(coloured))
 
 
-def _crossed_table(panel: Panel, one: Crossed, found: Sequence[ArmResult[Any]]) -> Iterator[Table]:
+def _list_crossed_rows(panel: Panel, one: Crossed, found: Sequence[ArmResult[Any]]) -> Iterator[Table]:
     cells = tuple(
         (label_with_arm(f"{row} ({count:,})", arm.arm), join_shares(shares))
         for arm in found

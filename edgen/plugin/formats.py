@@ -4,9 +4,6 @@
 
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
-Parts of a format
-    FormatCard: texts of its card. FormatLayout: columns and files beyond one table of JSON lines. RowFacts:
-        what is true of every row.
 Rows
     AcceptedConversation: a conversation of a run. DataTable: one of several tables of a format.
     rows_from: rows of all that a function reads. Repeats: the same conversation twice.
@@ -80,9 +77,6 @@ from edgen.export.format import DEFAULT as DEFAULT
 from edgen.export.format import SPLITS as SPLITS
 from edgen.export.format import AcceptedConversation as AcceptedConversation
 from edgen.export.format import DataTable as DataTable
-from edgen.export.format import FormatCard as FormatCard
-from edgen.export.format import FormatLayout as FormatLayout
-from edgen.export.format import RowFacts as RowFacts
 from edgen.export.format import Rows as Rows
 from edgen.export.format import SplitName as SplitName
 from edgen.export.format import Tried as Tried

@@ -4,18 +4,13 @@
 
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
-Optional parts, from which a measure derives next to Measure
-    OwnCount: a count of its own. NeedsDataSet: columns or figures that need more than one conversation.
-    OwnLines, OwnComparisons: lines, and metrics of `edgen compare`, that do not follow from its figures.
-    Highlights: figures for the top of the report, and conversations to read.
-    PlanOutcomes: knowledge of the plan. JudgeAnswers: a judge's answers; JudgeAsking: what the judge is
-        asked.
 What a measure is given and says
     Shared, ArmResult, Compared: what the parts and panels get. Value: of a column in expressions.
     Crossed, Examples: further aggregates.
     Aggregate: the base of all that columns come to. ByKey: one for each key. roles_of, sort_counts: their
         order.
     Panel, TablePanel, Sentence: pictures, tables and sentences of the report.
+    JudgeAsking: what a judge is asked.
     MOST_NUMBER: the largest number of a column. PlannedOutcome: a planned scenario and what came of it.
 Pictures
     Picture, Table, bars_picture: for the report. Block, Drawing: a part of the report's page. Bar, Curve,
@@ -67,14 +62,7 @@ from edgen.evaluation.drawings import sentence_of_arm as sentence_of_arm
 from edgen.evaluation.drawings import series_colour as series_colour
 from edgen.evaluation.drawings import shade_of as shade_of
 from edgen.evaluation.drawings import share_of as share_of
-from edgen.evaluation.measure_parts import Highlights as Highlights
-from edgen.evaluation.measure_parts import JudgeAnswers as JudgeAnswers
 from edgen.evaluation.measure_parts import JudgeAsking as JudgeAsking
-from edgen.evaluation.measure_parts import NeedsDataSet as NeedsDataSet
-from edgen.evaluation.measure_parts import OwnComparisons as OwnComparisons
-from edgen.evaluation.measure_parts import OwnCount as OwnCount
-from edgen.evaluation.measure_parts import OwnLines as OwnLines
-from edgen.evaluation.measure_parts import PlanOutcomes as PlanOutcomes
 from edgen.evaluation.panels import ArmResult as ArmResult
 from edgen.evaluation.panels import Panel as Panel
 from edgen.evaluation.panels import Sentence as Sentence

@@ -86,7 +86,7 @@ IT = Odd()
 
 MEASURE = """
 from edgen.evaluation.measure import Measure
-from edgen.plugin.measures import OwnCount
+from edgen.plugin import OwnCount
 
 class Count:
     def __init__(self):
@@ -100,7 +100,7 @@ class Count:
     def result(self):
         return self.seen
 
-class Tenth(Measure, OwnCount):
+class Tenth(OwnCount, Measure):
     name = "tenth"
     definition = "Raises on the tenth conversation."
     counts = Count
@@ -328,7 +328,7 @@ class TestMeasure:
             "The measure 'tenth' of odd-pack 1.0 raised ValueError: ten is too many for conversation small-"
             in ended.err
         )
-        assert "odd_pack.py, line 11, in see" in ended.err
+        assert "odd_pack.py, line 12, in see" in ended.err
         found = json.loads(ended.out)
         assert "tenth" not in found
         assert any(note.startswith("Not measured: tenth.") for note in found.pop("notes"))

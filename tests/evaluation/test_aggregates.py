@@ -37,7 +37,7 @@ from tests.evaluation.said import count_of, lesson, measured
 SPEAKERS = ("Teacher", "Student")
 
 
-class AskedMeasure(Measure[Any], NeedsDataSet):
+class AskedMeasure(NeedsDataSet, Measure[Any]):
     name = "asked"
     definition = "Turns with a question mark {as an example}. edgen's own."
     figures = figure_kinds("", "turns", truths=("begins",), texts=("first",))

@@ -8,18 +8,8 @@ from collections.abc import Iterator
 import msgspec
 
 from edgen.config import Shards
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import (
-    DEFAULT,
-    FormatCard,
-    FormatLayout,
-    Patterns,
-    RowFacts,
-    RowFiles,
-    SplitName,
-    Staging,
-    Tried,
-)
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin.formats import DEFAULT, Patterns, RowFiles, SplitName, Staging, Tried
 from edgen.store.shards import MANIFEST, SplitCounts, write_shards
 from edgen.validation.schema import conforms
 

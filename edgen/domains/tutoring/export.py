@@ -19,17 +19,20 @@ from edgen.domains.tutoring.cima_files import SPEAKER, STUDENT_ACTIONS, TUTOR_AC
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served_turns import responses_to
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader, Space, Turn
-from edgen.plugin.formats import (
-    AcceptedConversation,
+from edgen.plugin import (
+    Chat,
+    Format,
     FormatCard,
     FormatLayout,
-    LayerOptions,
+    Item,
+    LeftOut,
+    Row,
     RowFacts,
-    SplitFiles,
-    Tried,
-    WriteRow,
+    RunReader,
+    Space,
+    Turn,
 )
+from edgen.plugin.formats import AcceptedConversation, LayerOptions, SplitFiles, Tried, WriteRow
 from edgen.plugin.texts import pictures_in
 
 PICTURES = "pictures"  # the folder of them

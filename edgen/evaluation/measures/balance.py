@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from edgen.plugin import Histogram, Measure, Sample, Tally, Words
-from edgen.plugin.measures import ROLES, ByKey, OwnCount, Panel, Shared
+from edgen.plugin import Histogram, Measure, OwnCount, Sample, Tally, Words
+from edgen.plugin.measures import ROLES, ByKey, Panel, Shared
 from edgen.plugin.statistics import Distribution, summarize_shares
 
 
@@ -44,7 +44,7 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 _SPREAD = "{{mean:.0%}} of {}, from {{p5:.0%}} (5%) to {{p95:.0%}} (95%)"
 
 
-class BalanceMeasure(Measure[Balance], OwnCount):
+class BalanceMeasure(OwnCount, Measure[Balance]):
     name = "balance"
     definition = (
         "The teacher's share of a conversation's words and turns (each role's, in other spaces), and who "

@@ -6,19 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edgen.evaluation.measures import calibration_logprobs
-from edgen.plugin import Measure, Sample, Words
-from edgen.plugin.measures import (
-    LABEL,
-    ArmResult,
-    Block,
-    OwnCount,
-    OwnLines,
-    Picture,
-    Shared,
-    label_with_arm,
-    rows,
-    shorten_line,
-)
+from edgen.plugin import Measure, OwnCount, OwnLines, Sample, Words
+from edgen.plugin.measures import LABEL, ArmResult, Block, Picture, Shared, label_with_arm, rows, shorten_line
 from edgen.plugin.texts import number, quantity
 
 Calibration = dict[str, Any] | None  # {"judges": [{"judge", "model", "compare", "calibration", "logprobs"?}]}
@@ -53,7 +42,7 @@ def _draw_judges(found: Sequence[ArmResult[Calibration]]) -> Iterator[Block]:
             yield from calibration_logprobs.blocks(place, arm, judge)
 
 
-class CalibrationMeasure(Measure[Calibration], OwnCount, OwnLines):
+class CalibrationMeasure(OwnCount, OwnLines, Measure[Calibration]):
     name = "calibration"
     definition = (
         "Whether pairs that the probabilities favour with p are judged so in a share p: ten bins, "

@@ -11,7 +11,7 @@ from edgen.evaluation.measures.coverage_count import (
     CrossTable,
     ValueCount,
 )
-from edgen.plugin import Measure
+from edgen.plugin import Measure, OwnCount, OwnLines, PlanOutcomes
 from edgen.plugin.measures import (
     LABEL,
     ArmResult,
@@ -19,10 +19,7 @@ from edgen.plugin.measures import (
     Block,
     Cells,
     Intervals,
-    OwnCount,
-    OwnLines,
     Picture,
-    PlanOutcomes,
     Shared,
     Table,
     describe_rows,
@@ -68,7 +65,7 @@ def _draw_cells(found: Found) -> Iterator[Block]:
         yield _value_table(ordered[:_MOST_ROWS], title)
 
 
-class CoverageMeasure(Measure[Coverage], OwnCount, OwnLines, PlanOutcomes):
+class CoverageMeasure(OwnCount, OwnLines, PlanOutcomes, Measure[Coverage]):
     name = "coverage"
     definition = (
         "Cells (one value of each dimension) of the space against the plan. Survivors: accepted of "

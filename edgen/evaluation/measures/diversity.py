@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from edgen.evaluation.texts.corpus import Codes, Corpus, narrow_codes, ngrams
 from edgen.evaluation.texts.distinct_counter import DistinctCounter
 from edgen.evaluation.texts.self_bleu import SelfBleuSample
-from edgen.plugin import Measure, Sample, Space, Total, Words, figure_kinds
+from edgen.plugin import Measure, OwnCount, Sample, Space, Total, Words, figure_kinds
 from edgen.plugin.measures import (
     Aggregate,
     ArmResult,
     Curve,
     Curves,
-    OwnCount,
     Panel,
     Picture,
     Shared,
@@ -108,7 +107,7 @@ def _growth_picture(drawn: Sequence[ArmResult[Diversity]], total: int) -> Pictur
     )
 
 
-class DiversityMeasure(Measure[Diversity], OwnCount):
+class DiversityMeasure(OwnCount, Measure[Diversity]):
     name = "diversity"
     definition = (
         "distinct-n: different n-grams over all n-grams within conversations (Li et al. 2016, arXiv "

@@ -12,8 +12,19 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
-from edgen.plugin import Columns, Mean, Measure, Sample, Space, Tally, Total, Words, figure_kinds
-from edgen.plugin.measures import Examples, NeedsDataSet, Panel, Shared
+from edgen.plugin import (
+    Columns,
+    Mean,
+    Measure,
+    NeedsDataSet,
+    Sample,
+    Space,
+    Tally,
+    Total,
+    Words,
+    figure_kinds,
+)
+from edgen.plugin.measures import Examples, Panel, Shared
 from edgen.plugin.texts import pictures_in, readable_name
 from edgen.plugin.texts import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
@@ -29,7 +40,7 @@ _STEM = 6
 _ENOUGH = 0.5
 
 
-class MentionedMeasure(Measure[Any], NeedsDataSet):
+class MentionedMeasure(NeedsDataSet, Measure[Any]):
     name = "mentioned"
     definition = (
         "The share of a scenario's values and key facts that its conversation mentions. A value is "

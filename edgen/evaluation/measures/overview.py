@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.plugin import Columns, Measure, Sample, Space, Tally, Total, Words
-from edgen.plugin.measures import NeedsDataSet, Panel, Shared, roles_of, sort_counts
+from edgen.plugin import Columns, Measure, NeedsDataSet, Sample, Space, Tally, Total, Words
+from edgen.plugin.measures import Panel, Shared, roles_of, sort_counts
 
 MARKERS = ("suffix", "own_turn", "inside", "absent")
 
 
-class OverviewMeasure(Measure[Any], NeedsDataSet):
+class OverviewMeasure(NeedsDataSet, Measure[Any]):
     name = "overview"
     definition = (
         "Records by split and by the place of the end marker; records with each kind of debris, as `edgen "

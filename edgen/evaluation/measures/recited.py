@@ -12,8 +12,19 @@ from functools import lru_cache, partial
 from typing import Any
 
 from edgen.evaluation.measures.mentioned import FOLDED
-from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Words, figure_kinds
-from edgen.plugin.measures import Examples, NeedsDataSet, Panel, Shared
+from edgen.plugin import (
+    Columns,
+    Measure,
+    NeedsDataSet,
+    Sample,
+    Share,
+    Space,
+    Tally,
+    Total,
+    Words,
+    figure_kinds,
+)
+from edgen.plugin.measures import Examples, Panel, Shared
 from edgen.plugin.texts import join_words, readable_name
 from edgen.plugin.texts import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
@@ -22,7 +33,7 @@ _FEWEST = 3  # words of a value that are no name of a method or a trait
 Labels = tuple[tuple[str, str], ...]  # of the personas: dimension, label
 
 
-class RecitedMeasure(Measure[Any], NeedsDataSet):
+class RecitedMeasure(NeedsDataSet, Measure[Any]):
     name = "recited"
     definition = (
         "Conversations in which a turn recites a persona: it contains, word for word, a value of a "

@@ -17,9 +17,21 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from edgen.core.registry import find
-from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Turn, Words, figure_kinds
+from edgen.plugin import (
+    Columns,
+    Measure,
+    NeedsDataSet,
+    Sample,
+    Share,
+    Space,
+    Tally,
+    Total,
+    Turn,
+    Words,
+    figure_kinds,
+)
 from edgen.plugin.families import Role
-from edgen.plugin.measures import ArmResult, Examples, NeedsDataSet, Panel, Shared
+from edgen.plugin.measures import ArmResult, Examples, Panel, Shared
 from edgen.plugin.protocols import ROLES, SpaceRole
 from edgen.plugin.texts import readable_name
 from edgen.plugin.texts import words as cut_words
@@ -44,7 +56,7 @@ def _describe_protocols(found: Sequence[ArmResult[Any]]) -> str:
     return " ".join(filter(None, (find("protocol", name).about_leaks for name in protocols)))
 
 
-class LeaksMeasure(Measure[Any], NeedsDataSet):
+class LeaksMeasure(NeedsDataSet, Measure[Any]):
     name = "leaks"
     definition = (
         "Conversations in which a role says word for word a value of a dimension that it may not know (in "

@@ -13,15 +13,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.plugin import Measure, Sample, Total, Words
+from edgen.plugin import Measure, OwnCount, Sample, Total, Words
 from edgen.plugin.families import dimension_groups
-from edgen.plugin.measures import (
-    Aggregate,
-    ByKey,
-    OwnCount,
-    Panel,
-    Shared,
-)
+from edgen.plugin.measures import Aggregate, ByKey, Panel, Shared
 from edgen.plugin.texts import readable_name
 
 _SIDES = ("train", "test")
@@ -75,7 +69,7 @@ class Leakage(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class LeakageMeasure(Measure[Leakage], OwnCount):
+class LeakageMeasure(OwnCount, Measure[Leakage]):
     name = "leakage"
     definition = (
         "Test conversations whose topic, whose persona (both sides' preferences and reactions), or whose "

@@ -16,17 +16,25 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
-from edgen.plugin import Chat, Format, Item, Row, RunReader, Scenario, Space
+from edgen.plugin import (
+    Chat,
+    Format,
+    FormatCard,
+    FormatLayout,
+    Item,
+    Row,
+    RowFacts,
+    RunReader,
+    Scenario,
+    Space,
+)
 from edgen.plugin.formats import (
     COLUMNS,
     AcceptedConversation,
     Columns,
     DataTable,
-    FormatCard,
-    FormatLayout,
     LayerFacts,
     Patterns,
-    RowFacts,
     RowFiles,
     ScenarioColumns,
     Staging,

@@ -11,12 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from edgen.plugin import Chat, Format, FormatOptions, Item, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, FormatOptions, Item, Row, RowFacts, RunReader
 from edgen.plugin.formats import (
-    FormatCard,
-    FormatLayout,
     Patterns,
-    RowFacts,
     ScenarioColumns,
     SplitFiles,
     Staging,

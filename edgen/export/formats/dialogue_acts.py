@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import FormatCard, RowFacts, Tried
+from edgen.plugin import Chat, Format, FormatCard, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin.formats import Tried
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:

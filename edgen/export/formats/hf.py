@@ -17,15 +17,12 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from edgen.plugin import Chat, Format, FormatOptions, Item, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, FormatOptions, Item, Row, RowFacts, RunReader
 from edgen.plugin.formats import (
     DEFAULT,
     SPLITS,
-    FormatCard,
-    FormatLayout,
     ParquetFile,
     Patterns,
-    RowFacts,
     RowFiles,
     ScenarioColumns,
     SplitName,

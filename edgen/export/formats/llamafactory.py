@@ -17,18 +17,8 @@ import msgspec
 from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.export.formats.sharegpt import begins_with_user, convert_message
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import (
-    ActionOptions,
-    DataTable,
-    FormatCard,
-    FormatLayout,
-    JsonLines,
-    Patterns,
-    RowFacts,
-    Tried,
-    write_new,
-)
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin.formats import ActionOptions, DataTable, JsonLines, Patterns, Tried, write_new
 
 PREFERENCE = "preference"
 KTO = "kto"

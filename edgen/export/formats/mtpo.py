@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from edgen.export.formats.shared.pair_rows import is_near_end, messages_of, say_the_same
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, Item, LeftOut, Row, RowFacts, RunReader
 from edgen.plugin.formats import (
     ComparedPair,
-    FormatCard,
     Label,
     OracleSignal,
     Pair,
-    RowFacts,
     ScenarioColumns,
     Tried,
     evidence_of,

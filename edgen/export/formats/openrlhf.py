@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
-from edgen.plugin import Format, Row
-from edgen.plugin.formats import ActionOptions, DataTable, FormatCard, FormatLayout, Message, RowFacts, Tried
+from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
+from edgen.plugin.formats import ActionOptions, DataTable, Message, Tried
 
 PAIRS = "pairs"
 SCORED = "scored"

@@ -12,15 +12,12 @@ from dataclasses import replace
 from functools import partial
 
 from edgen.export.formats.shared.pair_rows import Preferred, TurnPair, read_turn, rows_of_pairs
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
 from edgen.plugin.formats import (
     MOST,
     PAD,
     ChatTokenizer,
-    FormatCard,
-    FormatLayout,
     RolloutSignal,
-    RowFacts,
     TokenOptions,
     Tried,
     signal_behind,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.export.formats.shared.replies import responses
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import FormatCard, FormatLayout, Repeats, ResponseOptions, RowFacts, Tried
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin.formats import Repeats, ResponseOptions, Tried
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
 from edgen.plugin.formats import (
     AcceptedConversation,
-    FormatCard,
-    FormatLayout,
     MaskOptions,
     Message,
     Repeats,
-    RowFacts,
     Tried,
     without_trailing_user,
 )

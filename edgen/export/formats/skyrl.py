@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, rows_of_replies
-from edgen.plugin import Format
-from edgen.plugin.formats import FormatCard, FormatLayout, RowFacts, Tried
+from edgen.plugin import Format, FormatCard, FormatLayout, RowFacts
+from edgen.plugin.formats import Tried
 
 
 def _value(reply: TrainedReply) -> dict[str, Any]:

@@ -12,17 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, read_turn, say_the_same
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader, Scenario
-from edgen.plugin.formats import (
-    ComparedPair,
-    DataTable,
-    FormatCard,
-    Message,
-    RowFacts,
-    TokenOptions,
-    Tried,
-    without_trailing_user,
-)
+from edgen.plugin import Chat, Format, FormatCard, Item, LeftOut, Row, RowFacts, RunReader, Scenario
+from edgen.plugin.formats import ComparedPair, DataTable, Message, TokenOptions, Tried, without_trailing_user
 
 TRAJECTORIES, CRITIC, TURNS = "trajectories", "critic", "turns"
 _TOLD = "In light that the final answer is: {}."  # the beginning of a critic's text in evaluate_code.py

@@ -6,8 +6,8 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 from __future__ import annotations
 
 from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, rows_of_pairs
-from edgen.plugin import Format, Row
-from edgen.plugin.formats import FormatCard, FormatLayout, RowFacts, Tried
+from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
+from edgen.plugin.formats import Tried
 
 
 def _row(found: Preferred) -> Row:

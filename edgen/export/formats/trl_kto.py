@@ -9,18 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from edgen.export.formats.shared.completions import RULE, Completion, completions
-from edgen.plugin import Format, Row
-from edgen.plugin.formats import (
-    SPLITS,
-    ActionOptions,
-    FormatCard,
-    FormatLayout,
-    JsonLines,
-    RowFacts,
-    Staging,
-    Tried,
-    rows_from,
-)
+from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
+from edgen.plugin.formats import SPLITS, ActionOptions, JsonLines, Staging, Tried, rows_from
 
 
 def _row(found: Completion) -> Row:

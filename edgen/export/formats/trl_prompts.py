@@ -6,8 +6,8 @@ https://huggingface.co/docs/trl/dataset_formats#prompt-only
 from __future__ import annotations
 
 from edgen.export.formats.shared.replies import TrainedReply, replies
-from edgen.plugin import Format, Row
-from edgen.plugin.formats import FormatCard, FormatLayout, ResponseOptions, RowFacts, Tried, rows_from
+from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
+from edgen.plugin.formats import ResponseOptions, Tried, rows_from
 
 
 def _row(found: TrainedReply) -> Row:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
-from edgen.plugin.formats import FormatCard, FormatLayout, MaskOptions, Repeats, RowFacts, Tried
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin.formats import MaskOptions, Repeats, Tried
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Item]:

@@ -6,8 +6,8 @@ Format: `verl/utils/dataset/multiturn_sft_dataset.py`: the loss covers every ass
 from __future__ import annotations
 
 from edgen.export.formats import trl_sft
-from edgen.plugin import Format
-from edgen.plugin.formats import FormatCard, FormatLayout, MaskOptions, ParquetFiles, RowFacts, Tried
+from edgen.plugin import Format, FormatCard, FormatLayout, RowFacts
+from edgen.plugin.formats import MaskOptions, ParquetFiles, Tried
 
 FORMAT = Format(
     name="verl",

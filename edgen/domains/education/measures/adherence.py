@@ -15,17 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgen.domains.education.keywords import MEASURES, AdherenceShares, VerdictCount, verdicts
-from edgen.plugin import Measure, Sample, Share, Space, Tally, Total, Words, figure_kinds
-from edgen.plugin.measures import (
-    Aggregate,
-    ArmResult,
-    ByKey,
+from edgen.plugin import (
     JudgeAnswers,
-    JudgeAsking,
+    Measure,
     OwnCount,
-    Panel,
-    Value,
+    Sample,
+    Share,
+    Space,
+    Tally,
+    Total,
+    Words,
+    figure_kinds,
 )
+from edgen.plugin.measures import Aggregate, ArmResult, ByKey, JudgeAsking, Panel, Value
 from edgen.plugin.protocols import DIMENSIONS
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ def _explain_shares(found: Sequence[ArmResult[tuple[AdherenceShares, ...]]]) -> 
 _NAMES = {name: label for name, (label, _) in _QUESTIONS.items()}
 
 
-class AdherenceMeasure(Measure[tuple[AdherenceShares, ...]], OwnCount, JudgeAnswers):
+class AdherenceMeasure(OwnCount, JudgeAnswers, Measure[tuple[AdherenceShares, ...]]):
     """By keywords, and by as many judges as were asked."""
 
     name = "adherence"

@@ -12,15 +12,12 @@ from edgen.domains.guided.events import GuidedEvents
 from edgen.domains.guided.export.log import RoomLog
 from edgen.domains.guided.machines.dump import dump_for_crwiz
 from edgen.domains.guided.machines.model import Machine
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
 from edgen.plugin.formats import (
     AcceptedConversation,
     DataTable,
-    FormatCard,
-    FormatLayout,
     JsonLines,
     Patterns,
-    RowFacts,
     Tried,
     protocol_of,
     write_new,

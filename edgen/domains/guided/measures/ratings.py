@@ -15,16 +15,8 @@ import msgspec
 import numpy as np
 
 from edgen.domains.guided.events import ACTS, GuidedEvents, acts_of
-from edgen.plugin import Histogram, Mean, Measure, Sample, Total, Words
-from edgen.plugin.measures import (
-    SHARES,
-    Aggregate,
-    Axis,
-    ByKey,
-    OwnCount,
-    Panel,
-    TablePanel,
-)
+from edgen.plugin import Histogram, Mean, Measure, OwnCount, Sample, Total, Words
+from edgen.plugin.measures import SHARES, Aggregate, Axis, ByKey, Panel, TablePanel
 from edgen.plugin.statistics import (
     SIGNIFICANT,
     Distribution,
@@ -168,7 +160,7 @@ class RatingsCount:
         )
 
 
-class RatingsMeasure(Measure[Ratings], OwnCount):
+class RatingsMeasure(OwnCount, Measure[Ratings]):
     name = "ratings"
     definition = (
         "Ratings in the questionnaires after guided conversations, by role and item; the chance that a "

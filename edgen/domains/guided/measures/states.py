@@ -13,16 +13,8 @@ import msgspec
 
 from edgen.domains.guided.events import GuidedEvents
 from edgen.domains.guided.machines.model import Machine, State
-from edgen.plugin import Measure, Sample, Words
-from edgen.plugin.measures import (
-    Aggregate,
-    ArmResult,
-    Drawing,
-    OwnCount,
-    Shared,
-    TablePanel,
-    label_with_arm,
-)
+from edgen.plugin import Measure, OwnCount, Sample, Words
+from edgen.plugin.measures import Aggregate, ArmResult, Drawing, Shared, TablePanel, label_with_arm
 
 MOST = 100_000  # transitions that are counted
 DRAWN = 150  # states of a machine that the report draws
@@ -72,7 +64,7 @@ def _draw_machines(found: Sequence[ArmResult[States]]) -> Iterator[Drawing]:
             )
 
 
-class StatesMeasure(Measure[States], OwnCount):
+class StatesMeasure(OwnCount, Measure[States]):
     name = "states"
     definition = (
         "States and transitions of the machine that guided conversations reached, of those that the "

@@ -12,13 +12,8 @@ import msgspec
 import numpy as np
 
 from edgen.domains.guided.events import GuidedEvents
-from edgen.plugin import Histogram, Measure, Sample, Share, Words
-from edgen.plugin.measures import (
-    MOST_NUMBER,
-    ByKey,
-    OwnCount,
-    Panel,
-)
+from edgen.plugin import Histogram, Measure, OwnCount, Sample, Share, Words
+from edgen.plugin.measures import MOST_NUMBER, ByKey, Panel
 from edgen.plugin.statistics import Distribution, Estimate, share, summarize_counts
 
 MOST = 100  # sub-tasks that are reported
@@ -77,7 +72,7 @@ class SubtasksCount:
         return found
 
 
-class SubtasksMeasure(Measure[dict[str, Subtask]], OwnCount):
+class SubtasksMeasure(OwnCount, Measure[dict[str, Subtask]]):
     name = "subtasks"
     definition = (
         "For each sub-task of guided conversations: the share that reached it, and of those the seconds "

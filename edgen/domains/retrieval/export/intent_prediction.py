@@ -28,17 +28,9 @@ from edgen.domains.retrieval.export.msdialog import (
     join_lines,
     tags_of,
 )
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RunReader
 from edgen.plugin.families import Role
-from edgen.plugin.formats import (
-    AcceptedConversation,
-    FormatCard,
-    FormatLayout,
-    SplitFiles,
-    Staging,
-    Tried,
-    WriteRow,
-)
+from edgen.plugin.formats import AcceptedConversation, SplitFiles, Staging, Tried, WriteRow
 from edgen.plugin.texts import hash64
 
 DROPPED = ("GG", "O", "JK")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from edgen.domains.retrieval.export.msdialog import DEFAULTS, WHO, AgentOptions, DialogFiles, rows_of_dialogs
-from edgen.plugin import Format
-from edgen.plugin.formats import FormatCard, FormatLayout
+from edgen.plugin import Format, FormatCard, FormatLayout
 
 COLUMNS = {
     "id": "the dialog's id, by which it stands in the file: the conversation's",

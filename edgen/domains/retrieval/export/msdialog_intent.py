@@ -12,8 +12,7 @@ from edgen.domains.retrieval.export.msdialog import (
     DialogFiles,
     rows_of_dialogs,
 )
-from edgen.plugin import Format
-from edgen.plugin.formats import FormatCard, FormatLayout
+from edgen.plugin import Format, FormatCard, FormatLayout
 
 FORMAT = Format(
     name="msdialog-intent",

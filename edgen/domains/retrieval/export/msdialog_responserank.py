@@ -23,17 +23,9 @@ from edgen.domains.retrieval.export.msdialog import (
     join_lines,
 )
 from edgen.domains.retrieval.export.sides import DevShare, Side, Sides
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RunReader
 from edgen.plugin.families import Role
-from edgen.plugin.formats import (
-    AcceptedConversation,
-    FormatCard,
-    FormatLayout,
-    Patterns,
-    RowFiles,
-    Staging,
-    Tried,
-)
+from edgen.plugin.formats import AcceptedConversation, Patterns, RowFiles, Staging, Tried
 
 NEGATIVES = 9
 FEWEST_TURNS, MOST_TURNS = 3, 99

@@ -13,16 +13,8 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from edgen.domains.tutoring.served_turns import responses_to
-from edgen.plugin import Measure, Sample, Space, Total, Words
-from edgen.plugin.measures import (
-    Aggregate,
-    ByKey,
-    Compared,
-    Crossed,
-    OwnComparisons,
-    OwnCount,
-    Panel,
-)
+from edgen.plugin import Measure, OwnComparisons, OwnCount, Sample, Space, Total, Words
+from edgen.plugin.measures import Aggregate, ByKey, Compared, Crossed, Panel
 
 _SHOWN = 8  # sets of a role
 
@@ -94,7 +86,7 @@ class ActionsCount:
         )
 
 
-class ActionsMeasure(Measure[Actions], OwnCount, OwnComparisons):
+class ActionsMeasure(OwnCount, OwnComparisons, Measure[Actions]):
     name = "actions"
     definition = (
         "Shares of utterances with each action and with each set of actions; the lead of the most "

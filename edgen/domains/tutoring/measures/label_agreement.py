@@ -12,15 +12,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from edgen.domains.tutoring.served_turns import LABELLER
-from edgen.plugin import Columns, Measure, Sample, Share, Space, Turn, Words
-from edgen.plugin.measures import (
-    Aggregate,
-    ByKey,
-    Compared,
-    OwnCount,
-    Panel,
-    TablePanel,
-)
+from edgen.plugin import Columns, Measure, OwnCount, Sample, Share, Space, Turn, Words
+from edgen.plugin.measures import Aggregate, ByKey, Compared, Panel, TablePanel
 from edgen.plugin.statistics import LabelCounts, LabelFigures
 
 
@@ -44,7 +37,7 @@ class LabelAgreementCount:
         )
 
 
-class LabelAgreementMeasure(Measure[LabelAgreement], OwnCount):
+class LabelAgreementMeasure(OwnCount, Measure[LabelAgreement]):
     name = "label_agreement"
     definition = (
         "Of utterances whose actions both the speaker and a labeller state: the share with the same set "

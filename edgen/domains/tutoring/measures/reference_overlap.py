@@ -11,17 +11,10 @@ from collections.abc import Iterator
 
 from edgen.domains.tutoring.measures.best_of_others import SEED, ReferenceOverlap, reference_overlap
 from edgen.domains.tutoring.served_turns import responses_to
-from edgen.plugin import Mean, Measure, Sample, Total, Words
+from edgen.plugin import Mean, Measure, OwnCount, OwnLines, Sample, Total, Words
 from edgen.plugin.files import find_missing_modules
 from edgen.plugin.formats import install_command
-from edgen.plugin.measures import (
-    Aggregate,
-    OwnCount,
-    OwnLines,
-    Panel,
-    render_rows,
-    wrap,
-)
+from edgen.plugin.measures import Aggregate, Panel, render_rows, wrap
 
 MOST_TURNS = 2000
 VARIABLE = "EDGEN_BERTSCORE_MODEL"  # names the model, without which there is no BERTScore
@@ -58,7 +51,7 @@ class ReferenceOverlapCount:
         return reference_overlap(scored, None if find_missing_modules("bertscore") else model)
 
 
-class ReferenceOverlapMeasure(Measure[ReferenceOverlap | None], OwnCount, OwnLines):
+class ReferenceOverlapMeasure(OwnCount, OwnLines, Measure[ReferenceOverlap | None]):
     name = "reference_overlap"
     definition = (
         "Of turns with several independent responses: the best BLEU (sacrebleu's of a sentence, 0 to 100; "

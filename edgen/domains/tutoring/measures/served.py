@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from edgen.domains.tutoring.served_turns import SOURCES, origin_of, source_of
-from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Turn, Words
-from edgen.plugin.measures import Aggregate, Compared, Crossed, NeedsDataSet, Panel, Shared
+from edgen.plugin import Columns, Measure, NeedsDataSet, Sample, Share, Space, Tally, Total, Turn, Words
+from edgen.plugin.measures import Aggregate, Compared, Crossed, Panel, Shared
 
 
 def _define_share(name: str, title: str, top: str, definition: str) -> Compared:
@@ -28,7 +28,7 @@ def _define_share(name: str, title: str, top: str, definition: str) -> Compared:
     )
 
 
-class ServedMeasure(Measure[Any], NeedsDataSet):
+class ServedMeasure(NeedsDataSet, Measure[Any]):
     name = "served"
     definition = (
         "Of the turns that students are served in rounds: the shares from the pool, from a drawn "

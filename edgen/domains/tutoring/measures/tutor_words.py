@@ -13,15 +13,15 @@ from typing import Any
 
 from edgen.domains.tutoring.exercises.model import exercises_of
 from edgen.domains.tutoring.served_turns import responses_to
-from edgen.plugin import Columns, Histogram, Measure, Sample, Space, Words
-from edgen.plugin.measures import NeedsDataSet, Panel, Shared
+from edgen.plugin import Columns, Histogram, Measure, NeedsDataSet, Sample, Space, Words
+from edgen.plugin.measures import Panel, Shared
 from edgen.plugin.texts import DigestTable
 
 _WORD = re.compile(r"\w+")
 _DIGEST = (1 << 64) - 1
 
 
-class TutorWordsMeasure(Measure[Any], NeedsDataSet):
+class TutorWordsMeasure(NeedsDataSet, Measure[Any]):
     name = "tutor_words"
     definition = (
         "Words (separated by blanks) of each tutor response and of each different student turn; and the "

@@ -10,8 +10,8 @@ from edgen.domains.retrieval.export.dstc7.examples import rows
 from edgen.domains.retrieval.export.dstc7.files import ExampleFiles
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.msdialog import WHO
-from edgen.plugin import Format
-from edgen.plugin.formats import DataTable, FormatCard, FormatLayout, Tried
+from edgen.plugin import Format, FormatCard, FormatLayout
+from edgen.plugin.formats import DataTable, Tried
 
 FORMAT = Format(
     name="dstc7",
