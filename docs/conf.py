@@ -86,9 +86,9 @@ KINDS = {
             "Highlights",
             "PlanOutcomes",
             "JudgeAnswers",
-            "Count",
         ],
     ),
+    "Measures: counts": ("edgen.evaluation.shared", ["Observer", "Count", "Shared"]),
     "Measures: the report": ("edgen.evaluation.panels", ["Panel", "TablePanel", "Sentence", "ArmResult"]),
     "Measures: aggregates": (
         "edgen.evaluation.aggregates",

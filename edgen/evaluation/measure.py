@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args
+from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 import msgspec
 
@@ -23,15 +23,13 @@ from edgen.core.text import join_list
 from edgen.evaluation.aggregates import Aggregate, ByKey, Columns
 from edgen.evaluation.column_count import ColumnCount, check_columns
 from edgen.evaluation.compared import Compared, complete_comparisons, list_usual_comparisons, sum_columns
-from edgen.evaluation.measure_parts import PARTS, Count, NeedsDataSet, OwnComparisons, OwnCount
+from edgen.evaluation.measure_parts import PARTS, NeedsDataSet, OwnComparisons, OwnCount
 from edgen.evaluation.panels import AnyPanel
 from edgen.evaluation.sample import Sample, Words, sample_of_facts
+from edgen.evaluation.shared import Count, Shared
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Kind, Value
 from edgen.space import Space
-
-if TYPE_CHECKING:
-    from edgen.evaluation.shared import Shared
 
 V = TypeVar("V")
 
@@ -65,18 +63,45 @@ class Measure(Generic[V]):
     for nothing."""
 
     def __init__(self) -> None:
-        own = type(self)
-        reads = own.of_one is not Measure.of_one
-        if not isinstance(self, OwnCount):
-            if not reads and getattr(own, "column_reader", None) in (None, NeedsDataSet.column_reader):
-                raise TypeError(f"{own.__name__} has neither `of_one` nor a count of its own (OwnCount)")
-        elif not hasattr(own, "counts") and own.start is OwnCount.start:
-            raise TypeError(f"{own.__name__} has neither `counts` nor `start`")
+        named = type(self).__name__
+        if isinstance(self, OwnCount):
+            if not hasattr(self, "counts") and type(self).start is OwnCount.start:
+                raise TypeError(f"{named} has neither `counts` nor `start`")
+            return
+        reads = isinstance(self, NeedsDataSet) and type(self).column_reader is not NeedsDataSet.column_reader
+        if not reads and type(self).of_one is Measure.of_one:
+            raise TypeError(f"{named} has neither `of_one` nor a count of its own (OwnCount)")
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:  # noqa: ARG002
         """Return the columns of one conversation. A column that is missing or None does not count. `space`
         is None if unknown."""
         return {}
+
+    def begin_count(self, shared: Shared) -> Count[V]:
+        """Return a new count over one data set: its own, or that of its columns."""
+        if isinstance(self, OwnCount):
+            return self.start(shared)
+        whole = part_of(self, NeedsDataSet)
+        if (read := whole.column_reader(shared)) is None:
+            space = shared.data.space
+
+            def read(sample: Sample, words: Words) -> Columns:
+                return self.of_one(sample, words, space)
+
+        own: Callable[[Sample, Words], Columns] = read
+        checked = (lambda sample, words: _check(self, own(sample, words))) if self._is_foreign else own
+
+        def finish(figures: dict[str, Any]) -> V:
+            found = whole.finish(figures, shared)
+            names = [one.name for one in self.aggregates]
+            if not isinstance(found, Mapping) or {*found} != {*names}:
+                refuse_value(
+                    "measure", self.name, f"has a `finish` that returned no mapping of {join_list(names)}"
+                )
+            made: V = self._value_type(**found)
+            return made
+
+        return ColumnCount(self.aggregates, shared.data, checked, finish)
 
     def of_facts(self, facts: Facts, space: Space) -> Mapping[str, Value]:
         """Return the columns of a conversation as expressions see it. "" is the column of the measure's
@@ -117,33 +142,6 @@ def read_columns(measure: Measure[Any], sample: Sample, words: Words, space: Spa
 
 def _check(measure: Measure[Any], columns: Columns) -> Columns:
     return check_columns(measure.name, measure.aggregates, columns) if measure._is_foreign else columns
-
-
-def start_count(measure: Measure[V], shared: Shared) -> Count[V]:
-    """Return a new count of a measure over one data set: its own, or that of its columns."""
-    if isinstance(measure, OwnCount):
-        return measure.start(shared)
-    whole = part_of(measure, NeedsDataSet)
-    if (read := whole.column_reader(shared)) is None:
-        space = shared.data.space
-
-        def read(sample: Sample, words: Words) -> Columns:
-            return measure.of_one(sample, words, space)
-
-    own: Callable[[Sample, Words], Columns] = read
-    checked = (lambda sample, words: _check(measure, own(sample, words))) if measure._is_foreign else own
-
-    def finish(figures: dict[str, Any]) -> V:
-        found = whole.finish(figures, shared)
-        names = [one.name for one in measure.aggregates]
-        if not isinstance(found, Mapping) or {*found} != {*names}:
-            refuse_value(
-                "measure", measure.name, f"has a `finish` that returned no mapping of {join_list(names)}"
-            )
-        made: V = measure._value_type(**found)
-        return made
-
-    return ColumnCount(measure.aggregates, shared.data, checked, finish)
 
 
 def is_compared(measure: Measure[Any]) -> bool:

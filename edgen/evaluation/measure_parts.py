@@ -9,31 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 from edgen.evaluation.aggregates import Columns
 from edgen.evaluation.compared import Compared
 from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.shared import Count, Shared
 from edgen.space import Space
-
-if TYPE_CHECKING:
-    from edgen.evaluation.shared import Shared
-
-V_co = TypeVar("V_co", covariant=True)
-
-
-class Observer(Protocol):
-    """Sees every sample of a data set once. `words` are those of `sample.turns`, turn by turn, cut once
-    for all."""
-
-    def see(self, sample: Sample, words: Words) -> None: ...
-
-
-class Count(Observer, Protocol[V_co]):
-    """One measure at work on one data set. One that also has `see_planned(PlannedOutcome)` is given the
-    plan."""
-
-    def result(self) -> V_co: ...
 
 
 class OwnCount:
@@ -68,7 +50,7 @@ class OwnLines:
     """Lines of its own on the terminal, where rows of figures cannot say it."""
 
     def lines(self, value: Any) -> Iterator[str]:  # noqa: ARG002
-        """Yield the value for a person, in lines of at most 78 columns; none where nothing is to be said."""
+        """Yield the value for a person, in lines of at most 78 columns; none for nothing."""
         return iter(())
 
 

@@ -17,10 +17,10 @@ from edgen.core.plugin_faults import FaultyPluginError
 from edgen.core.registry import PluginError, find, find_all, names
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.measure import Measure, is_compared
-from edgen.evaluation.measure_parts import JudgeAnswers, Observer, PlanOutcomes
+from edgen.evaluation.measure_parts import JudgeAnswers, PlanOutcomes
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.sample import DataSet, cut
-from edgen.evaluation.shared import Shared
+from edgen.evaluation.shared import Observer, Shared
 from edgen.evaluation.terminal import join_counts, wrap
 from edgen.evaluation.texts.shingles import GatheredShingles
 from edgen.evaluation.views import lines_of, show

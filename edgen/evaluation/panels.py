@@ -82,7 +82,8 @@ class Panel(msgspec.Struct, frozen=True):
     reference: float | None = None
     """Of shares and means: a line to compare them with; None for no line."""
     most: int | None = None
-    """Of shares and means: how many are drawn, those furthest from the reference (None: from 0); None: all."""
+    """Of shares and means: how many are drawn, those furthest from the reference (without one, from 0);
+    None for all."""
     folded: str = ""
     """As of a picture: what it is folded away under, with others of the same words."""
     told: str = ""

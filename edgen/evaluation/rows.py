@@ -26,7 +26,7 @@ _SUMMARY_LABEL = 24  # characters, of a line that still fits
 
 
 def render_rows(aggregates: Sequence[Aggregate], value: Any) -> Iterator[str]:
-    """Yield the rows of a value; none if nothing is to be shown (`aggregates.has_data`)."""
+    """Yield the rows of a value; none without data (`aggregates.has_data`)."""
     if has_data(aggregates, value):
         yield from _Rows().lines(aggregates, value)
 

@@ -5,23 +5,37 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from edgen.core import registry
 from edgen.core.plugin_faults import FaultyPluginError, blame, plugin_error, refuse_value
-from edgen.evaluation.measure import Measure, start_count
-from edgen.evaluation.measure_parts import Count
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.shingles import GatheredShingles
+
+V_co = TypeVar("V_co", covariant=True)
+
+
+class Observer(Protocol):
+    """Sees every sample of a data set once. `words` are those of `sample.turns`, turn by turn, cut once
+    for all."""
+
+    def see(self, sample: Sample, words: Words) -> None: ...
+
+
+class Count(Observer, Protocol[V_co]):
+    """One measure at work on one data set. One that also has `see_planned(PlannedOutcome)` is given the
+    plan."""
+
+    def result(self) -> V_co: ...
 
 
 class Shared:
     """Shared data of the measures at work on one data set."""
 
-    def __init__(self, data: DataSet, find: Callable[[str], Measure[Any]], *, planned: bool = False) -> None:
+    def __init__(self, data: DataSet, find: Callable[[str], Any], *, planned: bool = False) -> None:
         self.data = data
         self.planned = planned  # whether a plan is known, with the outcome of everything in it
         self.gathered: Callable[[], GatheredShingles] | None = None  # what other processes cut
@@ -40,7 +54,7 @@ class Shared:
         for name in names:
             if name not in self._counts and name not in self.faults:
                 try:
-                    self._counts[name] = start_count(self._find(name), self)
+                    self._counts[name] = self._find(name).begin_count(self)
                 except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
                     self._leave_out(name, error)
 
@@ -97,7 +111,7 @@ class Shared:
         self.faults[name] = fault
 
 
-def _require_value(measure: Measure[Any], value: Any) -> None:
+def _require_value(measure: Any, value: Any) -> None:
     """Raise FaultyPluginError for a value of a plugin's measure that has not what its aggregates name, and
     TypeError for one that JSON cannot hold."""
     if missing := [one.name for one in measure.aggregates if not _has_figure(value, one.name)]:

@@ -1,4 +1,5 @@
-"""Lines for a terminal of 80 columns: labelled rows, wrapped text, small histograms, values with intervals."""
+"""Lines for a terminal of 80 columns: labelled rows, wrapped text, small histograms, values with
+intervals."""
 
 from __future__ import annotations
 

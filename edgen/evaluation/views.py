@@ -20,7 +20,8 @@ V = TypeVar("V")
 
 
 def lines_of(measure: Measure[V], value: V) -> Iterator[str]:
-    """Yield the lines of a measure's value: its own, or the rows of its aggregates; as JSON without either."""
+    """Yield the lines of a measure's value: its own, or the rows of its aggregates; JSON without
+    either."""
     if isinstance(measure, OwnLines):
         yield from measure.lines(value)
     elif measure.aggregates:
@@ -31,7 +32,7 @@ def lines_of(measure: Measure[V], value: V) -> Iterator[str]:
 
 def blocks_of(measure: Measure[V], found: Sequence[ArmResult[V]]) -> Iterator[Block]:
     """Yield a measure's part of the report, every arm side by side: its panels, or the usual ones of its
-    aggregates; its lines without either. Arms in which nothing is to be shown are left out."""
+    aggregates; its lines without either. Arms without data are left out."""
     if measure.aggregates or measure.panels is not None:
         usual = list_usual_panels(measure.name, measure.aggregates)
         panels = [*usual] if measure.panels is None else measure.panels

@@ -98,7 +98,7 @@ class FormatLayout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFacts:
-    """What is true of every row."""
+    """Facts about the rows of a format."""
 
     by_range: bool = False
     """The rows of a scenario depend on its conversations and pairs alone, so processes can make those of
@@ -138,7 +138,7 @@ class Format:
     layout: FormatLayout = FormatLayout()
     """Its columns and files, where they are not one table of JSON lines."""
     row_facts: RowFacts = RowFacts()
-    """What is true of every row."""
+    """Facts about its rows."""
 
     def __new__(cls, **given: Any) -> Format:
         """Return a new format. Raises TypeError for a field of a part, with the words to write instead."""
@@ -239,8 +239,8 @@ def _explain_part(place: str, name: str) -> str:
 
 def list_flaws(format_: Format) -> Iterator[str]:
     """Yield what keeps an object from being used as a format, as clauses."""
-    own = (one for one in type(format_).__mro__ if one not in Format.__mro__)
-    for place, name in _list_misplaced(dict.fromkeys(name for one in own for name in vars(one))):
+    classes = (one for one in type(format_).__mro__ if one not in Format.__mro__)
+    for place, name in _list_misplaced(dict.fromkeys(name for one in classes for name in vars(one))):
         yield f"has a field in its class that is ignored: {_explain_part(place, name)}"
     for place, kind in _PARTS.items():
         if not isinstance(given := getattr(format_, place), kind):

@@ -14,6 +14,7 @@ import edgen
 from edgen.core import registry
 from edgen.evaluation.aggregates import (
     Aggregate,
+    ByKey,
     Columns,
     Crossed,
     Examples,
@@ -27,11 +28,12 @@ from edgen.evaluation.compared import Compared
 from edgen.evaluation.drawings import Bars, Histograms, Intervals, Picture, Table
 from edgen.evaluation.measure import Measure, add_up, figure_kinds, list_comparisons
 from edgen.evaluation.measure_parts import NeedsDataSet
-from edgen.evaluation.panels import ArmResult, Panel
+from edgen.evaluation.panels import ArmResult, Panel, Sentence, TablePanel, draw_panels
 from edgen.evaluation.rows import render_rows
 from edgen.evaluation.sample import Sample, Words, cut
 from edgen.evaluation.views import blocks_of, examples_of, lines_of
 from edgen.space import Space
+from edgen.stats.intervals import Estimate
 from tests.evaluation.said import count_of, lesson, measured
 
 SPEAKERS = ("Teacher", "Student")
@@ -272,3 +274,97 @@ def test_rows_with_parts_and_lists(says: str, figures: dict[str, Any], line: str
     shown = (Aggregate("it", label="row", says=says), Aggregate("always"))
     row = [*render_rows(shown, SimpleNamespace(always=1, **figures))]
     assert row == [f"{'row':<28}{line}"]
+
+
+class Part(msgspec.Struct):
+    """A value in a sequence."""
+
+    who: str
+    share: float | None
+    near: dict[str, float]
+
+
+PARTS = [Part("one", 0.25, {"a_b": 0.5}), Part("two", None, {"a_b": 0.1, "c": 0.9})]
+DECLARED = (
+    Aggregate("parts_of_all", required=True),
+    Total("count", label="count", note="All {it:part}, {key}."),
+    Tally("kinds", label="kinds", names=str.upper, most=2, if_any=True),
+    ByKey(
+        "parts",
+        key=lambda part: part.who,
+        names={"one": "first"},
+        most=1,
+        each=(
+            Aggregate("share", label="of {key}", says="{it:.0%}", title="{key}", drawn="{it:.0%} of {who}"),
+            Aggregate("near", label="  near", says="{it:.1f}", names={"a_b": "ab"}, if_any=True),
+        ),
+    ),
+)
+
+
+def declared(**figures: Any) -> SimpleNamespace:
+    given = {"parts_of_all": 3, "count": 2, "kinds": {"x": 2, "y": 1, "z": 1}, "parts": PARTS}
+    return SimpleNamespace(**(given | figures))
+
+
+def test_notes_names_and_values_of_a_sequence_are_rows() -> None:
+    assert [*render_rows(DECLARED, declared())] == [
+        f"{'count':<28}2",
+        "All 2 parts, .",
+        f"{'kinds':<28}2 X, 1 Y",
+        f"{'of first':<28}25%",
+        f"{'  near':<28}ab 0.5",
+    ]
+
+
+def test_nothing_is_shown_without_what_is_required() -> None:
+    assert [*render_rows(DECLARED, declared(parts_of_all=0))] == []
+    assert [*render_rows(DECLARED, None)] == []
+
+
+def test_a_value_may_be_what_is_by_key_itself() -> None:
+    aggregates = (ByKey("", each=(Total("n", label="{key}"),)),)
+    assert [*render_rows(aggregates, {"a": SimpleNamespace(n=1), "b": SimpleNamespace(n=2)})] == [
+        f"{'a':<28}1", f"{'b':<28}2",
+    ]  # fmt: skip
+
+
+def test_tables_sentences_and_bars_follow_from_panels() -> None:
+    panels = (
+        Panel("shares", "Shares", ("parts.share",), lambda found: f"{len(found)} arms.", colour_keys=True),
+        Panel("near", "Near", ("parts.near",)),
+        TablePanel("All", "parts", ("who", "share"), ("{key}", "{share:.0%}")),
+        TablePanel("None", "nothing", ("who",), ("{it}",)),
+        Sentence("count", "There are {it:part}."),
+        Sentence("nothing", "There is {it}.", "There is none."),
+        lambda found: iter([f"{len(found)} drawn."]),
+    )
+    value = declared(nothing=(), parts=[PARTS[0], Part("two", 0.5, {})])
+    found = [ArmResult("x", "x", value, {}), ArmResult("y", "y", value, {})]
+    bars, near, table, *said = draw_panels(panels, (*DECLARED, Aggregate("nothing")), found)
+    assert isinstance(bars, Picture)
+    assert isinstance(bars.chart, Bars)
+    assert bars.caption == "2 arms."
+    assert [(row.label, row.said, row.colour) for row in bars.chart.rows] == [
+        ("first · x", "25% of one", "blue"), ("first · y", "25% of one", "blue"),
+        ("two · x", "50% of two", "orange"), ("two · y", "50% of two", "orange"),
+    ]  # fmt: skip
+    assert isinstance(near, Picture)
+    assert isinstance(table, Table)
+    assert table.rows[0] == ("first · x", "25%")
+    assert len(table.rows) == 4
+    assert said == [
+        "x: There are 2 parts.", "y: There are 2 parts.", "x: There is none.", "y: There is none.", "2 drawn.",
+    ]  # fmt: skip
+
+
+def test_the_furthest_from_a_reference_are_drawn_first() -> None:
+    values = {name: Estimate(value=value, low=None, high=None, n=9, scenarios=9) for name, value in (("a", 0.4), ("b", 0.9), ("c", 0.2))}  # fmt: skip
+    panel = Panel("p", "P", ("it",), "Look.", reference=0.5, most=2)
+    (picture,) = draw_panels(
+        [panel], [Share("it", title="{key}")], [ArmResult("", "x", SimpleNamespace(it=values), {})]
+    )
+    assert isinstance(picture, Picture)
+    assert isinstance(picture.chart, Intervals)
+    assert [row.label for row in picture.chart.rows] == ["b", "c"]
+    assert (picture.chart.reference, picture.caption) == (0.5, "Look. The first 2 of 3.")

@@ -78,7 +78,7 @@ class CalibrationMeasure(OwnCount, OwnLines, Measure[Calibration]):
 
 
 class KnownCalibration:
-    """What is known of the data set before any conversation is seen."""
+    """The calibration that the data set knows, which no conversation changes."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared

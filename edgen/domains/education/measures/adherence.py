@@ -82,13 +82,18 @@ class AdherenceMeasure(OwnCount, JudgeAnswers, Measure[tuple[AdherenceShares, ..
                     for name, (label, title) in _QUESTIONS.items()
                 ),
                 Tally("untold", label="  untold", names=_NAMES, if_any=True),
-                Aggregate("agreement", label="  kappa", says="{it:.2f}", names=_NAMES, if_any=True),
+                Aggregate(
+                    "agreement", label="  kappa with keywords", says="{it:.2f}", names=_NAMES, if_any=True
+                ),
                 Aggregate("note", note="{it}", if_any=True),
             ),
         ),
     )
     panels = (
-        Panel("adherence", "Keeping to the scenario", tuple(f".{name}" for name in _QUESTIONS), _explain_shares),
+        Panel(
+            "adherence", "Keeping to the scenario", tuple(f".{name}" for name in _QUESTIONS), _explain_shares,
+            colour_keys=True,
+        ),
     )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:

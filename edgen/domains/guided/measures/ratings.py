@@ -65,7 +65,7 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        """How the p-value was computed."""
+        """The computation of the p-value."""
         return "exact" if self.test.exact else "approximate"
 
     @property
@@ -91,7 +91,7 @@ class Rating(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def about(self) -> str:
-        """Whose rating of what."""
+        """The role and the item."""
         return f"{self.role}: {self.item}"
 
     @property
@@ -108,7 +108,7 @@ class Ratings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def every_test(self) -> dict[str, Tested]:
-        """All tests, by whose rating of what, and with what."""
+        """All tests, by role, item and the other quantity."""
         return {
             f"{one.about}, {name}": found
             for one in self.ratings
