@@ -82,11 +82,25 @@ KINDS = {
             "TextLayout",
         ],
     ),
-    "Formats": ("edgen.export.format", ["Format", "FormatColumns", "FormatChoices", "FormatCard"]),
-    "Measures": ("edgen.evaluation.measure", ["Measure", "Observer", "Count", "ArmResult"]),
+    "Formats": ("edgen.export.format", ["Format", "FormatCard", "FormatLayout", "RowFacts"]),
+    "Measures": ("edgen.evaluation.measure", ["Measure"]),
+    "Measures: optional parts": (
+        "edgen.evaluation.measure_parts",
+        [
+            "OwnCount",
+            "NeedsDataSet",
+            "OwnLines",
+            "OwnComparisons",
+            "Highlights",
+            "PlanOutcomes",
+            "JudgeAnswers",
+        ],
+    ),
+    "Measures: counts": ("edgen.evaluation.shared", ["Observer", "Count", "Shared"]),
+    "Measures: the report": ("edgen.evaluation.panels", ["Panel", "TablePanel", "Sentence", "ArmResult"]),
     "Measures: aggregates": (
         "edgen.evaluation.aggregates",
-        ["Total", "Share", "Mean", "Histogram", "Tally", "Crossed", "Examples"],
+        ["Total", "Share", "Mean", "Histogram", "Tally", "Crossed", "Examples", "ByKey", "Aggregate"],
     ),
     "What they are handed": (
         "edgen.core.values",

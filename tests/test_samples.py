@@ -10,8 +10,8 @@ import pytest
 
 from edgen.core.registry import find
 from edgen.core.values import Conversation, Request
-from edgen.evaluation.measure import Shared
 from edgen.evaluation.sample import DataSet, Sample, cut
+from edgen.evaluation.shared import Shared
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
 from edgen.planning.plan import Plan

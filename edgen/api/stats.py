@@ -13,7 +13,7 @@ from edgen.core.errors import UsageError
 from edgen.core.registry import names
 from edgen.core.yaml_values import suggest_name
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.evaluation.measure import JudgeAsking
+from edgen.evaluation.measure_parts import JudgeAsking
 from edgen.evaluation.measuring import Quality, find_judged_measure
 from edgen.evaluation.measuring import measure as measure_data_set
 from edgen.evaluation.parallel import Parts
@@ -48,7 +48,8 @@ def measure(
     _check_judge(paths, chosen, judge, prompt, overrides)
     judged = {}
     if judge is not None:
-        judged = find_judged_measure().ask_judge(paths[0], JudgeAsking(control, judge, overrides, prompt))
+        _, judging = find_judged_measure()
+        judged = judging.ask_judge(paths[0], JudgeAsking(control, judge, overrides, prompt))
     found = {}
     with contextlib.ExitStack() as stack:
         for path in dict.fromkeys(paths):
@@ -65,9 +66,9 @@ def measure(
             else:
                 quality = measure_data_set(data, chosen, tell_count)
             if (sheets := judged.get(data.arm)) is not None:
-                own = find_judged_measure()
-                added = own.with_judged(quality[own.name], sheets)
-                quality = msgspec.structs.replace(quality, values={**quality.values, own.name: added})
+                own, judging = find_judged_measure()
+                added = judging.with_judged(quality[own], sheets)
+                quality = msgspec.structs.replace(quality, values={**quality.values, own: added})
             found[data.arm] = quality
     return found
 
@@ -85,9 +86,8 @@ def estimate_judge(
     _check_judge(paths, choose_measures(only), judge, prompt, overrides)
     if judge is None:
         raise UsageError("--dry-run goes with --adherence: without it, no model is called.")
-    needs: NeededCalls = find_judged_measure().estimate_judge(
-        paths[0], JudgeAsking(control, judge, overrides, prompt)
-    )
+    _, judging = find_judged_measure()
+    needs: NeededCalls = judging.estimate_judge(paths[0], JudgeAsking(control, judge, overrides, prompt))
     return needs
 
 
@@ -105,7 +105,7 @@ def _check_judge(
         raise UsageError(
             "--set goes with --adherence: it sets keys of the job for the judge, such as backends.judge."
         )
-    if judge is not None and chosen is not None and (own := find_judged_measure().name) not in chosen:
+    if judge is not None and chosen is not None and (own := find_judged_measure()[0]) not in chosen:
         raise UsageError(f"--adherence: add the measure with --only {own}, or leave --only out.")
     if judge is not None and len(paths) != 1:
         raise UsageError("--adherence: name one run; the judge of its job rates it.")

@@ -2,27 +2,37 @@
 name in JSON.
 
 A conversation has columns: numbers, truths, texts, lists of these, or mappings from a key to one of these.
-An aggregate reads one column, and a second one that it is a share or a mean of, and says how the figure is
-worded (see `rows`).
+An aggregate reads one column, and a second one that it is a share or a mean of, and declares how the figure
+is worded: `rows` makes the lines of the terminal of this, `panels` the report's pictures.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
 import edgen.stats.required  # noqa: F401 - first: where numpy is missing, it says which extra has it
+from edgen.evaluation.aggregate_sums import (
+    ConversationShareSum,
+    CrossCounts,
+    FirstIds,
+    KeyNumberCounts,
+    KeyShareSum,
+    MeanSum,
+    NoSum,
+    NumberCounts,
+    NumberSum,
+    ShareSpread,
+    ShareSum,
+    TextCounts,
+)
 from edgen.evaluation.sample import DataSet, Sample
-from edgen.stats.distributions import Distribution, summarize_counts, summarize_shares
-from edgen.stats.intervals import Estimate, ShareCount, average
+from edgen.stats.distributions import Distribution
 
 Columns = Mapping[str, Any]
 Keys = Iterable[str] | Callable[[DataSet], Iterable[str]]
-MOST_NUMBER = 10**9  # of a file that anybody may have written
 
 
 class Sum(Protocol):
@@ -43,9 +53,21 @@ class _Wording(msgspec.Struct, frozen=True, kw_only=True):
     """The row's text, with figures of the value in braces; `{it}` is this one. "" for the usual text of
     its class."""
     if_any: bool = False
-    """Whether the row is left out where the figure rests on nothing."""
+    """Whether row and note are left out where the figure has no data."""
+    note: str = ""
+    """A paragraph below its row, or without one, with figures in braces as in `says`."""
     title: str = ""
     """Its words in pictures, with `{key}` as in `label`. "": the name of the arm or the run."""
+    drawn: str = ""
+    """Its text next to a bar or dot of a picture, as in `says`. "" for the usual text of its class."""
+    names: Mapping[str, str] | Callable[[str], str] = {}
+    """Other words for its keys, on the terminal and in the report."""
+    required: bool = False
+    """Whether nothing of the measure is shown where this figure has no data."""
+
+    def rename(self, key: str) -> str:
+        """Return the words for a key."""
+        return self.names(key) if callable(self.names) else self.names.get(key, key)
 
 
 class Aggregate(_Wording, frozen=True):
@@ -68,14 +90,14 @@ class Aggregate(_Wording, frozen=True):
 
     def start(self, data: DataSet) -> Sum:  # noqa: ARG002
         """Start a count over one data set."""
-        return _Nothing()
+        return NoSum()
 
 
 class Total(Aggregate, frozen=True):
     """The sum of a number."""
 
     def start(self, data: DataSet) -> Sum:  # noqa: ARG002
-        return _Adding()
+        return NumberSum()
 
 
 class Share(Aggregate, frozen=True, kw_only=True):
@@ -88,8 +110,8 @@ class Share(Aggregate, frozen=True, kw_only=True):
 
     def start(self, data: DataSet) -> Sum:  # noqa: ARG002
         if self.by_key:
-            return _SharesByKey()
-        return _Sharing() if self.of else _SharingOfConversations()
+            return KeyShareSum()
+        return ShareSum() if self.of else ConversationShareSum()
 
 
 class Mean(Aggregate, frozen=True):
@@ -98,7 +120,7 @@ class Mean(Aggregate, frozen=True):
     usual: ClassVar[str] = "{it:number} of {it:n}"
 
     def start(self, data: DataSet) -> Sum:  # noqa: ARG002
-        return _Averaging(sized=bool(self.of))
+        return MeanSum(sized=bool(self.of))
 
 
 class Histogram(Aggregate, frozen=True, kw_only=True):
@@ -113,8 +135,8 @@ class Histogram(Aggregate, frozen=True, kw_only=True):
 
     def start(self, data: DataSet) -> Sum:
         if self.by_key:
-            return _CountingByKey(_keys_of(self.keys, data))
-        return _Spreading() if self.shares else _Counting()
+            return KeyNumberCounts(_keys_of(self.keys, data))
+        return ShareSpread() if self.shares else NumberCounts()
 
 
 class Tally(Aggregate, frozen=True, kw_only=True):
@@ -123,12 +145,11 @@ class Tally(Aggregate, frozen=True, kw_only=True):
     keys: Keys = ()  # texts that come first, present or not
     order: Literal["size", "name", "seen"] = "size"  # of the other texts: by size, by name, or as first seen
     last: tuple[str, ...] = ()  # texts that come at the end
-    names: Mapping[str, str] = {}  # other words for texts
-    most: int | None = None  # texts named on the terminal, where zeros are left out; None: all
+    most: int | None = None  # texts named on the terminal; None: all
     rest: str = ""  # the name of the row for the others
 
     def start(self, data: DataSet) -> Sum:
-        return _Tallying([*_keys_of(self.keys, data)], self.order, self.last)
+        return TextCounts([*_keys_of(self.keys, data)], self.order, self.last)
 
 
 class Crossed(Aggregate, frozen=True, kw_only=True):
@@ -142,15 +163,23 @@ class Crossed(Aggregate, frozen=True, kw_only=True):
     usual: ClassVar[str] = "{it}"
 
     def start(self, data: DataSet) -> Sum:  # noqa: ARG002
-        return _Crossing(self.columns, self.order)
+        return CrossCounts(self.columns, self.order)
 
 
 class ByKey(Aggregate, frozen=True, kw_only=True):
-    """Values by key, each shown by the figures in `each`. The measure's own count makes them. In the words
-    of a figure that is by key itself, `{key}` is its own key; in those of the others, the key of the
-    value."""
+    """Values by key, each shown by the figures in `each`. The measure's own count makes them, as a mapping or
+    a sequence; `name` is "" where the measure's value is this itself. In the words of a figure that is by key
+    itself, `{key}` is its own key; in those of the others, the key of the value."""
 
     each: tuple[Aggregate, ...] = ()
+    key: Callable[[Any], str] = str  # returns the key of a value of a sequence
+    most: int | None = None  # values shown on the terminal; None: all
+
+    def list_parts(self, figure: Any) -> list[tuple[str, Any]]:
+        """Return each value with its key."""
+        if isinstance(figure, Mapping):
+            return [*figure.items()]
+        return [(self.key(part), part) for part in figure or ()]
 
 
 class Examples(Aggregate, frozen=True, kw_only=True):
@@ -161,7 +190,24 @@ class Examples(Aggregate, frozen=True, kw_only=True):
     why: str = ""
 
     def start(self, data: DataSet) -> Sum:  # noqa: ARG002
-        return _Naming(self.most)
+        return FirstIds(self.most)
+
+
+def figure_of(value: Any, name: str) -> Any:
+    """Return a figure of a measure's value; the value itself for ""."""
+    if not name:
+        return value
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name)
+
+
+def has_data(aggregates: Iterable[Aggregate], value: Any) -> bool:
+    """Return whether a measure's value is shown: some figure has data, and those that are required have."""
+    if value is None:
+        return False
+    empty = [(one.required, is_empty(figure_of(value, one.name))) for one in aggregates]
+    return not any(required and none for required, none in empty) and not (
+        empty and all(none for _, none in empty)
+    )
 
 
 def parts_of(figure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
@@ -179,11 +225,6 @@ def is_empty(figure: Any) -> bool:
     return figure.n == 0 if isinstance(figure, Distribution) else not figure
 
 
-def sort_counts(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts, the largest first, equal ones by name."""
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
 def roles_of(data: DataSet) -> list[str]:
     """Return the roles of a data set, as `keys` of an aggregate."""
     return [role.name for role in data.roles]
@@ -191,166 +232,3 @@ def roles_of(data: DataSet) -> list[str]:
 
 def _keys_of(keys: Keys, data: DataSet) -> Iterable[str]:
     return keys(data) if callable(keys) else keys
-
-
-class _Nothing:
-    def add(self, sample: Sample, value: Any, of: Any) -> None:
-        pass
-
-    def result(self) -> None:
-        return None
-
-
-class _Adding:
-    def __init__(self) -> None:
-        self._total = 0
-
-    def add(self, sample: Sample, value: Any, of: Any) -> None:  # noqa: ARG002
-        self._total += value
-
-    def result(self) -> int:
-        return self._total
-
-
-class _Sharing:
-    def __init__(self) -> None:
-        self._count = ShareCount()
-
-    def add(self, sample: Sample, value: Any, of: Any) -> None:
-        self._count.add(sample.scenario.index, value, of)
-
-    def result(self) -> Estimate | None:
-        return self._count.result()
-
-
-class _SharingOfConversations(_Sharing):
-    def add(self, sample: Sample, value: Any, of: Any) -> None:  # noqa: ARG002
-        self._count.add(sample.scenario.index, bool(value))
-
-
-class _SharesByKey:
-    def __init__(self) -> None:
-        self._by_key: defaultdict[str, ShareCount] = defaultdict(ShareCount)
-
-    def add(self, sample: Sample, value: Any, of: Any) -> None:
-        for key, hits in value.items():
-            self._by_key[key].add(sample.scenario.index, hits, of[key])
-
-    def result(self) -> dict[str, Estimate]:
-        largest = sorted(self._by_key.items(), key=lambda one: (-one[1].of, one[0]))
-        return {key: found for key, count in largest if (found := count.result()) is not None}
-
-
-class _Averaging:
-    def __init__(self, *, sized: bool) -> None:
-        self._values, self._scenarios = array("d"), array("q")
-        self._sizes = array("I") if sized else None
-
-    def add(self, sample: Sample, value: Any, of: Any) -> None:
-        self._values.append(value)
-        self._scenarios.append(sample.scenario.index)
-        if self._sizes is not None:
-            self._sizes.append(of)
-
-    def result(self) -> Estimate | None:
-        return average(self._values, self._scenarios, self._sizes)
-
-
-class _Counting:
-    """Keeps how often each number occurred."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[int] = Counter()
-
-    def add(self, sample: Sample, value: Any, of: Any) -> None:  # noqa: ARG002
-        if isinstance(value, int):
-            self._counts[value] += 1
-        elif isinstance(value, float):
-            self._counts[round(min(value, MOST_NUMBER))] += 1
-        else:
-            for each in value:
-                self._counts[each] += 1
-
-    def result(self) -> Distribution:
-        return summarize_counts(self._counts)
-
-
-class _CountingByKey:
-    def __init__(self, keys: Iterable[str]) -> None:
-        self._by_key: defaultdict[str, Counter[int]] = defaultdict(
-            Counter, {key: Counter[int]() for key in keys}
-        )
-
-    def add(self, sample: Sample, value: Any, of: Any) -> None:  # noqa: ARG002
-        for key, each in value:
-            self._by_key[key][each] += 1
-
-    def result(self) -> dict[str, Distribution]:
-        return {key: summarize_counts(counts) for key, counts in self._by_key.items()}
-
-
-class _Spreading:
-    """Keeps every share."""
-
-    def __init__(self) -> None:
-        self._values = array("d")
-
-    def add(self, sample: Sample, value: Any, of: Any) -> None:  # noqa: ARG002
-        self._values.append(value)
-
-    def result(self) -> Distribution:
-        return summarize_shares(self._values)
-
-
-class _Tallying:
-    def __init__(self, keys: Iterable[str], order: str, last: tuple[str, ...]) -> None:
-        self._first, self._order, self._last = tuple(dict.fromkeys(keys)), order, last
-        self._counts: Counter[str] = Counter()
-
-    def add(self, sample: Sample, value: Any, of: Any) -> None:  # noqa: ARG002
-        if isinstance(value, str):
-            self._counts[value] += 1
-        elif value:
-            self._counts.update(value)
-
-    def result(self) -> dict[str, int]:
-        fixed = {*self._first, *self._last}
-        others = {key: count for key, count in self._counts.items() if key not in fixed}
-        if self._order == "size":
-            others = sort_counts(others)
-        elif self._order == "name":
-            others = dict(sorted(others.items()))
-        return {key: self._counts[key] for key in (*self._first, *others, *self._last)}
-
-
-class _Crossing:
-    def __init__(self, columns: tuple[str, ...], order: str) -> None:
-        self._columns, self._order = columns, order
-        self._things: Counter[Any] = Counter()
-        self._in: defaultdict[Any, Counter[str]] = defaultdict(Counter)
-
-    def add(self, sample: Sample, value: Any, of: Any) -> None:  # noqa: ARG002
-        for row, columns in value:
-            self._things[row] += 1
-            self._in[row].update(columns)
-
-    def result(self) -> dict[str, tuple[int, dict[str, float]]]:
-        rows = sorted(self._things.items()) if self._order == "key" else self._things.most_common()
-        return {str(row): (count, self._shares(self._in[row], count)) for row, count in rows}
-
-    def _shares(self, counts: Counter[str], of: int) -> dict[str, float]:
-        columns = self._columns or [column for column, _ in counts.most_common()]
-        return {column: counts[column] / of for column in columns if counts[column]}
-
-
-class _Naming:
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._ids: list[str] = []
-
-    def add(self, sample: Sample, value: Any, of: Any) -> None:  # noqa: ARG002
-        if value and len(self._ids) < self._most:
-            self._ids.append(sample.id)
-
-    def result(self) -> tuple[str, ...]:
-        return tuple(self._ids)

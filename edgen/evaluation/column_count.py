@@ -8,8 +8,8 @@ from typing import Any
 
 from edgen.core.plugin_faults import refuse_value
 from edgen.core.text import shorten
+from edgen.evaluation.aggregate_sums import MOST_NUMBER
 from edgen.evaluation.aggregates import (
-    MOST_NUMBER,
     Aggregate,
     Columns,
     Histogram,

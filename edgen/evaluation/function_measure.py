@@ -12,7 +12,7 @@ import math
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -23,8 +23,11 @@ from edgen.core.text import shorten
 from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.core.yaml_values import shorten_word
 from edgen.evaluation.aggregates import Mean, Share
-from edgen.evaluation.measure import Compared, Measure, Shared
+from edgen.evaluation.compared import Compared
+from edgen.evaluation.measure import Measure
+from edgen.evaluation.measure_parts import OwnComparisons, OwnCount
 from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.shared import Shared
 from edgen.expressions.language import Kind, Value
 from edgen.space import Space
 from edgen.stats.intervals import Estimate, average, share
@@ -60,6 +63,15 @@ class OwnFigures(msgspec.Struct, frozen=True, kw_only=True):
     shares: dict[str, Estimate] = {}
     texts: dict[str, dict[str, Estimate]] = {}
 
+    @property
+    def every_text(self) -> dict[str, Estimate]:
+        """The shares of the texts of all columns, by column and text."""
+        return {
+            f"{column}: {text}" if column else text: one
+            for column, texts in self.texts.items()
+            for text, one in texts.items()
+        }
+
 
 class _AnyFigure(dict[str, Kind]):
     """Every column of any name: the function determines them when it is called."""
@@ -68,16 +80,15 @@ class _AnyFigure(dict[str, Kind]):
         return "any"
 
 
-class OwnMeasure(Measure[OwnFigures]):
+class OwnMeasure(OwnCount, OwnComparisons, Measure[OwnFigures]):
     """A measure that calls a function."""
 
     order = 900
-    reads_space = False
     nothing = "The function said nothing of any conversation."
     aggregates = (
-        Mean("means", label="{key}", title="{key}"),
-        Share("shares", label="{key}", title="{key}", by_key=True),
-        Share("texts", label="{key}", title="{key}", by_key=True),
+        Mean("means", label="{key}", title="{key}", names={"": "mean"}),
+        Share("shares", label="{key}", title="{key}", by_key=True, names={"": "share"}),
+        Share("every_text", label="{key}", title="{key}", by_key=True),
     )
 
     def __init__(self, function: Callable[[MeasuredConversation], Any], name: str) -> None:
@@ -146,9 +157,9 @@ class OwnMeasure(Measure[OwnFigures]):
                 yield f"{column}|sum", value
                 yield f"{column}|numbers", 1
 
-    def compared(self, columns: Collection[str]) -> Iterable[Compared]:
+    def compared(self, sums: Collection[str]) -> Iterable[Compared]:
         kinds = {"sum": ("number", "numbers"), "true": ("share", "truths"), "text": ("share", "texts")}
-        for name in sorted(columns):
+        for name in sorted(sums):
             column, _, what = name.partition("|")
             first, _, text = what.partition(" ")
             if first not in kinds:
@@ -164,18 +175,6 @@ class OwnMeasure(Measure[OwnFigures]):
                 over="accepted conversations",
                 definition=self.definition,
             )
-
-    def shown(self, value: OwnFigures) -> SimpleNamespace:
-        """Return the figures by the words of their rows."""
-        return SimpleNamespace(
-            means={column or "mean": one for column, one in value.means.items()},
-            shares={column or "share": one for column, one in value.shares.items()},
-            texts={
-                f"{column}: {text}" if column else text: one
-                for column, texts in value.texts.items()
-                for text, one in texts.items()
-            },
-        )
 
 
 class _OwnCount:

@@ -17,11 +17,14 @@ from edgen.core.optional_parts import part_of
 from edgen.core.plugin_faults import FaultyPluginError
 from edgen.core.registry import PluginError, find, find_all, names
 from edgen.core.text import join_list, quantity
-from edgen.evaluation.measure import Measure, Observer, Shared, show
+from edgen.evaluation.measure import Measure, is_compared
+from edgen.evaluation.measure_parts import JudgeAnswers, PlanOutcomes
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.sample import DataSet, cut
+from edgen.evaluation.shared import Observer, Shared
 from edgen.evaluation.terminal import join_counts, wrap
 from edgen.evaluation.texts.shingles import GatheredShingles
+from edgen.evaluation.views import lines_of, show
 from edgen.families.base import Family
 from edgen.families.optional_parts import KindDefaults
 from edgen.families.reader import DataSetReader
@@ -79,10 +82,10 @@ def measures(only: Collection[str] | None = None, without: Collection[str] = ())
     return sorted(found, key=lambda measure: (measure.order, measure.name))
 
 
-def find_judged_measure() -> Measure[Any]:
-    """Return the measure to whose value a judge's answers are added. Raises PluginError without a usable
-    one."""
-    found = next((one for one in measures() if one.judged), None)
+def find_judged_measure() -> tuple[str, JudgeAnswers]:
+    """Return the name of the measure to whose value a judge's answers are added, and its part for that.
+    Raises PluginError without a usable one."""
+    found = next(((one.name, one) for one in measures() if isinstance(one, JudgeAnswers)), None)
     if found is None:
         raise PluginError("There is no measure that a judge's answers are added to.")
     return found
@@ -102,7 +105,7 @@ def measures_to_compare(family: DataSetReader) -> tuple[Measure[Any], ...]:
     """Return the measures with comparisons for conversations of a family."""
     others = measures_of_other_families(family)
     able = measures(without=others)
-    return tuple(one for one in able if one.comparisons or type(one).compared is not Measure.compared)
+    return tuple(filter(is_compared, able))
 
 
 def _name_kind(family: DataSetReader | None) -> str:
@@ -203,10 +206,10 @@ def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[st
     if not quality.overview.records:
         yield from _explain_nothing(quality)
     for measure in measures(quality.values):
-        if not (quality.overview.records or measure.tells_of_plan):
+        if not (quality.overview.records or isinstance(measure, PlanOutcomes)):
             continue
         value = quality.values[measure.name]
-        lines = show(measure, partial(measure.lines, value), str, faults)
+        lines = show(measure, partial(lines_of, measure, value), str, faults)
         if measure.name in faults:
             continue
         if not lines and only is not None:
@@ -231,8 +234,12 @@ def describe_faults(faults: Mapping[str, FaultyPluginError]) -> Iterator[str]:
 
 def _explain_nothing(quality: Quality) -> Iterator[str]:
     """Yield the sentences for a data set without accepted conversations."""
-    told = (one.lost(quality.values[one.name]) for one in measures(quality.values) if one.tells_of_plan)
-    planned, reasons = next((lost for lost in told if lost is not None), (0, {}))
+    told = (
+        one.count_lost(quality.values[one.name])
+        for one in measures(quality.values)
+        if isinstance(one, PlanOutcomes)
+    )
+    planned, reasons = next(told, (0, {}))
     why = f" of {planned:,} planned ({join_counts(reasons)})" if planned else ""
     left = "Only what became of the plan can be told." if planned else "There is nothing to measure."
     yield ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -17,7 +17,8 @@ from edgen.evaluation.aggregates import (
     Share,
     Tally,
     Total,
-    parts_of,
+    figure_of,
+    is_empty,
 )
 from edgen.evaluation.drawings import (
     SHARES,
@@ -35,11 +36,12 @@ from edgen.evaluation.drawings import (
     intervals_picture,
     label_with_arm,
     mean_of,
+    sentence_of_arm,
     series_colour,
     share_of,
 )
 from edgen.evaluation.terminal import join_shares
-from edgen.stats.intervals import Estimate
+from edgen.evaluation.wording import word
 
 V = TypeVar("V")
 _MOST_BARS = 24
@@ -63,60 +65,155 @@ class ArmResult(NamedTuple, Generic[V]):
 
 class Panel(msgspec.Struct, frozen=True):
     """A picture of figures of one kind, every arm side by side: shares and means as dots on their intervals,
-    distributions as histograms, counts of texts as bars, a crossed table as a table."""
+    distributions as histograms, counts of texts and plain numbers as bars, a crossed table as a table."""
 
     name: str  # unique in the report
     title: str  # above the picture
     figures: tuple[str, ...]
-    """Names of aggregates of one class."""
-    caption: str = ""  # the point to look for
+    """Names of aggregates of one class; `outer.inner` for one in the `each` of a ByKey."""
+    caption: str | Callable[[Sequence[ArmResult[Any]]], str] = ""
+    """The point to look for; may depend on what was found in the arms."""
     axis: Axis | None = None
     """None: the usual one of the class."""
     of: str = ""
     """Of counts: the figure that bars are shares of."""
     colour_keys: bool = False
     """Whether each key of a figure by key has a colour, in place of each arm."""
+    reference: float | None = None
+    """Of shares and means: a line to compare them with; None for no line."""
+    most: int | None = None
+    """Of shares and means: how many are drawn, those furthest from the reference (without one, from 0);
+    None for all."""
     folded: str = ""
     """As of a picture: what it is folded away under, with others of the same words."""
     told: str = ""
     """Of a folded share, or a mean of shares: what the page says of it all the same, before its values."""
 
 
+class TablePanel(msgspec.Struct, frozen=True):
+    """A table with a row for each part of a figure: of a mapping, or a sequence. It is left out if no arm has
+    any."""
+
+    title: str
+    figure: str
+    """The name of an aggregate, as in `Panel.figures`."""
+    heads: tuple[str, ...]
+    cells: tuple[str, ...]
+    """The texts of a row, with figures in braces as in `Aggregate.says`; `{it}` is the part."""
+    style: str = "plain"
+    """As of a table."""
+
+
+class Sentence(msgspec.Struct, frozen=True):
+    """A sentence about a figure in each arm."""
+
+    figure: str
+    """The name of an aggregate."""
+    says: str
+    """With figures in braces, as in `Aggregate.says`."""
+    otherwise: str = ""
+    """Said where the figure has no data; "" for no sentence."""
+
+
+OwnPicture = Callable[[Sequence[ArmResult[Any]]], Iterator[Block]]
+"""A function that draws pictures of its own, given what was found in the arms."""
+AnyPanel = Panel | TablePanel | Sentence | OwnPicture
+
+
+class _Part(NamedTuple):
+    """A figure of one value, or a part of one by key."""
+
+    key: str  # "" without keys
+    words: str  # those of the key
+    place: int  # of the outermost key
+    figure: Any
+    value: Any  # the value whose figure it is
+
+    def say(self, text: str) -> str:
+        """Return a text about the figure."""
+        return word(text, self.value, self.figure, self.key, self.words)
+
+
 def draw_panels(
-    panels: Sequence[Panel], aggregates: Sequence[Aggregate], found: Sequence[ArmResult[Any]]
+    panels: Sequence[AnyPanel], aggregates: Sequence[Aggregate], found: Sequence[ArmResult[Any]]
 ) -> Iterator[Block]:
-    """Yield the pictures and tables of these panels."""
+    """Yield the pictures, tables and sentences of these panels."""
     by_name = {one.name: one for one in aggregates}
-    for one in aggregates:
-        if isinstance(one, ByKey):
-            by_name |= {f"{one.name}.{inner.name}": inner for inner in one.each}
     for panel in panels:
-        shown = [(by_name[name], name) for name in panel.figures]
-        if panel.told and (said := _describe_shares(panel.figures[0], found)):
-            yield f"{panel.told}: {said}."
-        for block in _draw(panel, shown, found):
-            yield msgspec.structs.replace(block, folded=panel.folded) if isinstance(block, Picture) else block
+        match panel:
+            case Sentence():
+                yield from _sentences(panel, found)
+            case TablePanel():
+                yield from _rows_table(panel, by_name, found)
+            case Panel():
+                if panel.told and (said := _describe_shares(panel.figures[0], found)):
+                    yield f"{panel.told}: {said}."
+                for block in _draw(panel, by_name, found):
+                    yield (
+                        msgspec.structs.replace(block, folded=panel.folded)
+                        if isinstance(block, Picture)
+                        else block
+                    )
+            case _:
+                yield from panel(found)
 
 
 def _describe_shares(figure: str, found: Sequence[ArmResult[Any]]) -> str:
     """Return the value of a share in each arm that has it."""
-    estimates = [(one.arm, getattr(one.value, figure)) for one in found]
+    estimates = [(one.arm, figure_of(one.value, figure)) for one in found]
     return ", ".join(
         f"{arm} {percent(estimate.value)}".strip() for arm, estimate in estimates if estimate is not None
     )
 
 
-def _figure(value: Any, path: str) -> Any:
-    """Return the figure of a name; of `name.inner`, the inner figures by key, those that are by key
-    themselves under both."""
+def _find_aggregate(by_name: Mapping[str, Aggregate], path: str) -> Aggregate:
     outer, _, inner = path.partition(".")
-    figure = getattr(value, outer)
     if not inner:
-        return figure
-    parts = {key: getattr(part, inner) for key, part in figure.items()}
-    if not any(isinstance(part, Mapping) for part in parts.values()):
-        return parts
-    return {f"{key}: {own}": one for key, part in parts.items() for own, one in part.items()}
+        return by_name[path]
+    around = by_name[outer]
+    assert isinstance(around, ByKey), f"{outer!r} has no figures of its own"
+    return next(one for one in around.each if one.name == inner)
+
+
+def _parts(value: Any, by_name: Mapping[str, Aggregate], path: str) -> Iterator[_Part]:
+    """Yield the parts of a figure; of `outer.inner`, the inner figures of each part, those that are by key
+    themselves under both keys."""
+    outer, _, inner = path.partition(".")
+    around, one, figure = by_name[outer], _find_aggregate(by_name, path), figure_of(value, outer)
+    if isinstance(around, ByKey):
+        for place, (key, part) in enumerate(around.list_parts(figure)):
+            words, own = around.rename(key), figure_of(part, inner)
+            if not inner or not isinstance(own, Mapping):
+                yield _Part(key, words, place, own, part)
+                continue
+            for name, each in own.items():
+                yield _Part(f"{key}: {name}", f"{words}: {one.rename(name)}", place, each, part)
+    elif isinstance(figure, Mapping):
+        for place, (key, part) in enumerate(figure.items()):
+            yield _Part(key, one.rename(key), place, part, value)
+    else:
+        for part in figure if isinstance(figure, list | tuple) else [figure]:
+            yield _Part("", "", 0, part, value)
+
+
+def _sentences(panel: Sentence, found: Sequence[ArmResult[Any]]) -> Iterator[str]:
+    for one in found:
+        figure = figure_of(one.value, panel.figure)
+        says = panel.otherwise if is_empty(figure) else panel.says
+        if says:
+            yield sentence_of_arm(word(says, one.value, figure), one.arm)
+
+
+def _rows_table(
+    panel: TablePanel, by_name: Mapping[str, Aggregate], found: Sequence[ArmResult[Any]]
+) -> Iterator[Table]:
+    rows = []
+    for arm in found:
+        for part in _parts(arm.value, by_name, panel.figure):
+            first, *others = map(part.say, panel.cells)
+            rows.append((label_with_arm(first, arm.arm), *others))
+    if rows:
+        yield Table(panel.heads, tuple(rows), panel.title, panel.style)
 
 
 def list_usual_panels(measure: str, aggregates: Sequence[Aggregate]) -> Iterator[Panel]:
@@ -136,79 +233,107 @@ def _words_of(one: Aggregate) -> str:
     return readable_name(one.name) if "{key}" in one.label else one.label.strip() or readable_name(one.name)
 
 
-def _draw(
-    panel: Panel, shown: Sequence[tuple[Aggregate, str]], found: Sequence[ArmResult[Any]]
-) -> Iterator[Block]:
-    first, path = shown[0]
-    caption = panel.caption or _CAPTIONS.get(type(first), "")
+def _draw(panel: Panel, by_name: Mapping[str, Aggregate], found: Sequence[ArmResult[Any]]) -> Iterator[Block]:
+    first = _find_aggregate(by_name, panel.figures[0])
+    said = panel.caption(found) if callable(panel.caption) else panel.caption
+    caption = said or _CAPTIONS.get(type(first), "")
     if isinstance(first, Share | Mean):
-        said = share_of if isinstance(first, Share) else mean_of
         axis = panel.axis or (SHARES if isinstance(first, Share) else Axis())
-        dots = [
-            interval_of(label, estimate, said(estimate), colour)
-            for label, estimate, colour in _intervals(shown, found)
-        ]
-        yield from intervals_picture(panel.name, panel.title, dots, caption, axis)
+        dots = [*_intervals(panel, by_name, found)]
+        if panel.most is not None and len(dots) > panel.most:
+            caption += f" The first {panel.most} of {len(dots)}."
+        reference = panel.reference
+        yield from intervals_picture(panel.name, panel.title, dots[: panel.most], caption, axis, reference)
     elif isinstance(first, Histogram):
         axis = panel.axis or (SHARES if first.shares else WHOLE_NUMBERS)
-        drawn = [*_histograms(panel, shown, found)]
+        drawn = [*_histograms(panel, by_name, found)]
         yield from histograms_picture(panel.name, panel.title, drawn, axis, caption)
     elif isinstance(first, Crossed):
-        yield from _table(panel, first, found)
-    else:
-        counted = [(one.arm, *_parts(one.value, path, panel.of)) for one in found]
+        yield from _list_crossed_rows(panel, first, found)
+    elif isinstance(first, Tally):
+        counted = [(one.arm, *_counts(one.value, by_name, panel)) for one in found]
         yield from bars_of_counts(panel.name, panel.title, caption, counted)
+    else:
+        bars = [
+            Bar(words, part.figure, part.say(one.drawn) if one.drawn else percent(part.figure), colour)
+            for one, words, part, colour in _list_marks(panel, by_name, found)
+        ]
+        yield from bars_picture(panel.name, panel.title, bars, caption)
+
+
+def _list_marks(
+    panel: Panel, by_name: Mapping[str, Aggregate], found: Sequence[ArmResult[Any]]
+) -> Iterator[tuple[Aggregate, str, _Part, str]]:
+    """Yield (aggregate, words, part, colour) of each figure and key, in each arm that has it."""
+    for path in panel.figures:
+        one = _find_aggregate(by_name, path)
+        by_arm = [{part.key: part for part in _parts(arm.value, by_name, path)} for arm in found]
+        title = one.title or ("{key}" if "{key}" in one.label else "")
+        if not title and len(panel.figures) > 1:
+            title = _words_of(one)
+        keys = dict.fromkeys(key for parts in by_arm for key in parts)
+        for key in keys:
+            for place, (arm, parts) in enumerate(zip(found, by_arm, strict=True)):
+                if (part := parts.get(key)) is not None and part.figure is not None:
+                    words = label_with_arm(title.format(key=part.words), arm.arm) if title else arm.name
+                    coloured = part.place if panel.colour_keys and len(keys) > 1 else place
+                    yield one, words, part, series_colour(coloured)
 
 
 def _intervals(
-    shown: Sequence[tuple[Aggregate, str]], found: Sequence[ArmResult[Any]]
-) -> Iterator[tuple[str, Estimate, str]]:
-    """(label, estimate, colour) of each figure and key in each arm that has it."""
-    for one, path in shown:
-        figures = [dict(parts_of(_figure(arm.value, path))) for arm in found]
-        title = one.title or ("{key}" if "{key}" in one.label else "")
-        if not title and len(shown) > 1:
-            title = _words_of(one)
-        for key in dict.fromkeys(key for by_key in figures for key in by_key):
-            for place, (arm, by_key) in enumerate(zip(found, figures, strict=True)):
-                words = label_with_arm(title.format(key=key), arm.arm) if title else arm.name
-                if (estimate := by_key.get(key)) is not None:
-                    yield words, estimate, series_colour(place)
+    panel: Panel, by_name: Mapping[str, Aggregate], found: Sequence[ArmResult[Any]]
+) -> list[Interval]:
+    dots = []
+    for one, words, part, colour in _list_marks(panel, by_name, found):
+        usual = share_of if isinstance(one, Share) else mean_of
+        said = part.say(one.drawn) if one.drawn else usual(part.figure)
+        dots.append(interval_of(words, part.figure, said, colour))
+    if panel.most is not None:
+        dots.sort(key=lambda dot: -abs((dot.value or 0) - (panel.reference or 0)))
+    return dots
 
 
-def _parts(value: Any, path: str, of: str) -> tuple[dict[str, tuple[int, int]], int]:
+def _counts(
+    value: Any, by_name: Mapping[str, Aggregate], panel: Panel
+) -> tuple[dict[str, tuple[int, int]], int]:
     """Counts by key, each with the number of things that it is of: the figure `of`, else the sum of the
     counts; and how many things there are."""
+    path, of = panel.figures[0], panel.of
     outer, _, inner = path.partition(".")
-    if inner:
-        found: dict[str, tuple[int, int]] = {}
-        things = 0
-        for key, part in getattr(value, outer).items():
-            counts, total = _parts(part, inner, of)
-            found |= {f"{key}: {own}": one for own, one in counts.items()}
-            things += total
-        return found, things
-    counts = getattr(value, outer)
-    total = getattr(value, of) if of else sum(counts.values())
-    return {key: (count, total) for key, count in counts.items()}, total
+    found: dict[str, tuple[int, int]] = {}
+    things = 0
+    around = by_name[outer]
+    parts = around.list_parts(figure_of(value, outer)) if isinstance(around, ByKey) else [("", value)]
+    for key, part in parts:
+        counts = figure_of(part, inner or outer)
+        total = figure_of(part, of) if of else sum(counts.values())
+        found |= {f"{key}: {own}" if key else own: (count, total) for own, count in counts.items()}
+        things += total
+    return found, things
 
 
 def _histograms(
-    panel: Panel, shown: Sequence[tuple[Aggregate, str]], found: Sequence[ArmResult[Any]]
+    panel: Panel, by_name: Mapping[str, Aggregate], found: Sequence[ArmResult[Any]]
 ) -> Iterator[HistogramBars]:
-    for place, arm in enumerate(found):
-        for one, path in shown:
-            for number_of, (key, each) in enumerate(parts_of(_figure(arm.value, path))):
-                title = one.title.format(key=key) if one.title else key
-                words = label_with_arm(title, arm.arm) if title else arm.name
-                yield HistogramBars(words, each, series_colour(number_of if panel.colour_keys else place))
+    parts = [
+        (place, arm, _find_aggregate(by_name, path), part)
+        for place, arm in enumerate(found)
+        for path in panel.figures
+        for part in _parts(arm.value, by_name, path)
+    ]
+    several = len({part.key for *_, part in parts}) > 1
+    for place, arm, one, part in parts:
+        title = one.title.format(key=part.words) if one.title else part.words
+        words = label_with_arm(title, arm.arm) if title else arm.name
+        coloured = part.place if panel.colour_keys and several else place
+        yield HistogramBars(words, part.figure, series_colour(coloured))
 
 
-def _table(panel: Panel, one: Crossed, found: Sequence[ArmResult[Any]]) -> Iterator[Table]:
+def _list_crossed_rows(panel: Panel, one: Crossed, found: Sequence[ArmResult[Any]]) -> Iterator[Table]:
     cells = tuple(
         (label_with_arm(f"{row} ({count:,})", arm.arm), join_shares(shares))
         for arm in found
-        for row, (count, shares) in getattr(arm.value, one.name).items()
+        for row, (count, shares) in figure_of(arm.value, one.name).items()
     )
     if cells:
         yield Table(one.heads, cells, panel.title, "plain")
@@ -236,13 +361,3 @@ def bars_of_counts(
     # whole kinds, so that no arm is missing next to the others
     most = max(_MOST_BARS // max(len(drawn), 1), 3)
     yield from bars_picture(name, title, bars, caption, most * len(drawn))
-
-
-def share_intervals(found: Sequence[ArmResult[V]], shares: Sequence[tuple[str, Any]]) -> list[Interval]:
-    """Return each share, as (name, function of a value), of each arm that has one."""
-    return [
-        interval_of(label_with_arm(words, one.arm), estimate, share_of(estimate), series_colour(place))
-        for words, get in shares
-        for place, one in enumerate(found)
-        if (estimate := get(one.value)) is not None
-    ]

@@ -24,12 +24,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from edgen.core.optional_parts import part_of
 from edgen.core.plugin_faults import FaultyPluginError
 from edgen.core.registry import find, is_added
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.evaluation.measure import Shared
+from edgen.evaluation.measure import value_type_of
+from edgen.evaluation.measure_parts import OwnCount
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
+from edgen.evaluation.shared import Shared
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.shingles import GatheredShingles, ShinglePart, digest
 from edgen.runtime.processes import HERE, Processes, Work
@@ -63,7 +66,11 @@ class Parts:
     def share(self, names: Sequence[str]) -> list[str]:
         """Let other processes have a part of these measures each. Return those of this process."""
         data = _open(self._paths, self._arm)
-        comparing = [name for name in names if data.divide is not None and find("measure", name).compares_all]
+        comparing = [
+            name
+            for name in names
+            if data.divide is not None and part_of(find("measure", name), OwnCount).compares_all
+        ]
         mine, *others = _divide(data, names, self._workers, comparing)
         work: list[Work] = [partial(_measure_part, self._paths, self._arm, part) for part in others if part]
         if comparing and data.divide is not None:
@@ -156,7 +163,7 @@ def _measure_part(paths: Sequence[Path], arm: str, names: Collection[str]) -> by
     class PartPickler(pickle.Pickler):
         def reducer_override(self, value: Any) -> Any:
             name = made.get(type(value))
-            if name is not None and type(value) is find("measure", name).value_type:
+            if name is not None and type(value) is value_type_of(find("measure", name)):
                 fields = {field: getattr(value, field) for field in value.__struct_fields__}
                 return _make_value, (name, fields)
             return NotImplemented
@@ -167,4 +174,4 @@ def _measure_part(paths: Sequence[Path], arm: str, names: Collection[str]) -> by
 
 
 def _make_value(name: str, fields: dict[str, Any]) -> Any:
-    return find("measure", name).value_type(**fields)
+    return value_type_of(find("measure", name))(**fields)

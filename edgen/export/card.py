@@ -76,9 +76,9 @@ def write_card(format_: Format, run: RunReader, chat: Chat, contents: Contents, 
     stated = options.of(ExportOptions)
     simulated = list_simulated_parts(run.simulated, contents.evidence)
     facts = run.describe()
-    judged = describe_judged(format_.level, contents.evidence)
+    judged = describe_judged(format_.row_facts.level, contents.evidence)
     lines = [
-        f"# {run.name if format_.hub else f'{run.name}: {format_.name}'}",
+        f"# {run.name if format_.card.hub else f'{run.name}: {format_.name}'}",
         "",
         format_.summary,
         "",
@@ -119,8 +119,8 @@ def front_matter(
         head["language"] = [options.language.split("-")[0]]
         if "-" in options.language:
             head["language_details"] = [options.language]
-    if format_.tasks:
-        head["task_categories"] = list(format_.tasks)
+    if format_.card.tasks:
+        head["task_categories"] = list(format_.card.tasks)
     head["size_categories"] = [_size(sum(contents.rows[contents.tables[0].name].values()))]
     head["tags"] = keywords(format_, run, simulated)
     tables = [table for table in contents.tables if _files(table, contents)]
@@ -144,7 +144,7 @@ def front_matter(
 def keywords(format_: Format, run: RunReader, simulated: bool) -> list[str]:
     """Return the tags of a data set."""
     tags = part_of(run.family, ReportWords).tags
-    return ["edgen", "synthetic", *tags, *format_.tags, *(["simulated"] if simulated else [])]
+    return ["edgen", "synthetic", *tags, *format_.card.tags, *(["simulated"] if simulated else [])]
 
 
 def _files(table: DataTable, contents: Contents) -> list[dict[str, str]]:
@@ -261,7 +261,7 @@ def describe_space(space: Space) -> Iterator[str]:
 
 
 def _notes(format_: Format, chat: Chat) -> Iterator[str]:
-    yield from format_.notes
+    yield from format_.card.notes
     if not format_.chat:
         return
     users = _cell(" and the ".join(chat.users).lower())
@@ -288,7 +288,7 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
             f"A prompt's last message ends with `{DO_THIS} …`: what the response is to do, which is {whence}."
         )
     end = "No message holds the end marker."
-    if chat.keeps_end and format_.prompts_only:
+    if chat.keeps_end and format_.row_facts.prompts_only:
         end = "No message holds the end marker: a prompt ends before the trained side's words."
     elif chat.keeps_end:
         end = (
@@ -300,10 +300,10 @@ def _notes(format_: Format, chat: Chat) -> Iterator[str]:
 
 def _list_trials(format_: Format) -> Iterator[str]:
     """Yield the trials of exports in this format, if any."""
-    if not format_.tried:
+    if not format_.card.tried:
         return
     yield from ("", "## How the format was tried", "")
-    for one in format_.tried:
+    for one in format_.card.tried:
         yield f"- {one.library} {one.version}, {one.day}: {one.what}"
 
 

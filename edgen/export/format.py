@@ -6,7 +6,7 @@ can be imported from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -34,8 +34,8 @@ from edgen.store.run_reader import RunReader
 
 __all__ = [
     "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "ComparedPair", "DataTable", "Format",
-    "FormatOptions", "Item",
-    "LeftOut", "Row", "RunReader", "SplitName", "Tried",
+    "FormatCard", "FormatLayout", "FormatOptions", "Item",
+    "LeftOut", "Row", "RowFacts", "RunReader", "SplitName", "Tried",
 ]  # fmt: skip
 
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
@@ -82,27 +82,7 @@ class FormatCard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FormatChoices(FormatCard):
-    """The choices of a user, and the requirements on a run."""
-
-    needs: tuple[str, ...] = ()
-    """`pairs`, contents of only some records (`labels` of turns, `events`), or a library by its name."""
-    family: str | None = None
-    """The family whose records it needs; None for any."""
-    Options: type[FormatOptions] | None = None
-    """Options of this format, which may extend a struct that several formats share, such as MaskOptions;
-    `rows` finds their values in `Chat.own`."""
-    by_range: bool = False
-    """The rows of a scenario depend on its conversations and pairs alone, so processes can make those of
-    ranges."""
-    chat: bool = True
-    """Turns become the messages of an assistant and a user; else they stay as they are."""
-    level: Level | None = None
-    """The shown extent of a preference: whole conversations or one turn."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormatColumns(FormatChoices):
+class FormatLayout:
     """Columns and files beyond one table of JSON lines."""
 
     files: Callable[[Staging], RowFiles] = JsonLines
@@ -110,8 +90,6 @@ class FormatColumns(FormatChoices):
     scenario: bool = False
     """Each row has the scenario's values as columns of its own, which are texts; its `Row` names the
     scenario."""
-    prompts_only: bool = False
-    """No row has the trained side's last words, so none has its end marker."""
     token_columns: Mapping[str, str] = field(default_factory=dict)
     """Further columns if the user gives a tokenizer."""
     layer_columns: Callable[[Sequence[LayerFacts]], Columns] | None = None
@@ -119,9 +97,21 @@ class FormatColumns(FormatChoices):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Format(FormatColumns):
-    """An export format. The five fields here are required; all others have defaults in the classes above, one
-    per purpose."""
+class RowFacts:
+    """Facts about the rows of a format."""
+
+    by_range: bool = False
+    """The rows of a scenario depend on its conversations and pairs alone, so processes can make those of
+    ranges."""
+    prompts_only: bool = False
+    """No row has the trained side's last words, so none has its end marker."""
+    level: Level | None = None
+    """The shown extent of a preference: whole conversations or one turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """An export format. The first five fields are required."""
 
     name: str
     """The name of its entry point."""
@@ -134,10 +124,31 @@ class Format(FormatColumns):
     gives."""
     use: str
     """Shows in a few lines how to load the files and train."""
+    needs: tuple[str, ...] = ()
+    """`pairs`, contents of only some records (`labels` of turns, `events`), or a library by its name."""
+    family: str | None = None
+    """The family whose records it needs; None for any."""
+    chat: bool = True
+    """Turns become the messages of an assistant and a user; else they stay as they are."""
+    Options: type[FormatOptions] | None = None
+    """Options of this format, which may extend a struct that several formats share, such as MaskOptions;
+    `rows` finds their values in `Chat.own`."""
+    card: FormatCard = FormatCard()
+    """Its texts in the card of an export."""
+    layout: FormatLayout = FormatLayout()
+    """Its columns and files, where they are not one table of JSON lines."""
+    row_facts: RowFacts = RowFacts()
+    """Facts about its rows."""
+
+    def __new__(cls, **given: Any) -> Format:
+        """Return a new format. Raises TypeError for a field of a part, with the words to write instead."""
+        for place, name in _list_misplaced(given):
+            raise TypeError(_explain_part(place, name))
+        return object.__new__(cls)
 
     def meaning(self, reason: str) -> str:
         """Return a clause that explains a reason for omissions; empty if there is none."""
-        return self.reasons.get(reason) or REASONS.get(reason, "")
+        return self.card.reasons.get(reason) or REASONS.get(reason, "")
 
     @property
     def of(self) -> Literal["conversations", "pairs"]:
@@ -163,16 +174,18 @@ class Format(FormatColumns):
             return (self._with_layers(self.tables(space), layers),)
         tables = self.tables if isinstance(self.tables, tuple) else (DataTable(self.tables),)
         if options is not None and options.of(TokenOptions).tokenizer is not None:
-            tables = tuple(DataTable({**table.columns, **self.token_columns}, table.name) for table in tables)
+            tables = tuple(
+                DataTable({**table.columns, **self.layout.token_columns}, table.name) for table in tables
+            )
         if options is not None and options.own is not None:
             tables = tuple(table for table in tables if table.name not in options.own.left_out())
-        if not self.scenario:
+        if not self.layout.scenario:
             return tables
         beside = {name: meaning for name, (_, meaning) in columns_for_trainers(space).columns.items()}
         return tuple(DataTable({**table.columns, **beside}, table.name) for table in tables)
 
     def _with_layers(self, table: DataTable, layers: Sequence[LayerFacts]) -> DataTable:
-        more = {} if self.layer_columns is None else self.layer_columns(layers)
+        more = {} if self.layout.layer_columns is None else self.layout.layer_columns(layers)
         if taken := sorted(more.keys() & table.columns.keys()):
             raise UsageError(
                 f"{self.name} would have two columns {taken[0]}, of the space and of a layer; rename the "
@@ -186,7 +199,7 @@ class Format(FormatColumns):
         """Return the values of the format's options; None is an option that is not given. Raises UsageError
         for an option that the format does not take, and for an invalid value."""
         given = {name: value for name, value in given.items() if value is not None}
-        if "layer" in given and self.layer_columns is not None:
+        if "layer" in given and self.layout.layer_columns is not None:
             raise UsageError(f"{self.name} has columns for every layer; leave --layer out.")
         values = read_options(self.name, self.structs, given)
         fields = [name for kind in self.structs for name in kind.__struct_fields__]
@@ -210,8 +223,28 @@ TAKEN = frozenset({"run", "to", "assistant", "output", "workers", "on", "json", 
 """Names that no option of a format can have, besides those of ExportOptions: `edgen export` has them."""
 
 
+_PARTS: Mapping[str, type[Any]] = {"card": FormatCard, "layout": FormatLayout, "row_facts": RowFacts}
+
+
+def _list_misplaced(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield (field of a format, name) of each name that is a field of the part there."""
+    for name in names:
+        yield from ((place, name) for place, part in _PARTS.items() if name in part.__dataclass_fields__)
+
+
+def _explain_part(place: str, name: str) -> str:
+    part = _PARTS[place].__name__
+    return f"`{name}` belongs to {part}; write {place}={part}({name}=…)"
+
+
 def list_flaws(format_: Format) -> Iterator[str]:
     """Yield what keeps an object from being used as a format, as clauses."""
+    classes = (one for one in type(format_).__mro__ if one not in Format.__mro__)
+    for place, name in _list_misplaced(dict.fromkeys(name for one in classes for name in vars(one))):
+        yield f"has a field in its class that is ignored: {_explain_part(place, name)}"
+    for place, kind in _PARTS.items():
+        if not isinstance(given := getattr(format_, place), kind):
+            yield f"has a `{place}` that is no {kind.__name__}: {given!r}"
     if not callable(format_.rows):
         yield f"has `rows` that cannot be called: {format_.rows!r}"
     own = format_.Options

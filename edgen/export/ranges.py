@@ -34,7 +34,7 @@ def require_ranges(format_: Format, options: OptionValues) -> None:
     """Raise UsageError for a format whose rows cannot be made in ranges."""
     if options.of(PairSetOptions).others:
         raise UsageError("--workers divides one run; leave it out with --against.")
-    if not format_.by_range or is_added("format", format_.name):
+    if not format_.row_facts.by_range or is_added("format", format_.name):
         why = (
             "was added in this process" if is_added("format", format_.name) else "needs the whole run at once"
         )
@@ -50,7 +50,7 @@ def items_of(run: RunReader, format_: Format, chat: Chat) -> Generator[Item, Non
         if not isinstance(item, Row | LeftOut):
             said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
             refuse_value("format", format_.name, said)
-        if isinstance(item, Row) and format_.scenario and item.scenario is not None:
+        if isinstance(item, Row) and format_.layout.scenario and item.scenario is not None:
             item.value.update(beside.read_texts(item.scenario))
         yield item
 

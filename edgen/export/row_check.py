@@ -18,7 +18,7 @@ def find_row_flaw(format_: Format, row: Row, tables: Mapping[str, DataTable]) ->
     if row.table not in tables or row.split not in SPLITS:
         shown = shorten(f"{row.table!r}, {row.split!r}", 80)
         return f"gave a row of a table and split that it does not have: {shown}"
-    if format_.files is not JsonLines:  # files of its own, whose entries need not be the rows' values
+    if format_.layout.files is not JsonLines:  # files of its own, whose entries need not be the rows' values
         return None
     if not isinstance(row.value, dict):
         return f"gave a row whose value is a {type(row.value).__name__}, not a dict of columns"

@@ -112,14 +112,14 @@ def export(
         raise UsageError(refusal)
     chat = chat_for(run, options)
     with _disk_errors_as_sentences(target), new_folder(target) as stage:
-        layers = () if format_.layer_columns is None else run.layers
+        layers = () if format_.layout.layer_columns is None else run.layers
         staging = Staging(stage, run, format_.tables_of(run.space, options, layers), options)
         made = items_by_workers(run, format_, chat, options, workers, on)
-        with contextlib.closing(format_.files(staging)) as files, contextlib.closing(made) as items:
+        with contextlib.closing(format_.layout.files(staging)) as files, contextlib.closing(made) as items:
             contents = _write_rows(run, format_, chat, files, items)
         _sync_files(stage)
         write_new(stage / CARD, write_card(format_, run, chat, contents, options))
-        if format_.hub:
+        if format_.card.hub:
             described = msgspec.json.encode(
                 describe_files(format_, run, contents, options.of(ExportOptions), stage)
             )
@@ -136,7 +136,7 @@ def export(
         remarks=(
             *files.remarks,
             *list_unfinished(run.describe()),
-            *warn_of_credit(format_.level, contents.evidence),
+            *warn_of_credit(format_.row_facts.level, contents.evidence),
         ),
     )
 
@@ -163,7 +163,7 @@ def _write_rows(
     if not counts:
         raise ShortError(_explain_nothing(run, format_, chat, dict(sorted(left_out.items()))))
     # Without columns of layers, omissions from layers are not reported.
-    told_of_layers = [*layer_notes(run)] if format_.layer_columns is not None or run.labels_of else []
+    told_of_layers = [*layer_notes(run)] if format_.layout.layer_columns is not None or run.labels_of else []
     patterns, tables, folder = files.finish(), files.staging.tables, files.folder
     return Contents(
         tables=tables,
@@ -171,7 +171,7 @@ def _write_rows(
         left_out=dict(sorted(left_out.items())),
         patterns=patterns,
         evidence=evidence,
-        notes=[*files.notes(), *told_of_layers, *credit_notes(format_.level, evidence)],
+        notes=[*files.notes(), *told_of_layers, *credit_notes(format_.row_facts.level, evidence)],
         sizes=files.sizes,
         digests={table.name: digest_table(table, patterns, folder) for table in tables},
     )

@@ -1,4 +1,4 @@
-"""The 78 names for packages that add a provider, a protocol, a family, an export format or a measure.
+"""The 88 names for packages that add a provider, a protocol, a family, an export format or a measure.
 
     from edgen.plugin import Measure, Sample, Words
 
@@ -31,9 +31,12 @@ A family
     Optional parts: LayoutChecks, RecordContents, ReportWords, KindDefaults, ScenesAndPictures.
 An export format
     Format, FormatOptions, Row, LeftOut, Item, RunReader, Chat.
+    FormatCard, FormatLayout, RowFacts: parts of a format, with texts, files and columns, and facts.
 A measure
     Measure, Sample, Words, figure_kinds.
     Columns, Total, Share, Mean, Histogram, Tally: what the columns of conversations come to.
+    Optional parts: OwnCount, NeedsDataSet, OwnLines, OwnComparisons, Highlights, PlanOutcomes,
+        JudgeAnswers.
 
 A base class holds what each object of its kind needs. An object that does more derives from an optional part
 as well, as in `class Notes(ReportWords, Family)`. `part_of` returns a part of any object, or the part's
@@ -86,14 +89,24 @@ if TYPE_CHECKING:
     from edgen.evaluation.aggregates import Total as Total
     from edgen.evaluation.measure import Measure as Measure
     from edgen.evaluation.measure import figure_kinds as figure_kinds
+    from edgen.evaluation.measure_parts import Highlights as Highlights
+    from edgen.evaluation.measure_parts import JudgeAnswers as JudgeAnswers
+    from edgen.evaluation.measure_parts import NeedsDataSet as NeedsDataSet
+    from edgen.evaluation.measure_parts import OwnComparisons as OwnComparisons
+    from edgen.evaluation.measure_parts import OwnCount as OwnCount
+    from edgen.evaluation.measure_parts import OwnLines as OwnLines
+    from edgen.evaluation.measure_parts import PlanOutcomes as PlanOutcomes
     from edgen.evaluation.sample import Sample as Sample
     from edgen.evaluation.sample import Words as Words
     from edgen.export.format import Chat as Chat
     from edgen.export.format import Format as Format
+    from edgen.export.format import FormatCard as FormatCard
+    from edgen.export.format import FormatLayout as FormatLayout
     from edgen.export.format import FormatOptions as FormatOptions
     from edgen.export.format import Item as Item
     from edgen.export.format import LeftOut as LeftOut
     from edgen.export.format import Row as Row
+    from edgen.export.format import RowFacts as RowFacts
     from edgen.export.format import RunReader as RunReader
     from edgen.families.base import Family as Family
     from edgen.families.base import Provenance as Provenance
@@ -144,8 +157,13 @@ _HOMES = {
     ),
     "edgen.evaluation.aggregates": "Columns Histogram Mean Share Tally Total",
     "edgen.evaluation.measure": "Measure figure_kinds",
+    "edgen.evaluation.measure_parts": (
+        "Highlights JudgeAnswers NeedsDataSet OwnComparisons OwnCount OwnLines PlanOutcomes"
+    ),
     "edgen.evaluation.sample": "Sample Words",
-    "edgen.export.format": "Chat Format FormatOptions Item LeftOut Row RunReader",
+    "edgen.export.format": (
+        "Chat Format FormatCard FormatLayout FormatOptions Item LeftOut Row RowFacts RunReader"
+    ),
     "edgen.families.base": "Family Provenance Recorded",
     "edgen.families.dialogue": "Dialogue",
     "edgen.families.optional_parts": "KindDefaults RecordContents ReportWords ScenesAndPictures",

@@ -9,7 +9,7 @@ deviation and quantiles. ShareCount, Floats, difference_of_means: values cluster
 FEWEST_SCENARIOS: those that an interval needs. bootstrap, interval, ratios: resampling of scenarios.
 round_number: six digits, on any machine the same. SIGNIFICANT, fisher, holm, log_factorials: tests, and
 many at once. spearman, superiority, RankTest: ranks. agreement, krippendorff, masi: agreement of labels.
-LabelCounts, LabelFigures, LabelScores: labels against true ones.
+LabelCounts, LabelFigures: labels against true ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from edgen.stats.intervals import difference_of_means as difference_of_means
 from edgen.stats.intervals import share as share
 from edgen.stats.label_figures import LabelCounts as LabelCounts
 from edgen.stats.label_figures import LabelFigures as LabelFigures
-from edgen.stats.label_figures import LabelScores as LabelScores
 from edgen.stats.ranks import RankTest as RankTest
 from edgen.stats.ranks import spearman as spearman
 from edgen.stats.ranks import superiority as superiority

@@ -25,8 +25,8 @@ from edgen.core.text import (
     seconds,
     shorten,
 )
-from edgen.evaluation.measure import show
 from edgen.evaluation.measuring import describe_faults, measures
+from edgen.evaluation.views import show, tiles_of
 from edgen.report import arm_pictures, run_pictures
 from edgen.report.canvas import drawing
 from edgen.report.charts import count_folded_rows, draw, key_of
@@ -192,7 +192,7 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
         return [*tiles, (number(len(arms)), "arms", remark)]
     quality = arms[0].quality
     for one in measures(quality.values):
-        tiles += show(one, partial(one.tiles, quality.values[one.name]), tuple, quality.faults)
+        tiles += show(one, partial(tiles_of, one, quality.values[one.name]), tuple, quality.faults)
     return tiles
 
 

@@ -10,8 +10,11 @@ import msgspec
 
 from edgen.core.text import join_list, quantity, readable_name
 from edgen.evaluation.drawings import ARM_SEPARATOR, Block, Drawing, Picture, Table
-from edgen.evaluation.measure import ArmResult, Measure, show
+from edgen.evaluation.measure import Measure
+from edgen.evaluation.measure_parts import PlanOutcomes
 from edgen.evaluation.measuring import measures
+from edgen.evaluation.panels import ArmResult
+from edgen.evaluation.views import blocks_of, show
 from edgen.report import arm_pictures, pair_pictures, run_pictures
 from edgen.report.model import ArmReport, Report
 
@@ -148,12 +151,12 @@ def _list_measure_sections(arms: Sequence[ArmReport]) -> Iterator[Section]:
     accepted = any(arm.status.accepted for arm in arms)
     by_section: dict[str, list[Measure[object]]] = {name: [] for name in _MEASURED}
     for measure in measures({name for arm in arms for name in arm.quality.values}):
-        if accepted or measure.tells_of_plan:
+        if accepted or isinstance(measure, PlanOutcomes):
             by_section.get(measure.section, by_section["more"]).append(measure)
     for name, (title, lead) in _MEASURED.items():
         blocks: list[Block] = []
         for measure in by_section[name]:
-            found = partial(measure.blocks, _results(measure, arms))
+            found = partial(blocks_of, measure, _results(measure, arms))
             blocks += show(measure, found, get_args(Block), arms[0].quality.faults)
         if blocks:
             definitions = tuple((readable_name(one.name), one.definition) for one in by_section[name])

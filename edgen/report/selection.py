@@ -17,9 +17,9 @@ import msgspec
 from edgen.core.digest import hash64
 from edgen.core.text import join_list, number, percent, quantity, readable_name
 from edgen.core.values import Scenario
-from edgen.evaluation.measure import show
 from edgen.evaluation.measuring import Quality, measures
 from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.views import examples_of, show
 from edgen.reading.phrase_kinds import MOST, preferences_match
 from edgen.report.model import Pick
 
@@ -140,7 +140,7 @@ def _list_findings(qualities: Sequence[Quality]) -> Iterator[_Clause]:
         for quality in qualities:
             if measure.name not in quality.values:
                 continue
-            given = partial(measure.examples, quality.values[measure.name])
+            given = partial(examples_of, measure, quality.values[measure.name])
             if examples := show(measure, given, tuple, quality.faults):
                 yield examples[0]
                 break

@@ -40,7 +40,7 @@ def check_format(
 
 def _check_rows(check: Check, format_: Format, reader: RunReader, options: Any) -> None:
     chat = chat_for(reader, options)
-    layers = () if format_.layer_columns is None else reader.layers
+    layers = () if format_.layout.layer_columns is None else reader.layers
     named = check.value("`tables` fails", format_.tables_of, reader.space, options, layers)
     tables = {table.name: table for table in named}
     items = check.value("`rows` raises", lambda: [*format_.rows(reader, chat)])

@@ -12,8 +12,12 @@ import msgspec
 from edgen.config import load_job, resolve_values
 from edgen.core import registry
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.evaluation.measure import ArmResult, Measure, Shared
+from edgen.evaluation.measure import Measure, add_up
+from edgen.evaluation.measure_parts import NeedsDataSet, OwnCount
+from edgen.evaluation.panels import ArmResult
 from edgen.evaluation.sample import Words, cut
+from edgen.evaluation.shared import Shared
+from edgen.evaluation.views import blocks_of, examples_of, lines_of, tiles_of
 from edgen.space import Space
 from edgen.store.run_folder import RunFolder
 from edgen.testing.check import Check, begin_check, example_run, register_for_check
@@ -43,12 +47,11 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
                 for sample, words in samples:
                     _check_one(check, measure, sample, words, data.space)
             found = [ArmResult("", data.name, value, _job_of(folder), data.guide)]
-            check.value("`blocks` raises", _all, measure.blocks, found)
-            methods: tuple[Callable[[Any], Iterable[Any]], ...] = (measure.tiles, measure.examples)
-            for method in methods:
-                check.value(f"`{method.__name__}` raises", _all, method, value)
+            check.value("its part of the report raises", _list_all, blocks_of, measure, found)
+            check.value("`tiles` raises", _list_all, tiles_of, measure, value)
+            check.value("`examples` raises", _list_all, examples_of, measure, value)
             nothing, _ = _count(check, measure, data, [])
-            check.value("`lines` raises where nothing was seen", _all, measure.lines, nothing)
+            check.value("its lines raise where nothing was seen", _list_all, lines_of, measure, nothing)
 
 
 def _find_unseen(
@@ -56,10 +59,7 @@ def _find_unseen(
 ) -> list[str]:
     """Return the columns that an aggregate reads and no conversation has, not even as None. There are none
     for a measure that is not counted by its columns alone, or that says nothing of this run."""
-    own = type(measure)
-    if own.of_one is Measure.of_one or own.start is not Measure.start or hasattr(measure, "counts"):
-        return []
-    if own.column_reader is not Measure.column_reader or own.finish is not Measure.finish:
+    if isinstance(measure, OwnCount | NeedsDataSet):
         return []
     seen: set[str] = set()
     for sample, words in samples:
@@ -74,8 +74,10 @@ def _job_of(folder: Path) -> Mapping[str, Any]:
     return resolve_values(load_job(job)) if job.exists() else {}
 
 
-def _all(method: Callable[[Any], Iterable[Any]], given: Any) -> list[Any]:
-    return [*method(given)]
+def _list_all(
+    view: Callable[[Measure[Any], Any], Iterable[Any]], measure: Measure[Any], given: Any
+) -> list[Any]:
+    return [*view(measure, given)]
 
 
 def _count(
@@ -88,11 +90,11 @@ def _count(
         check.value(f"`see` raises for conversation {sample.id}", shared.see, sample, words)
     value = check.value("`result` raises", lambda: shared.result(measure.name))
     plain = check.value("its value is not JSON for msgspec", lambda: msgspec.json.encode(value))
-    lines = check.value("`lines` raises", lambda: [*measure.lines(value)])
+    lines = check.value("its lines raise", lambda: [*lines_of(measure, value)])
     for line in lines:
-        check.that(isinstance(line, str) and "\n" not in line, f"`lines` gives {line!r}, which is no line")
+        check.that(isinstance(line, str) and "\n" not in line, f"its lines have {line!r}, which is no line")
         check.that(
-            len(line) <= _WIDEST, f"`lines` gives a line of {len(line)} columns; {_WIDEST} at most: {line!r}"
+            len(line) <= _WIDEST, f"its lines have one of {len(line)} columns; {_WIDEST} at most: {line!r}"
         )
     return value, plain
 
@@ -108,6 +110,8 @@ def _check_one(check: Check, measure: Measure[Any], sample: Any, words: Words, s
             continue  # a column that no expression knows
         right = figure is None or kind not in _KINDS or isinstance(figure, _KINDS[str(kind)])
         check.that(right, f"`of_one` has {figure!r} for {name!r}, which `figures` says is a {kind}")
-    for column, amount in check.value("`sums` raises", lambda: [*measure.sums(sample, space)]):
+    for column, amount in check.value(
+        "what `edgen compare` adds up raises", lambda: [*add_up(measure, sample, words, space)]
+    ):
         right = isinstance(column, str) and isinstance(amount, int | float)
-        check.that(right, f"`sums` adds {amount!r} to {column!r}; it has to be a number to a name")
+        check.that(right, f"{amount!r} is added to {column!r}; it has to be a number to a name")

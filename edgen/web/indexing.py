@@ -19,7 +19,7 @@ from edgen.core.errors import EdgenError
 from edgen.core.text import escape_hidden
 from edgen.core.values import Scenario
 from edgen.evaluation.data_sets.files import files_at
-from edgen.evaluation.measure import Measure
+from edgen.evaluation.measure import Measure, read_columns
 from edgen.evaluation.measuring import measures, measures_of_other_families
 from edgen.evaluation.sample import Sample, Words, cut
 from edgen.families.base import record_id
@@ -64,7 +64,7 @@ class Columns:
         facets: dict[str, list[str]] = {}
         for measure in [*self._measures]:
             try:
-                columns = measure.read_columns(sample, words, self._space)
+                columns = read_columns(measure, sample, words, self._space)
             except Exception:  # noqa: BLE001 - one of a plugin may raise anything
                 self._measures.remove(measure)
                 continue

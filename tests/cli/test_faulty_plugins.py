@@ -86,6 +86,7 @@ IT = Odd()
 
 MEASURE = """
 from edgen.evaluation.measure import Measure
+from edgen.plugin import OwnCount
 
 class Count:
     def __init__(self):
@@ -99,7 +100,7 @@ class Count:
     def result(self):
         return self.seen
 
-class Tenth(Measure):
+class Tenth(OwnCount, Measure):
     name = "tenth"
     definition = "Raises on the tenth conversation."
     counts = Count
@@ -108,7 +109,7 @@ IT = Tenth()
 """
 
 FORMAT = """
-from edgen.export.format import Format, LeftOut, Row
+from edgen.export.format import Format, FormatCard, LeftOut, Row
 
 def rows(run, chat):
     for number, one in enumerate(run.conversations()):
@@ -327,7 +328,7 @@ class TestMeasure:
             "The measure 'tenth' of odd-pack 1.0 raised ValueError: ten is too many for conversation small-"
             in ended.err
         )
-        assert "odd_pack.py, line 11, in see" in ended.err
+        assert "odd_pack.py, line 12, in see" in ended.err
         found = json.loads(ended.out)
         assert "tenth" not in found
         assert any(note.startswith("Not measured: tenth.") for note in found.pop("notes"))
@@ -387,7 +388,7 @@ def test_a_format_has_reasons_of_its_own(command: Command, site: Site, job: Path
     run = tmp_path / "run"
     assert command("generate", job, "-o", run).code == 0
     rows = "yield LeftOut('odd_number') if number % 2 else Row(one.split, {'id': one.candidate.id})"
-    meant = "reasons={'odd_number': 'its number is odd'},"
+    meant = "card=FormatCard(reasons={'odd_number': 'its number is odd'}),"
     site.add("formats", "odd", FORMAT.replace("ROWS", rows).replace("MORE", meant))
     ended = command("export", run, "--to", "odd", "-o", tmp_path / "out")
     assert ended.code == 0, ended.err

@@ -26,7 +26,7 @@ from tests.cli.test_faulty_plugins import FAMILY, FORMAT, PROTOCOL, PROVIDER, Si
 __all__ = ["job", "site"]
 
 COLUMNS = """
-from edgen.plugin import Histogram, Mean, Measure, Share, Tally, figure_kinds
+from edgen.plugin import Histogram, Mean, Measure, NeedsDataSet, OwnLines, Share, Tally, figure_kinds
 
 class Odd(Measure):
     name = "odd"
@@ -41,8 +41,9 @@ IT = Odd()
 """
 
 
-def measure(aggregates: str, columns: str, more: str = "") -> str:
-    return COLUMNS.replace("AGGREGATES", aggregates).replace("COLUMNS", columns).replace("MORE", more)
+def measure(aggregates: str, columns: str, more: str = "", parts: str = "") -> str:
+    code = COLUMNS.replace("AGGREGATES", aggregates).replace("COLUMNS", columns).replace("MORE", more)
+    return code.replace("Odd(Measure)", f"Odd({parts}Measure)")
 
 
 @pytest.fixture
@@ -86,6 +87,11 @@ OPTIONS = "from edgen.plugin import FormatOptions\nclass Mine(FormatOptions, fro
          "has an option `level` without a default"),
         ("formats", FORMAT.replace("MORE", "Options=dict").replace("ROWS", "pass"),
          "has `Options` that are no class derived from edgen.plugin.FormatOptions"),
+        ("formats", FORMAT.replace("MORE", "notes=('Mine.',)").replace("ROWS", "pass"),
+         "(TypeError: `notes` belongs to FormatCard; write card=FormatCard(notes=…))"),
+        ("formats", FORMAT.replace("MORE", "layout={}").replace("ROWS", "pass"), "has a `layout` that is no FormatLayout: {}"),
+        ("measures", measure("Mean('n')", "{'n': 1}", "    def lines(self, value): yield 'x'"),
+         "defines `lines`, which belongs to OwnLines; derive from it as well"),
         ("measures", measure("Mean('n'), Histogram('n')", "{'n': 1}"), "has two aggregates named 'n'"),
         ("measures", measure("Mean('n')", "{'n': 1}", "    figures = {'n': 'fruit'}"), "has 'fruit' for 'n' in `figures`"),
         ("measures", measure("Mean('n')", "{}").replace("definition =", "other ="), "has no `definition`"),
@@ -357,8 +363,8 @@ def test_a_column_that_cannot_be_counted(
     [
         ("    def lines(self, value): raise ZeroDivisionError('lines')", "raised ZeroDivisionError: lines"),
         ("    def lines(self, value): yield 5", "returned 5, a int, not a str"),
-        ("    def finish(self, figures, shared): return {1, 2}", "has the aggregate 'n', and its value, a set, has no such figure"),
-        ("    def finish(self, figures, shared): return type('Own', (), {'n': 5})()", "raised TypeError: Encoding objects"),
+        ("    def finish(self, figures, shared): return {1, 2}", "has a `finish` that returned no mapping of n"),
+        ("    def finish(self, figures, shared): return {'n': object()}", "raised TypeError: Encoding objects"),
     ],
 )  # fmt: skip
 def test_a_measure_that_cannot_be_shown_is_left_out(
@@ -368,7 +374,8 @@ def test_a_measure_that_cannot_be_shown_is_left_out(
     method: str,
     said: str,
 ) -> None:
-    site.add("measures", "odd", measure("Mean('n')", "{'n': 1}", method))
+    part = "OwnLines, " if "lines" in method else "NeedsDataSet, "
+    site.add("measures", "odd", measure("Mean('n')", "{'n': 1}", method, part))
     ended = command("stats", run)
     assert ended.code == 2
     assert "The measure 'odd' of odd-pack 1.0 " in ended.err
@@ -384,7 +391,7 @@ def test_a_report_without_the_pictures_of_a_measure(
     run: Path,
     blocks: str,
 ) -> None:
-    method = f"    def blocks(self, found): {blocks}"
+    method = f"    def draw(found): {blocks}\n    panels = (draw,)"
     site.add("measures", "odd", measure("Mean('n')", "{'n': 1}", method))
     ended = command("report", run)
     assert ended.code == 0, ended.err

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from edgen.core.registry import find
 from edgen.core.values import Role, Turn
 from edgen.domains.education.family import EDUCATION
-from edgen.evaluation.measure import Count, Shared
 from edgen.evaluation.sample import DataSet, Sample, cut
+from edgen.evaluation.shared import Count, Shared
 from tests.scenarios import scenario_of
 
 T = TypeVar("T")

@@ -14,6 +14,7 @@ import edgen
 from edgen.core import registry
 from edgen.evaluation.aggregates import (
     Aggregate,
+    ByKey,
     Columns,
     Crossed,
     Examples,
@@ -23,17 +24,22 @@ from edgen.evaluation.aggregates import (
     Tally,
     Total,
 )
+from edgen.evaluation.compared import Compared
 from edgen.evaluation.drawings import Bars, Histograms, Intervals, Picture, Table
-from edgen.evaluation.measure import ArmResult, Compared, Measure, Panel, figure_kinds
+from edgen.evaluation.measure import Measure, add_up, figure_kinds, list_comparisons
+from edgen.evaluation.measure_parts import NeedsDataSet
+from edgen.evaluation.panels import ArmResult, Panel, Sentence, TablePanel, draw_panels
+from edgen.evaluation.rows import render_rows
 from edgen.evaluation.sample import Sample, Words, cut
-from edgen.evaluation.terminal import render_lines
+from edgen.evaluation.views import blocks_of, examples_of, lines_of
 from edgen.space import Space
+from edgen.stats.intervals import Estimate
 from tests.evaluation.said import count_of, lesson, measured
 
 SPEAKERS = ("Teacher", "Student")
 
 
-class AskedMeasure(Measure[Any]):
+class AskedMeasure(NeedsDataSet, Measure[Any]):
     name = "asked"
     definition = "Turns with a question mark {as an example}. edgen's own."
     figures = figure_kinds("", "turns", truths=("begins",), texts=("first",))
@@ -79,7 +85,7 @@ class AskedMeasure(Measure[Any]):
         }
 
     def finish(self, figures: dict[str, Any], shared: Any) -> Any:
-        return super().finish({**figures, "twice": 2 * figures["asked"]}, shared)
+        return {**figures, "twice": 2 * figures["asked"]}
 
 
 @pytest.fixture
@@ -125,7 +131,7 @@ def test_each_aggregate_is_what_a_plain_computation_gives() -> None:
 
 
 def test_rows_are_worded_as_declared(asked: AskedMeasure) -> None:
-    lines = [*asked.lines(value_of(*LESSONS))]
+    lines = [*lines_of(asked, value_of(*LESSONS))]
     rows = [line for line in lines if not line.startswith(" " * 28)]
     assert "asked                       3 turns" in rows
     assert any(
@@ -146,13 +152,13 @@ def test_rows_are_worded_as_declared(asked: AskedMeasure) -> None:
 def test_there_are_no_rows_where_nothing_was_counted(asked: AskedMeasure) -> None:
     nothing = value_of(LESSONS[3])
     assert (nothing.asked, nothing.share, nothing.lengths.n, nothing.words) == (0, None, 0, {})
-    assert [*asked.lines(nothing)] == []
-    assert [*asked.blocks([ArmResult("", "run", nothing, {})])] == []
+    assert [*lines_of(asked, nothing)] == []
+    assert [*blocks_of(asked, [ArmResult("", "run", nothing, {})])] == []
 
 
 def test_the_report_has_a_picture_of_all_shares_and_one_of_each_other_figure(asked: AskedMeasure) -> None:
     arms = [ArmResult(arm, arm, value_of(*LESSONS), {}) for arm in ("one", "two")]
-    blocks = [*asked.blocks(arms)]
+    blocks = [*blocks_of(asked, arms)]
     kinds = {block.name: type(block.chart) for block in blocks if isinstance(block, Picture)}
     assert kinds["asked"] is Intervals
     assert {kinds[f"asked-{name}"] for name in ("lengths", "by_role", "spread")} == {Histograms}
@@ -168,7 +174,7 @@ def test_the_report_has_a_picture_of_all_shares_and_one_of_each_other_figure(ask
 
 def test_a_measure_may_name_its_pictures(asked: AskedMeasure, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AskedMeasure, "panels", (Panel("mine", "Mine", ("share",), "Look.", of=""),))
-    (picture,) = asked.blocks([ArmResult("", "run", value_of(*LESSONS), {})])
+    (picture,) = blocks_of(asked, [ArmResult("", "run", value_of(*LESSONS), {})])
     assert (picture.name, picture.title, picture.caption) == ("mine", "Mine", "Look.")  # type: ignore[union-attr]
 
 
@@ -178,24 +184,26 @@ def test_a_picture_that_is_folded_away_may_be_told_in_a_line(
     panel = Panel("mine", "Mine", ("share",), folded="More", told="Asking")
     monkeypatch.setattr(AskedMeasure, "panels", (panel,))
     value = value_of(*LESSONS)
-    said, picture = asked.blocks([ArmResult(arm, arm, value, {}) for arm in ("one", "two")])
+    said, picture = blocks_of(asked, [ArmResult(arm, arm, value, {}) for arm in ("one", "two")])
     assert said == f"Asking: one {value.share.value:.1%}, two {value.share.value:.1%}."
     assert (picture.folded, picture.caption) == ("More", "Shares with their 95% intervals.")  # type: ignore[union-attr]
-    said, _ = asked.blocks([ArmResult("", "run", value, {})])
+    said, _ = blocks_of(asked, [ArmResult("", "run", value, {})])
     assert said == f"Asking: {value.share.value:.1%}."
 
 
 def test_the_conversations_to_read_are_the_examples(asked: AskedMeasure) -> None:
-    assert [*asked.examples(value_of(*LESSONS))] == [("lesson-0", "it asks"), ("lesson-1", "it asks")]
+    assert [*examples_of(asked, value_of(*LESSONS))] == [("lesson-0", "it asks"), ("lesson-1", "it asks")]
 
 
 def test_what_is_compared_adds_up_to_what_stats_finds(asked: AskedMeasure) -> None:
     sums: dict[str, float] = {}
     for one in LESSONS:
-        for name, amount in asked.add_up(one, cut(one.turns), None):  # type: ignore[arg-type]
+        for name, amount in add_up(asked, one, cut(one.turns), None):  # type: ignore[arg-type]
             sums[name] = sums.get(name, 0) + amount
     told = {
-        one.name: sums[one.top] / sums[one.bottom] for one in asked.compared(sorted(sums)) if one.top in sums
+        one.name: sums[one.top] / sums[one.bottom]
+        for one in list_comparisons(asked, sorted(sums))
+        if one.top in sums
     }
     found = value_of(*LESSONS)
     assert told["asked.share"] == found.share.value
@@ -216,8 +224,8 @@ def test_what_is_compared_can_be_declared(asked: AskedMeasure, monkeypatch: pyte
         definition="Who began: {key}.",
     )
     monkeypatch.setattr(AskedMeasure, "compares", (one,))
-    sums = dict(asked.add_up(LESSONS[1], cut(LESSONS[1].turns), None))  # type: ignore[arg-type]
-    (found,) = asked.compared([*sums])
+    sums = dict(add_up(asked, LESSONS[1], cut(LESSONS[1].turns), None))  # type: ignore[arg-type]
+    (found,) = list_comparisons(asked, [*sums])
     assert (found.name, found.definition, found.top, found.bottom) == (
         "began_Student", "Who began: Student.", "first=Student", "first#",
     )  # fmt: skip
@@ -247,7 +255,7 @@ def test_a_measure_without_columns_or_a_count_is_refused() -> None:
         name = "empty"
         definition = "x"
 
-    with pytest.raises(TypeError, match="neither `of_one` nor `counts` nor `start`"):
+    with pytest.raises(TypeError, match="neither `of_one` nor a count of its own"):
         Empty()
 
 
@@ -264,5 +272,99 @@ def test_a_measure_without_columns_or_a_count_is_refused() -> None:
 )
 def test_rows_with_parts_and_lists(says: str, figures: dict[str, Any], line: str) -> None:
     shown = (Aggregate("it", label="row", says=says), Aggregate("always"))
-    row = [*render_lines(shown, SimpleNamespace(always=1, **figures))]
+    row = [*render_rows(shown, SimpleNamespace(always=1, **figures))]
     assert row == [f"{'row':<28}{line}"]
+
+
+class Part(msgspec.Struct):
+    """A value in a sequence."""
+
+    who: str
+    share: float | None
+    near: dict[str, float]
+
+
+PARTS = [Part("one", 0.25, {"a_b": 0.5}), Part("two", None, {"a_b": 0.1, "c": 0.9})]
+DECLARED = (
+    Aggregate("parts_of_all", required=True),
+    Total("count", label="count", note="All {it:part}, {key}."),
+    Tally("kinds", label="kinds", names=str.upper, most=2, if_any=True),
+    ByKey(
+        "parts",
+        key=lambda part: part.who,
+        names={"one": "first"},
+        most=1,
+        each=(
+            Aggregate("share", label="of {key}", says="{it:.0%}", title="{key}", drawn="{it:.0%} of {who}"),
+            Aggregate("near", label="  near", says="{it:.1f}", names={"a_b": "ab"}, if_any=True),
+        ),
+    ),
+)
+
+
+def declared(**figures: Any) -> SimpleNamespace:
+    given = {"parts_of_all": 3, "count": 2, "kinds": {"x": 2, "y": 1, "z": 1}, "parts": PARTS}
+    return SimpleNamespace(**(given | figures))
+
+
+def test_notes_names_and_values_of_a_sequence_are_rows() -> None:
+    assert [*render_rows(DECLARED, declared())] == [
+        f"{'count':<28}2",
+        "All 2 parts, .",
+        f"{'kinds':<28}2 X, 1 Y",
+        f"{'of first':<28}25%",
+        f"{'  near':<28}ab 0.5",
+    ]
+
+
+def test_nothing_is_shown_without_what_is_required() -> None:
+    assert [*render_rows(DECLARED, declared(parts_of_all=0))] == []
+    assert [*render_rows(DECLARED, None)] == []
+
+
+def test_a_value_may_be_what_is_by_key_itself() -> None:
+    aggregates = (ByKey("", each=(Total("n", label="{key}"),)),)
+    assert [*render_rows(aggregates, {"a": SimpleNamespace(n=1), "b": SimpleNamespace(n=2)})] == [
+        f"{'a':<28}1", f"{'b':<28}2",
+    ]  # fmt: skip
+
+
+def test_tables_sentences_and_bars_follow_from_panels() -> None:
+    panels = (
+        Panel("shares", "Shares", ("parts.share",), lambda found: f"{len(found)} arms.", colour_keys=True),
+        Panel("near", "Near", ("parts.near",)),
+        TablePanel("All", "parts", ("who", "share"), ("{key}", "{share:.0%}")),
+        TablePanel("None", "nothing", ("who",), ("{it}",)),
+        Sentence("count", "There are {it:part}."),
+        Sentence("nothing", "There is {it}.", "There is none."),
+        lambda found: iter([f"{len(found)} drawn."]),
+    )
+    value = declared(nothing=(), parts=[PARTS[0], Part("two", 0.5, {})])
+    found = [ArmResult("x", "x", value, {}), ArmResult("y", "y", value, {})]
+    bars, near, table, *said = draw_panels(panels, (*DECLARED, Aggregate("nothing")), found)
+    assert isinstance(bars, Picture)
+    assert isinstance(bars.chart, Bars)
+    assert bars.caption == "2 arms."
+    assert [(row.label, row.said, row.colour) for row in bars.chart.rows] == [
+        ("first · x", "25% of one", "blue"), ("first · y", "25% of one", "blue"),
+        ("two · x", "50% of two", "orange"), ("two · y", "50% of two", "orange"),
+    ]  # fmt: skip
+    assert isinstance(near, Picture)
+    assert isinstance(table, Table)
+    assert table.rows[0] == ("first · x", "25%")
+    assert len(table.rows) == 4
+    assert said == [
+        "x: There are 2 parts.", "y: There are 2 parts.", "x: There is none.", "y: There is none.", "2 drawn.",
+    ]  # fmt: skip
+
+
+def test_the_furthest_from_a_reference_are_drawn_first() -> None:
+    values = {name: Estimate(value=value, low=None, high=None, n=9, scenarios=9) for name, value in (("a", 0.4), ("b", 0.9), ("c", 0.2))}  # fmt: skip
+    panel = Panel("p", "P", ("it",), "Look.", reference=0.5, most=2)
+    (picture,) = draw_panels(
+        [panel], [Share("it", title="{key}")], [ArmResult("", "x", SimpleNamespace(it=values), {})]
+    )
+    assert isinstance(picture, Picture)
+    assert isinstance(picture.chart, Intervals)
+    assert [row.label for row in picture.chart.rows] == ["b", "c"]
+    assert (picture.chart.reference, picture.caption) == (0.5, "Look. The first 2 of 3.")

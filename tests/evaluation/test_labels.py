@@ -11,10 +11,11 @@ from edgen.config.label_set import LabelSet, inline_set
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.drawings import Picture, Table
 from edgen.evaluation.layer_figures import LayerFigures
-from edgen.evaluation.measure import ArmResult
 from edgen.evaluation.measures.labels import MEASURE
 from edgen.evaluation.measuring import measure
+from edgen.evaluation.panels import ArmResult
 from edgen.evaluation.sample import DataSet, Sample
+from edgen.evaluation.views import blocks_of, lines_of
 from edgen.report.canvas import drawing
 from edgen.report.charts import draw
 from edgen.store.layers import UnitLabels
@@ -129,8 +130,8 @@ def test_without_a_layer_nothing_is_told() -> None:
     data = DataSet(name="x", samples=partial(iter, ()), family=None, roles=())
     value = measure(data, ["labels"]).values["labels"]
     assert value == {}
-    assert [*MEASURE.lines(value)] == []
-    assert [*MEASURE.blocks([ArmResult("", "x", value, {})])] == []
+    assert [*lines_of(MEASURE, value)] == []
+    assert [*blocks_of(MEASURE, [ArmResult("", "x", value, {})])] == []
 
 
 @pytest.mark.parametrize("labels", [12, 60])
@@ -141,13 +142,13 @@ def test_a_terminal_and_a_page_show_any_number_of_labels(labels: int) -> None:
         for place in range(labels)
     ]  # fmt: skip
     value = {"layer": figures([units, units], None)}
-    lines = [*MEASURE.lines(value)]
+    lines = [*lines_of(MEASURE, value)]
     assert max(map(len, lines)) <= 78
-    blocks = [*MEASURE.blocks([ArmResult(arm, arm, value, {}) for arm in ("one", "two")])]
+    blocks = [*blocks_of(MEASURE, [ArmResult(arm, arm, value, {}) for arm in ("one", "two")])]
     pictures = [block for block in blocks if isinstance(block, Picture)]
     assert len({picture.name for picture in pictures}) == len(pictures) == 2 + 2 + 1 + 1 + 2 * 3
     with drawing():
-        for block in MEASURE.blocks([ArmResult("", "one", value, {})]):
+        for block in blocks_of(MEASURE, [ArmResult("", "one", value, {})]):
             assert not isinstance(block, Picture) or draw(block).startswith("<svg")
     tables = [*(block for block in blocks if isinstance(block, Table)), *(one for picture in pictures for one in picture.tables)]  # fmt: skip
     assert all(len(row) == len(table.head) for table in tables for row in table.rows)

@@ -130,7 +130,7 @@ OF_EDUCATION = [
     for name, one in FORMATS.items()
     if one.family in (None, "education")
     and not {"labels", "events"} & {*one.needs}
-    and "text-ranking" not in one.tasks
+    and "text-ranking" not in one.card.tasks
 ]
 # Those of them whose files are tables; a corpus and dialogs by their ids are objects.
 TABLES = [name for name in OF_EDUCATION if name not in ("convokit", "msdialog-complete")]

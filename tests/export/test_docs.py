@@ -73,7 +73,7 @@ def test_what_make_test_rl_runs_is_what_the_cards_say() -> None:
     )
     apart = {path.stem.removeprefix("test_") for path in (ROOT / "tests/rl/apart").glob("test_*.py")}
     for one in FORMATS.values():
-        for run in one.tried:
+        for run in one.card.tried:
             assert run.version == lock.get(run.library, run.version), f"{one.name}: {run.library}"
             assert run.library in lock or run.library.replace("-", "_").lower() in apart
             assert date.fromisoformat(run.day).isoformat() == run.day

@@ -29,7 +29,7 @@ from tests.cli.command import call
 
 pytestmark = pytest.mark.integration
 
-BY_RANGE = sorted(one.name for one in find_all("format") if one.by_range)
+BY_RANGE = sorted(one.name for one in find_all("format") if one.row_facts.by_range)
 JOBS = {  # conversations, and what else to say of each job
     "quickstart": (17, {"replicates": 2, "arms": {"a": {}, "b": {"prompt": "education_dialogue_json"}}}),
     "tutoring": (5, {}),

@@ -15,7 +15,7 @@ from edgen.core.pair import Candidate, Label, Pair, Side, Signals
 from edgen.core.values import Role, Scenario, Turn
 from edgen.export.chat import make_chat
 from edgen.export.conversation_rows import ScenarioColumns
-from edgen.export.format import Format
+from edgen.export.format import Format, FormatLayout
 from edgen.export.write import export
 from edgen.families.dialogue import DIALOGUE
 from edgen.space import Dimension, Entry, Space, SpaceRole
@@ -162,7 +162,7 @@ def test_every_format_holds_three_roles_or_says_why_not(name: str, tmp_path: Pat
         assert "roles Tutor, Learner, Parent" in str(caught.value)
         assert list(tmp_path.iterdir()) == []
         return
-    if {"labels", "events"} & {*format_.needs} or "text-ranking" in format_.tasks:
+    if {"labels", "events"} & {*format_.needs} or "text-ranking" in format_.card.tasks:
         with pytest.raises(
             ShortError,
             match=r"nothing of the run can be exported as .*\. Left out: (no_|same_context)|more are needed",
@@ -232,7 +232,7 @@ def test_no_dimension_takes_the_name_of_a_trainers_column(name: str) -> None:
 
 def plain(name: str) -> dict[str, list[str]]:
     """A format's own columns by table."""
-    tables = dataclasses.replace(FORMATS[name], scenario=False).tables_of(SPACE)
+    tables = dataclasses.replace(FORMATS[name], layout=FormatLayout()).tables_of(SPACE)
     return {table.name: list(table.columns) for table in tables}
 
 

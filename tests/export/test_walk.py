@@ -147,7 +147,7 @@ def check_files(out: Path, format_: Format, counts: dict[str, dict[str, int]], s
             rows = [row for path in files for row in _read(path)]
             assert len(rows) == counts[config["config_name"]][part["split"]] > 0
             assert all(list(row) == tables[config["config_name"]] for row in rows)
-    if format_.hub or format_.name == "csv":
+    if format_.card.hub or format_.name == "csv":
         assert all(one in rows[0] or f"scenario.{one}" in rows[0] for one in space.names)
     if format_.family == "education":
         assert all(conforms(row) for row in rows)

@@ -57,7 +57,7 @@ class TestFolder:
                 assert all(list(row) == list(columns) for row in rows)
         there = {path for path in target.rglob("*") if path.is_file()}
         beside = {target / "README.md"}
-        if FORMATS[name].hub:
+        if FORMATS[name].card.hub:
             beside.add(target / "croissant.json")
         if name == "llamafactory":
             beside.add(target / "dataset_info.json")

@@ -13,7 +13,8 @@ import pytest
 from edgen.core.registry import find
 from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
 from edgen.evaluation.drawings import Block, Picture, Table
-from edgen.evaluation.measure import ArmResult
+from edgen.evaluation.panels import ArmResult
+from edgen.evaluation.views import blocks_of
 from edgen.report import arm_pictures, run_pictures
 from edgen.report.canvas import drawing
 from edgen.report.charts import draw
@@ -27,7 +28,7 @@ from tests.report.runs import made
 def blocks(name: str, *arms: ArmReport) -> list[Block]:
     """What a measure shows of these arms."""
     found = [ArmResult(arm.label, arm.name, arm.quality.values[name], arm.job) for arm in arms]
-    return list(find("measure", name).blocks(found))
+    return list(blocks_of(find("measure", name), found))
 
 
 def pictures(name: str, *arms: ArmReport) -> dict[str, Picture]:

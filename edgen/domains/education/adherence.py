@@ -99,7 +99,7 @@ def _require_ratable(reader: RunReader) -> None:
     run = reader.rundir.path
     if not reader.accepted:
         raise RunError(f"{run}: no conversation was accepted in this run, so a judge has nothing to rate.")
-    if (needed := measures_of_other_families(reader.family).get(find_judged_measure().name)) is not None:
+    if (needed := measures_of_other_families(reader.family).get(find_judged_measure()[0])) is not None:
         raise UsageError(
             f"--adherence rates conversations of the {needed} family, and {run} has those of the "
             f"{reader.family.name} family. Leave --adherence out."

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from edgen.config import Shards
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
 from edgen.plugin.formats import DEFAULT, Patterns, RowFiles, SplitName, Staging, Tried
 from edgen.store.shards import MANIFEST, SplitCounts, write_shards
 from edgen.validation.schema import conforms
@@ -65,7 +65,7 @@ FORMAT = Format(
     name="ed",
     summary="Whole conversations in the layout of the released Education Dialogue data.",
     rows=rows,
-    by_range=True,
+    row_facts=RowFacts(by_range=True),
     tables={
         "background_info": "topic, preferences and reactions of both sides, in the released spelling",
         "conversation": "role (Teacher or Student) and text; the end marker is the suffix of the last text",
@@ -74,15 +74,17 @@ FORMAT = Format(
 import json
 records = json.load(open("THIS_FOLDER/conversations_train1.json", encoding="utf-8"))""",
     family="education",
-    files=EdFiles,
+    layout=FormatLayout(files=EdFiles),
     chat=False,
-    tried=(
-        Tried(
-            "datasets",
-            "5.2.0",
-            "2026-11-22",
-            "load_dataset gave the run's conversations.",
+    card=FormatCard(
+        tried=(
+            Tried(
+                "datasets",
+                "5.2.0",
+                "2026-11-22",
+                "load_dataset gave the run's conversations.",
+            ),
         ),
+        tags=("conversational",),
     ),
-    tags=("conversational",),
 )

@@ -19,7 +19,19 @@ from edgen.domains.tutoring.cima_files import SPEAKER, STUDENT_ACTIONS, TUTOR_AC
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served_turns import responses_to
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader, Space, Turn
+from edgen.plugin import (
+    Chat,
+    Format,
+    FormatCard,
+    FormatLayout,
+    Item,
+    LeftOut,
+    Row,
+    RowFacts,
+    RunReader,
+    Space,
+    Turn,
+)
 from edgen.plugin.formats import AcceptedConversation, LayerOptions, SplitFiles, Tried, WriteRow
 from edgen.plugin.texts import pictures_in
 
@@ -194,13 +206,35 @@ FORMAT = CimaFormat(
     summary="Contexts of exercises with the tutors' responses and their actions, in the layout of CIMA's "
     "released data.",
     rows=rows,
-    by_range=True,
-    reasons={
-        "actions": "an utterance takes actions that this format cannot express",
-        "long_context": "more was said before than this format holds",
-        "names_speaker": "a text names a speaker as this format does where a turn begins, so it could not be "
-        "read back",
-    },
+    row_facts=RowFacts(by_range=True),
+    card=FormatCard(
+        reasons={
+            "actions": "an utterance takes actions that this format cannot express",
+            "long_context": "more was said before than this format holds",
+            "names_speaker": "a text names a speaker as this format does where a turn begins, so it could not be "
+            "read back",
+        },
+        notes=(
+            (
+                "A turn of the student is a row of its own, with the turns before it as its context; contexts "
+                "of more than 10 turns are left out, as in the release."
+            ),
+            (
+                "The parts of the answer are spelled as in the release, without accents: `e dietro`, "
+                "`l'albero`, `rosa`. `engPrep` is the whole phrase (`is behind the`)."
+            ),
+        ),
+        tried=(
+            Tried(
+                library="MastersThesis",
+                version="8815371",
+                day="2026-11-22",
+                what="the data_processing.py and transform_cima.py of github.com/AayushKucheria/MastersThesis, "
+                "written for the release, read every entry with the run's own texts and actions.",
+            ),
+        ),
+        tags=("tutoring", "conversational"),
+    ),
     tables={
         "past_convo": "what was said of the exercise, the tutor first, the student last; of shapes: "
         "pastConvo, one text",
@@ -219,27 +253,7 @@ FORMAT = CimaFormat(
 import json
 entries = json.load(open("THIS_FOLDER/train.json", encoding="utf-8"))["prepDataset"]""",
     family="tutoring",
-    files=CimaFiles,
+    layout=FormatLayout(files=CimaFiles),
     chat=False,
     Options=LayerOptions,
-    notes=(
-        (
-            "A turn of the student is a row of its own, with the turns before it as its context; contexts "
-            "of more than 10 turns are left out, as in the release."
-        ),
-        (
-            "The parts of the answer are spelled as in the release, without accents: `e dietro`, "
-            "`l'albero`, `rosa`. `engPrep` is the whole phrase (`is behind the`)."
-        ),
-    ),
-    tried=(
-        Tried(
-            library="MastersThesis",
-            version="8815371",
-            day="2026-11-22",
-            what="the data_processing.py and transform_cima.py of github.com/AayushKucheria/MastersThesis, "
-            "written for the release, read every entry with the run's own texts and actions.",
-        ),
-    ),
-    tags=("tutoring", "conversational"),
 )

@@ -20,7 +20,7 @@ from edgen.core.digest import hash64
 from edgen.core.union_find import roots
 from edgen.core.values import ROLES, Turn
 from edgen.evaluation.comparison.result import DataFacts
-from edgen.evaluation.measure import Measure
+from edgen.evaluation.measure import Measure, add_up
 from edgen.evaluation.sample import Sample, Words, cut
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import matches
@@ -155,7 +155,7 @@ class ArmSums:
         if self.arm.space is None and self.arm.data is None:
             return
         for measure in self.arm.measures:
-            for name, amount in measure.add_up(said, words, self.arm.space):
+            for name, amount in add_up(measure, said, words, self.arm.space):
                 yield f"{measure.name}: {name}", amount
 
     def column(self, name: str) -> Array:

@@ -9,6 +9,7 @@ import msgspec
 
 from edgen.core.values import ROLES
 from edgen.evaluation.comparison.arms import ArmSums
+from edgen.evaluation.measure import list_comparisons
 
 Kind = Literal["share", "number", "usd"]
 BLOCK = 20  # conversations
@@ -153,7 +154,7 @@ def _list_measure_metrics(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     for measure in dict.fromkeys(measure for table in tables for measure in table.arm.measures):
         prefix = f"{measure.name}: "
         columns = [column.removeprefix(prefix) for column in _occurring(tables, prefix)]
-        for one in measure.compared(columns):
+        for one in list_comparisons(measure, columns):
             if one.bottom in columns:
                 top, bottom = f"{prefix}{one.top}", f"{prefix}{one.bottom}"
                 yield MetricSpec(one.name, one.title, one.kind, top, bottom, one.definition, what=one.over)

@@ -8,24 +8,12 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from types import SimpleNamespace
+from collections.abc import Iterable
 
 import msgspec
 
-from edgen.plugin import Histogram, Measure, Sample, Tally, Words
-from edgen.plugin.measures import (
-    ROLES,
-    SHARES,
-    ArmResult,
-    Block,
-    ByKey,
-    HistogramBars,
-    Shared,
-    histograms_picture,
-    label_with_arm,
-    series_colour,
-)
+from edgen.plugin import Histogram, Measure, OwnCount, Sample, Tally, Words
+from edgen.plugin.measures import ROLES, ByKey, Panel, Shared
 from edgen.plugin.statistics import Distribution, summarize_shares
 
 
@@ -56,7 +44,7 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 _SPREAD = "{{mean:.0%}} of {}, from {{p5:.0%}} (5%) to {{p95:.0%}} (95%)"
 
 
-class BalanceMeasure(Measure[Balance]):
+class BalanceMeasure(OwnCount, Measure[Balance]):
     name = "balance"
     definition = (
         "The teacher's share of a conversation's words and turns (each role's, in other spaces), and who "
@@ -70,33 +58,23 @@ class BalanceMeasure(Measure[Balance]):
 
     aggregates = (
         ByKey(
-            "shares",
+            "by_role",
             each=(
-                Histogram("words", label="{key}'s words", says=_SPREAD.format("words"), shares=True, title="{key}"),
+                Histogram(
+                    "words", label="{key}'s words", says=_SPREAD.format("words"), shares=True, title="{key}"
+                ),
                 Histogram("turns", label="{key}'s turns", says=_SPREAD.format("turns"), shares=True),
             ),
         ),
         Tally("begins", label="begins"),
-    )  # fmt: skip
-
-    def shown(self, value: Balance) -> SimpleNamespace:
-        return SimpleNamespace(shares=value.by_role, begins=value.begins)
-
-    def blocks(self, found: Sequence[ArmResult[Balance]]) -> Iterator[Block]:
-        alone = all(one.value.teacher_words is not None for one in found)
-        shares = [
-            HistogramBars(
-                one.name if alone else label_with_arm(role, one.arm),
-                shares.words,
-                series_colour(arm if alone else place),
-            )
-            for arm, one in enumerate(found)
-            for place, (role, shares) in enumerate(one.value.by_role.items())
-        ]
-        yield from histograms_picture(
-            "balance", f"{'The teacher' if alone else 'Each role'}'s share of the words", shares, SHARES,
+    )
+    panels = (
+        Panel(
+            "balance", "Share of the words, by role", ("by_role.words",),
             "An equal share is an even talk. Look for conversations near the right edge: nobody else speaks.",
-        )  # fmt: skip
+            colour_keys=True,
+        ),
+    )  # fmt: skip
 
 
 class BalanceCount:

@@ -6,52 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edgen.evaluation.measures import calibration_logprobs
-from edgen.plugin import Measure
+from edgen.plugin import Measure, OwnCount, OwnLines, Sample, Words
 from edgen.plugin.measures import LABEL, ArmResult, Block, Picture, Shared, label_with_arm, rows, shorten_line
 from edgen.plugin.texts import number, quantity
 
 Calibration = dict[str, Any] | None  # {"judges": [{"judge", "model", "compare", "calibration", "logprobs"?}]}
-
-
-class CalibrationMeasure(Measure[Calibration]):
-    name = "calibration"
-    definition = (
-        "Whether pairs that the probabilities favour with p are judged so in a share p: ten bins, "
-        "expected calibration error (Naeini et al. 2015) and Brier score (1950), as in `edgen pairs "
-        "--report`. The same for a judge's preference by log probabilities, if it has any."
-    )
-    order = 12
-    section = "understanding"
-    nothing = (
-        "No pairs were judged here that the conversations' own probabilities could be held against; `edgen "
-        "pairs` has a run's conversations judged."
-    )
-
-    def finish(self, figures: dict[str, Any], shared: Shared) -> Calibration:  # noqa: ARG002
-        return shared.data.calibration
-
-    def lines(self, value: Calibration) -> Iterator[str]:
-        for judge in _judges(value):
-            if "logprobs" in judge:
-                yield from rows(
-                    shorten_line(judge["model"], LABEL - 2), calibration_logprobs.describe(judge["logprobs"])
-                )
-            if (found := judge["calibration"]) is None:
-                continue
-            yield from rows(
-                shorten_line(judge["model"], LABEL - 2),
-                f"{quantity(found['n'], 'pair')}, calibration error "
-                f"{found['expected_calibration_error']:.3f}, "
-                f"Brier score {found['brier']['value']:.3f} (a coin: 0.250)",
-            )
-
-    def blocks(self, found: Sequence[ArmResult[Calibration]]) -> Iterator[Block]:
-        judges = [(one.arm, judge) for one in found for judge in _judges(one.value)]
-        for place, (arm, judge) in enumerate(judges):
-            if judge["calibration"]:
-                yield _picture(place, arm, judge)
-            if "logprobs" in judge:
-                yield from calibration_logprobs.blocks(place, arm, judge)
 
 
 def _judges(value: Calibration) -> Sequence[dict[str, Any]]:
@@ -72,6 +31,63 @@ def _picture(place: int, arm: str, judge: dict[str, Any]) -> Picture:
         alternative=f"Reliability curve. {said}.",
         tables=(calibration_logprobs.curve_table(found, "pairs"),),
     )
+
+
+def _draw_judges(found: Sequence[ArmResult[Calibration]]) -> Iterator[Block]:
+    judges = [(one.arm, judge) for one in found for judge in _judges(one.value)]
+    for place, (arm, judge) in enumerate(judges):
+        if judge["calibration"]:
+            yield _picture(place, arm, judge)
+        if "logprobs" in judge:
+            yield from calibration_logprobs.blocks(place, arm, judge)
+
+
+class CalibrationMeasure(OwnCount, OwnLines, Measure[Calibration]):
+    name = "calibration"
+    definition = (
+        "Whether pairs that the probabilities favour with p are judged so in a share p: ten bins, "
+        "expected calibration error (Naeini et al. 2015) and Brier score (1950), as in `edgen pairs "
+        "--report`. The same for a judge's preference by log probabilities, if it has any."
+    )
+    order = 12
+    section = "understanding"
+    nothing = (
+        "No pairs were judged here that the conversations' own probabilities could be held against; `edgen "
+        "pairs` has a run's conversations judged."
+    )
+
+    panels = (_draw_judges,)
+
+    def start(self, shared: Shared) -> KnownCalibration:
+        return KnownCalibration(shared)
+
+    def lines(self, value: Calibration) -> Iterator[str]:
+        for judge in _judges(value):
+            if "logprobs" in judge:
+                yield from rows(
+                    shorten_line(judge["model"], LABEL - 2), calibration_logprobs.describe(judge["logprobs"])
+                )
+            if (found := judge["calibration"]) is None:
+                continue
+            yield from rows(
+                shorten_line(judge["model"], LABEL - 2),
+                f"{quantity(found['n'], 'pair')}, calibration error "
+                f"{found['expected_calibration_error']:.3f}, "
+                f"Brier score {found['brier']['value']:.3f} (a coin: 0.250)",
+            )
+
+
+class KnownCalibration:
+    """The calibration that the data set knows, which no conversation changes."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+
+    def see(self, sample: Sample, words: Words) -> None:
+        pass
+
+    def result(self) -> Calibration:
+        return self._shared.data.calibration
 
 
 MEASURE = CalibrationMeasure()

@@ -11,7 +11,7 @@ from edgen.evaluation.measures.coverage_count import (
     CrossTable,
     ValueCount,
 )
-from edgen.plugin import Measure
+from edgen.plugin import Measure, OwnCount, OwnLines, PlanOutcomes
 from edgen.plugin.measures import (
     LABEL,
     ArmResult,
@@ -46,7 +46,26 @@ _MOST_LOST = 10
 Found = Sequence[ArmResult[Coverage]]
 
 
-class CoverageMeasure(Measure[Coverage]):
+def _draw_cells(found: Found) -> Iterator[Block]:
+    if len(found) > _MOST_ARMS:
+        yield f"The pictures show the first {_MOST_ARMS} of {len(found)} arms; the tables have all."
+    for place, one in enumerate(found[:_MOST_ARMS]):
+        # the first arm stands for the plan; what the others lost is folded away
+        folded = f"The same pictures of {one.arm if len(found) == 2 else 'the other arms'}" if place else ""
+        for number_, table in enumerate(one.value.heat):
+            if table.rows and table.columns and one.value.accepted:
+                yield _heat_map(f"heat-{place}-{number_}", one.arm, table, folded)
+        yield from _survival(f"survival-{place}", one.arm, one.value, folded)
+    yield from (sentence_of_arm(_cells_sentence(one.value), one.arm) for one in found)
+    yield _dimension_table(found)
+    yield from _list_lost_cells(found)
+    for one in found:
+        ordered = sorted(_values(one.value), key=lambda item: (-item[1].planned, item[0], item[1].value))
+        title = label_with_arm("What became of each value", one.arm)
+        yield _value_table(ordered[:_MOST_ROWS], title)
+
+
+class CoverageMeasure(OwnCount, OwnLines, PlanOutcomes, Measure[Coverage]):
     name = "coverage"
     definition = (
         "Cells (one value of each dimension) of the space against the plan. Survivors: accepted of "
@@ -57,7 +76,7 @@ class CoverageMeasure(Measure[Coverage]):
     )
     order = 7
     section = "space"
-    tells_of_plan = True
+    panels = (_draw_cells,)
 
     def start(self, shared: Shared) -> CoverageCount:
         return CoverageCount(shared.data.space, shared.data.roles, planned=shared.planned)
@@ -87,28 +106,8 @@ class CoverageMeasure(Measure[Coverage]):
                 yield from rows("planned, never accepted", f"{readable_name(each.name)}: {unseen}{more}")
         yield from _lowest_shares(value)
 
-    def lost(self, value: Coverage) -> tuple[int, Mapping[str, int]]:
+    def count_lost(self, value: Coverage) -> tuple[int, Mapping[str, int]]:
         return value.planned, value.reasons
-
-    def blocks(self, found: Found) -> Iterator[Block]:
-        if len(found) > _MOST_ARMS:
-            yield f"The pictures show the first {_MOST_ARMS} of {len(found)} arms; the tables have all."
-        for place, one in enumerate(found[:_MOST_ARMS]):
-            # the first arm stands for the plan; what the others lost is folded away
-            folded = (
-                f"The same pictures of {one.arm if len(found) == 2 else 'the other arms'}" if place else ""
-            )
-            for number_, table in enumerate(one.value.heat):
-                if table.rows and table.columns and one.value.accepted:
-                    yield _heat_map(f"heat-{place}-{number_}", one.arm, table, folded)
-            yield from _survival(f"survival-{place}", one.arm, one.value, folded)
-        yield from (sentence_of_arm(_cells_sentence(one.value), one.arm) for one in found)
-        yield _dimension_table(found)
-        yield from _list_lost_cells(found)
-        for one in found:
-            ordered = sorted(_values(one.value), key=lambda item: (-item[1].planned, item[0], item[1].value))
-            title = label_with_arm("What became of each value", one.arm)
-            yield _value_table(ordered[:_MOST_ROWS], title)
 
 
 def _values(value: Coverage) -> Iterator[tuple[str, ValueCount]]:

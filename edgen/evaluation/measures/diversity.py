@@ -8,7 +8,7 @@ self-BLEU in `self_bleu`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -17,20 +17,17 @@ from numpy.typing import NDArray
 from edgen.evaluation.texts.corpus import Codes, Corpus, narrow_codes, ngrams
 from edgen.evaluation.texts.distinct_counter import DistinctCounter
 from edgen.evaluation.texts.self_bleu import SelfBleuSample
-from edgen.plugin import Measure, Sample, Space, Words, figure_kinds
+from edgen.plugin import Measure, OwnCount, Sample, Space, Total, Words, figure_kinds
 from edgen.plugin.measures import (
+    Aggregate,
     ArmResult,
-    Bar,
-    Block,
     Curve,
     Curves,
+    Panel,
     Picture,
     Shared,
     Table,
     Value,
-    bars_picture,
-    label_with_arm,
-    row,
     sentence_of_arm,
     series_colour,
 )
@@ -38,6 +35,7 @@ from edgen.plugin.texts import number
 
 BLOCK_WORDS = 1000
 ORDERS = (1, 2, 3)
+_GRAMS = {str(n): f"{n}-grams" for n in ORDERS}
 _POINTS = 25
 _FIT_FROM = 100
 _AT_ONCE = 256  # blocks
@@ -67,81 +65,13 @@ class Diversity(msgspec.Struct, frozen=True, kw_only=True):
     self_bleu_sampled: int  # conversations in the sample
 
 
-class DiversityMeasure(Measure[Diversity]):
-    name = "diversity"
-    definition = (
-        "distinct-n: different n-grams over all n-grams within conversations (Li et al. 2016, arXiv "
-        "1510.03055), of the whole (above two million different ones estimated by adaptive sampling, "
-        "Flajolet 1990, Computing 43: `distinct_error`) and as the mean over blocks of 1,000 words (after "
-        "Johnson's 1944 mean segmental type-token ratio). Growth: types among the first tokens, with "
-        "Heaps' law (1978) by least squares of the logarithms. Self-BLEU: mean BLEU-4 of up to 200 "
-        "sampled conversations, each against the others (their first 5,000 words; Zhu et al. 2018, arXiv "
-        "1802.01886; smoothing 1 of Chen and Cherry 2014)."
-    )
-    order = 4
-    section = "language"
-    figures = figure_kinds("distinct_1", "distinct_2", "distinct_3", "repeated_turns")
-
-    def start(self, shared: Shared) -> DiversityCount:
-        return DiversityCount(shared.corpus)
-
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:  # noqa: ARG002
-        """distinct-n over all turns, no n-gram reaching over the end of one; and the turns that say word for
-        word what one before them said."""
-        found: dict[str, Value] = {}
-        for n in ORDERS:
-            grams = [tuple(turn[at : at + n]) for turn in words for at in range(len(turn) - n + 1)]
-            found[f"distinct_{n}"] = len({*grams}) / len(grams) if grams else None
-        said = [tuple(turn) for turn in words if turn]
-        return {**found, "repeated_turns": len(said) - len({*said})}
-
-    def lines(self, value: Diversity) -> Iterator[str]:
-        yield row("words", f"{value.tokens:,} tokens, {value.types:,} types")
-        if value.distinct:
-            error = f", estimated to ± {value.distinct_error:.2%}" if value.distinct_error else ""
-            numbers = f"{_format_three_digits(value.distinct)} (falls as data grow{error})"
-            yield row(f"distinct-{', '.join(value.distinct)}", numbers)
-        if value.distinct_in_blocks:
-            numbers = f"{_format_three_digits(value.distinct_in_blocks)} (does not)"
-            yield row(f"  by {value.block_words:,} words", numbers)
-        if value.heaps_k is not None and value.heaps_beta is not None:
-            yield row("growth", f"types = {value.heaps_k:.2f} × tokens^{value.heaps_beta:.2f} (Heaps)")
-        if value.self_bleu is not None:
-            sampled = f"over {value.self_bleu_sampled} sampled; lower is more varied"
-            yield row("self-BLEU", f"{value.self_bleu:.3f} {sampled}")
-
-    def blocks(self, found: Sequence[ArmResult[Diversity]]) -> Iterator[Block]:
-        grown = [one for one in found if one.value.growth]
-        if grown:
-            yield _growth_picture(grown[:_MOST_CURVES], len(grown))
-        for place, (title, get, caption) in enumerate(_BARS):
-            rows = [
-                Bar(label_with_arm(label, one.arm), value, number(value, 3), series_colour(arm))
-                for arm, one in enumerate(found)
-                for label, value in get(one.value).items()
-                if value is not None
-            ]
-            yield from bars_picture(f"variety-{place}", title, rows, caption)
-
-
-_BARS: tuple[tuple[str, Callable[[Diversity], dict[str, float | None]], str], ...] = (
-    (
-        "Distinct n-grams",
-        lambda d: {f"distinct-{n}": value for n, value in d.distinct_in_blocks.items()},
-        ("The share of n-grams that are different, in blocks of equal length, so that the size of the data "
-        "does not matter. 1: nothing is said twice. A comparison of arms uses blocks of scenarios, so its "
-        "values differ from these."),
-    ),
-    (
-        "Self-BLEU",
-        lambda d: {"self-BLEU": d.self_bleu},
-        ("How much of a conversation also occurs in others, from 0 to 1; lower is more varied. Of at most "
-        "200 conversations. A comparison of arms computes it within blocks, so its value differs from this."),
-    ),
-)  # fmt: skip
-
-
 _SAID = 3  # arms whose numbers the caption has
+
+
+def _draw_growth(found: Sequence[ArmResult[Diversity]]) -> Iterator[Picture]:
+    grown = [one for one in found if one.value.growth]
+    if grown:
+        yield _growth_picture(grown[:_MOST_CURVES], len(grown))
 
 
 def _growth_picture(drawn: Sequence[ArmResult[Diversity]], total: int) -> Picture:
@@ -177,8 +107,74 @@ def _growth_picture(drawn: Sequence[ArmResult[Diversity]], total: int) -> Pictur
     )
 
 
-def _format_three_digits(values: Mapping[str, float]) -> str:
-    return " ".join(f"{value:.3f}" if value > 0.01 else f"{value:.2g}" for value in values.values())
+class DiversityMeasure(OwnCount, Measure[Diversity]):
+    name = "diversity"
+    definition = (
+        "distinct-n: different n-grams over all n-grams within conversations (Li et al. 2016, arXiv "
+        "1510.03055), of the whole (above two million different ones estimated by adaptive sampling, "
+        "Flajolet 1990, Computing 43: `distinct_error`) and as the mean over blocks of 1,000 words (after "
+        "Johnson's 1944 mean segmental type-token ratio). Growth: types among the first tokens, with "
+        "Heaps' law (1978) by least squares of the logarithms. Self-BLEU: mean BLEU-4 of up to 200 "
+        "sampled conversations, each against the others (their first 5,000 words; Zhu et al. 2018, arXiv "
+        "1802.01886; smoothing 1 of Chen and Cherry 2014)."
+    )
+    order = 4
+    section = "language"
+    figures = figure_kinds("distinct_1", "distinct_2", "distinct_3", "repeated_turns")
+    aggregates = (
+        Total("tokens", label="words", says="{it:,} tokens, {types:,} types"),
+        Aggregate(
+            "distinct", label="distinct-n", says="{it:.3g}; falls as data grow", names=_GRAMS, if_any=True
+        ),
+        Aggregate("distinct_error", label="  estimated to", says="± {it:.2%}", if_any=True),
+        Aggregate(
+            "distinct_in_blocks",
+            label=f"  by {BLOCK_WORDS:,} words",
+            says="{it:.3g}",
+            if_any=True,
+            names=_GRAMS,
+            title="{key}",
+            drawn="{it:.3f}",
+        ),
+        Aggregate(
+            "heaps_k", label="growth", says="types = {it:.2f} × tokens^{heaps_beta:.2f} (Heaps)", if_any=True
+        ),
+        Aggregate(
+            "self_bleu",
+            label="self-BLEU",
+            says="{it:.3f} over {self_bleu_sampled} sampled; lower is more varied",
+            if_any=True,
+            title="self-BLEU",
+            drawn="{it:.3f}",
+        ),
+    )
+    panels = (
+        _draw_growth,
+        Panel(
+            "variety-0", "Distinct n-grams", ("distinct_in_blocks",),
+            "The share of n-grams that are different, in blocks of equal length, so that the size of the data "
+            "does not matter. 1: nothing is said twice. A comparison of arms uses blocks of scenarios, so its "
+            "values differ from these.",
+        ),
+        Panel(
+            "variety-1", "Self-BLEU", ("self_bleu",),
+            "How much of a conversation also occurs in others, from 0 to 1; lower is more varied. Of at most "
+            "200 conversations. A comparison of arms computes it within blocks, so its value differs from this.",
+        ),
+    )  # fmt: skip
+
+    def start(self, shared: Shared) -> DiversityCount:
+        return DiversityCount(shared.corpus)
+
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:  # noqa: ARG002
+        """distinct-n over all turns, no n-gram reaching over the end of one; and the turns that say word for
+        word what one before them said."""
+        found: dict[str, Value] = {}
+        for n in ORDERS:
+            grams = [tuple(turn[at : at + n]) for turn in words for at in range(len(turn) - n + 1)]
+            found[f"distinct_{n}"] = len({*grams}) / len(grams) if grams else None
+        said = [tuple(turn) for turn in words if turn]
+        return {**found, "repeated_turns": len(said) - len({*said})}
 
 
 class DiversityCount:

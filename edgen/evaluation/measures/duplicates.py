@@ -8,7 +8,7 @@ it rises with the size of the data.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import msgspec
 import numpy as np
@@ -17,20 +17,10 @@ from numpy.typing import NDArray
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import THRESHOLD, matches
 from edgen.evaluation.texts.shingles import CorpusShingles, GatheredShingles, Shingles, digest
-from edgen.plugin import Measure, Sample, Words
-from edgen.plugin.measures import (
-    ArmResult,
-    Block,
-    Shared,
-    Table,
-    row,
-    sentence_of_arm,
-    share_with_interval,
-    shorten_middle,
-    wrap,
-)
+from edgen.plugin import Highlights, Measure, OwnCount, Sample, Tally, Total, Words
+from edgen.plugin.measures import Aggregate, ByKey, Sentence, Shared, TablePanel
 from edgen.plugin.statistics import Estimate
-from edgen.plugin.texts import number, percent, quantity
+from edgen.plugin.texts import percent
 
 EXAMPLES = 10
 _SIDES = ("train", "test", "none")
@@ -56,7 +46,7 @@ class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
     examples: tuple[SimilarPair, ...]  # the most similar pairs
 
 
-class DuplicatesMeasure(Measure[Duplicates]):
+class DuplicatesMeasure(OwnCount, Highlights, Measure[Duplicates]):
     name = "duplicates"
     definition = (
         "Near: the sets of word 3-grams (Broder 1997) have a Jaccard index of at least 0.8 (the threshold "
@@ -68,56 +58,39 @@ class DuplicatesMeasure(Measure[Duplicates]):
     section = "duplicates"
 
     compares_all = True
+    aggregates = (
+        Aggregate(
+            "threshold",
+            note="Nearly the same: at least {it} of all word 3-grams of two conversations are in both.",
+        ),
+        Total("exact", label="exactly the same", says="{it:,} as an earlier one"),
+        Total("near", label="nearly the same", says="{it:,} = {share}"),
+        Tally("within", label="  within", names={"none": "of no split"}),
+        Total("across", label="  across", says="{it:,} of test with one in train", if_any=True),
+        ByKey(
+            "examples",
+            most=3,
+            each=(Aggregate("similarity", label="  for example", says="{a:id} {b:id} {it:.2f}"),),
+        ),
+    )
+    panels = (
+        Sentence(
+            "near",
+            "{it:conversation} of {share:n} nearly the same as another one (at least {threshold:.0%} alike), {exact:,} "
+            "exactly the same as an earlier one.",
+            "No conversation is nearly the same as another one (at least {threshold:.0%} alike).",
+        ),
+        TablePanel(
+            "The most alike", "examples", ("one", "another", "alike"), ("{a}", "{b}", "{similarity:.1%}"), style=""
+        ),
+    )  # fmt: skip
 
     def start(self, shared: Shared) -> DuplicatesCount:
         return DuplicatesCount(shared.corpus if shared.gathered is None else shared.gathered)
 
-    def lines(self, value: Duplicates) -> Iterator[str]:
-        yield from wrap(
-            f"Nearly the same: at least {value.threshold} of all word 3-grams of two conversations are in "
-            "both."
-        )
-        yield row("exactly the same", f"{value.exact:,} as an earlier one")
-        yield row("nearly the same", f"{value.near:,} = {share_with_interval(value.share)}")
-        within = ", ".join(
-            f"{n:,} in {'no split' if name == 'none' else name}" for name, n in value.within.items()
-        )
-        if within:
-            yield row("  within", within)
-        if {"train", "test"} <= value.within.keys():
-            yield row("  across", f"{value.across:,} of test with one in train")
-        for pair in value.examples[:3]:
-            yield row(
-                "  for example", f"{shorten_middle(pair.a)} {shorten_middle(pair.b)} {pair.similarity:.2f}"
-            )
-
-    def blocks(self, found: Sequence[ArmResult[Duplicates]]) -> Iterator[Block]:
-        for one in found:
-            yield sentence_of_arm(_sentence(one.value), one.arm)
-            if one.value.examples:
-                pairs = ((pair.a, pair.b, percent(pair.similarity)) for pair in one.value.examples)
-                yield Table(("one", "another", "alike"), tuple(pairs), title="The most alike")
-
     def examples(self, value: Duplicates) -> Iterator[tuple[str, str]]:
         for pair in value.examples:
             yield pair.a, f"most similar to another: {percent(pair.similarity, 0)} like {pair.b}"
-
-
-def _sentence(value: Duplicates) -> str:
-    alike = f"(at least {percent(value.threshold, 0)} alike)"
-    if not value.near:
-        return f"No conversation is nearly the same as another one {alike}."
-    total = number(value.share.n if value.share else None)
-    words = (
-        f"{quantity(value.near, 'conversation')} of {total} {'is' if value.near == 1 else 'are'} nearly the "
-        f"same as another one {alike}"
-    )
-    if value.exact:
-        words += (
-            f"; {number(value.exact)} {'says' if value.exact == 1 else 'say'} exactly what an earlier one "
-            "says"
-        )
-    return f"{words}."
 
 
 class DuplicatesCount:

@@ -6,12 +6,12 @@ by others, make up at least two thirds of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from edgen.evaluation.measures.mentioned import FOLDED
 from edgen.plugin import Columns, Measure, Sample, Share, Space, Total, Words, figure_kinds
-from edgen.plugin.measures import Examples, Panel, rows
+from edgen.plugin.measures import Examples, Panel
 
 _RUN = 4
 _BACK = 3
@@ -26,14 +26,19 @@ class EchoesMeasure(Measure[Any]):
     )
     order = 9
     section = "behaviour"
-    reads_space = False
     figures = figure_kinds("echoes")
     aggregates = (
         Total("turns"),
         Share(
             "share", "echoes", of="turns", label="turns", says="{it} of {turns}", title="Echoes another role"
         ),
-        Examples("examples", "echoes", why="a turn says again what was said to it"),
+        Examples(
+            "examples",
+            "echoes",
+            label="for example",
+            if_any=True,
+            why="a turn says again what was said to it",
+        ),
     )
     panels = (
         Panel(
@@ -57,11 +62,6 @@ class EchoesMeasure(Measure[Any]):
             "turns": len(roles),
             "echoes": sum(_echoes(i, roles, words, runs) for i in range(1, len(roles))),
         }
-
-    def lines(self, value: Any) -> Iterator[str]:
-        yield from super().lines(value)
-        if value.examples:
-            yield from rows("for example", ", ".join(value.examples[:3]))
 
 
 def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:

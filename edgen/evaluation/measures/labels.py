@@ -9,7 +9,7 @@ from msgspec import UNSET
 from edgen.config.label_set import LabelSet
 from edgen.evaluation.layer_figures import LayerCount, LayerFigures, Shares, scale_of
 from edgen.evaluation.layer_pictures import layer_blocks
-from edgen.plugin import Measure, Sample, Space, Words
+from edgen.plugin import Measure, OwnComparisons, OwnCount, OwnLines, Sample, Space, Words
 from edgen.plugin.measures import (
     ArmResult,
     Block,
@@ -28,7 +28,13 @@ Found = dict[str, LayerFigures]
 _MOST = 15  # labels, and pairs of annotators, on a terminal
 
 
-class LabelsMeasure(Measure[Found]):
+def _draw_layers(found: Sequence[ArmResult[Found]]) -> Iterator[Block]:
+    for name in dict.fromkeys(name for one in found for name in one.value):
+        layers = [(one.arm, one.value[name]) for one in found if name in one.value]
+        yield from layer_blocks(name, layers)
+
+
+class LabelsMeasure(OwnCount, OwnLines, OwnComparisons, Measure[Found]):
     name = "labels"
     definition = (
         "For each layer of a run: the share of units with each majority label (ties have none), by role "
@@ -42,6 +48,7 @@ class LabelsMeasure(Measure[Found]):
     order = 13
     section = "labels"
     nothing = "No layer of labels is on this run; `edgen annotate` makes one."
+    panels = (_draw_layers,)
 
     def start(self, shared: Shared) -> LabelsCount:
         return LabelsCount(shared.data.label_sets, shared.data.identical)
@@ -49,11 +56,6 @@ class LabelsMeasure(Measure[Found]):
     def lines(self, value: Found) -> Iterator[str]:
         for name, layer in value.items():
             yield from layer_lines(name, layer)
-
-    def blocks(self, found: Sequence[ArmResult[Found]]) -> Iterator[Block]:
-        for name in dict.fromkeys(name for one in found for name in one.value):
-            layers = [(one.arm, one.value[name]) for one in found if name in one.value]
-            yield from layer_blocks(name, layers)
 
     def sums(self, sample: Sample, space: Space | None) -> Iterator[tuple[str, float]]:  # noqa: ARG002
         """Units with a label by layer and role, and those with each; of a label that is a number, the
@@ -70,10 +72,10 @@ class LabelsMeasure(Measure[Found]):
                 elif unit.labels:
                     yield f"no number\t{place}", 1
 
-    def compared(self, columns: Collection[str]) -> Iterator[Compared]:
+    def compared(self, sums: Collection[str]) -> Iterator[Compared]:
         """Yield the share of each label among the units that have any, by layer and role; the mean if all are
         numbers."""
-        for column in columns:
+        for column in sums:
             kind, _, rest = column.partition("\t")
             layer, _, rest = rest.partition("\t")
             role, _, label = rest.partition("\t")
@@ -87,7 +89,7 @@ class LabelsMeasure(Measure[Found]):
                         bottom=f"units\t{place}",
                     over=over, definition=f"Of the {over} those that are {label} {told}.",
                 )  # fmt: skip
-            elif kind == "points" and f"no number\t{place}" not in columns:
+            elif kind == "points" and f"no number\t{place}" not in sums:
                 yield Compared(
                     name=f"{name}.mean", title=f"{whose}: mean", kind="number", top=column,
                         bottom=f"units\t{place}",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from edgen.plugin import Columns, Histogram, Measure, Sample, Space, Words, figure_kinds
+from edgen.plugin import Columns, Highlights, Histogram, Measure, Sample, Space, Words, figure_kinds
 from edgen.plugin.measures import Panel, roles_of
 from edgen.plugin.texts import number
 
 
-class LengthsMeasure(Measure[Any]):
+class LengthsMeasure(Highlights, Measure[Any]):
     name = "lengths"
     definition = (
         "Turns as in the file, an end marker alone included; words without debris and end marker. Words "
@@ -20,7 +20,6 @@ class LengthsMeasure(Measure[Any]):
     )
     order = 2
     section = "shape"
-    reads_space = False
     figures = figure_kinds("turns", "words", "words_per_turn", "longest")
     aggregates = (
         Histogram("turns", label="turns", line="turns"),

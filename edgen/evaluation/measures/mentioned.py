@@ -12,8 +12,19 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
-from edgen.plugin import Columns, Mean, Measure, Sample, Space, Tally, Total, Words, figure_kinds
-from edgen.plugin.measures import Examples, Panel, Shared, join_counts, rows
+from edgen.plugin import (
+    Columns,
+    Mean,
+    Measure,
+    NeedsDataSet,
+    Sample,
+    Space,
+    Tally,
+    Total,
+    Words,
+    figure_kinds,
+)
+from edgen.plugin.measures import Examples, Panel, Shared
 from edgen.plugin.texts import pictures_in, readable_name
 from edgen.plugin.texts import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
@@ -29,7 +40,7 @@ _STEM = 6
 _ENOUGH = 0.5
 
 
-class MentionedMeasure(Measure[Any]):
+class MentionedMeasure(NeedsDataSet, Measure[Any]):
     name = "mentioned"
     definition = (
         "The share of a scenario's values and key facts that its conversation mentions. A value is "
@@ -51,7 +62,7 @@ class MentionedMeasure(Measure[Any]):
             says="{it:.0%} of values and key facts",
             title="Mentioned",
         ),
-        Tally("never", "unmentioned"),
+        Tally("never", "unmentioned", label="not mentioned", if_any=True, names=readable_name, most=8),
         Examples("examples", "nothing", why="the conversation mentions nothing of its scenario"),
     )
     panels = (
@@ -86,11 +97,6 @@ class MentionedMeasure(Measure[Any]):
         if space is not None:
             return partial(_columns, persona_of(space))
         return partial(_columns_by_names, tuple(roles))
-
-    def lines(self, value: Any) -> Iterator[str]:
-        yield from super().lines(value)
-        if never := {readable_name(name): count for name, count in value.never.items()}:
-            yield from rows("not mentioned", join_counts(dict([*never.items()][:8])))
 
 
 def _columns_by_names(roles: tuple[str, ...], sample: Sample, words: Words) -> Columns:

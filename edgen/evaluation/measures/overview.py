@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from edgen.plugin import Columns, Measure, Sample, Space, Tally, Total, Words
-from edgen.plugin.measures import Panel, Shared, roles_of, rows, sort_counts
+from edgen.plugin import Columns, Measure, NeedsDataSet, Sample, Space, Tally, Total, Words
+from edgen.plugin.measures import Panel, Shared, roles_of, sort_counts
 
 MARKERS = ("suffix", "own_turn", "inside", "absent")
 
 
-class OverviewMeasure(Measure[Any]):
+class OverviewMeasure(NeedsDataSet, Measure[Any]):
     name = "overview"
     definition = (
         "Records by split and by the place of the end marker; records with each kind of debris, as `edgen "
@@ -19,7 +18,6 @@ class OverviewMeasure(Measure[Any]):
     )
     order = 1
     section = "shape"
-    reads_space = False
     aggregates = (
         Total("records"),
         Tally("splits", label="records", says="{records} ({it})", keys=("train", "test", "none"),
@@ -30,7 +28,7 @@ class OverviewMeasure(Measure[Any]):
         Tally("ended_by", label="spoken by", keys=roles_of, order="name", last=("nobody",)),
         Tally("defects", label="debris, in records"),
         Tally("repairs", label="repairs, in records"),
-        Tally("unread"),
+        Tally("unread", label="no records", says="{it:,} × {key}", if_any=True),
     )  # fmt: skip
     panels = (
         Panel(
@@ -66,14 +64,9 @@ class OverviewMeasure(Measure[Any]):
             "repairs": {*sample.repairs} if sample.repairs else None,
         }
 
-    def finish(self, figures: dict[str, Any], shared: Shared) -> Any:
+    def finish(self, figures: dict[str, Any], shared: Shared) -> dict[str, Any]:
         """Return the counts, and the unreadable records: these are known when everything was seen."""
-        return super().finish({**figures, "unread": sort_counts(shared.data.unread)}, shared)
-
-    def lines(self, value: Any) -> Iterator[str]:
-        yield from super().lines(value)
-        if value.unread:
-            yield from rows("no records", "; ".join(f"{n:,} × {why}" for why, n in value.unread.items()))
+        return {**figures, "unread": sort_counts(shared.data.unread)}
 
 
 MEASURE = OverviewMeasure()

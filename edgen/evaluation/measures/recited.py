@@ -7,13 +7,24 @@ are personas: `edgen.space.phrases`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
 from edgen.evaluation.measures.mentioned import FOLDED
-from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Words, figure_kinds
-from edgen.plugin.measures import Examples, Panel, Shared, join_counts, rows
+from edgen.plugin import (
+    Columns,
+    Measure,
+    NeedsDataSet,
+    Sample,
+    Share,
+    Space,
+    Tally,
+    Total,
+    Words,
+    figure_kinds,
+)
+from edgen.plugin.measures import Examples, Panel, Shared
 from edgen.plugin.texts import join_words, readable_name
 from edgen.plugin.texts import words as cut_words
 from edgen.space.phrases import persona_among, persona_of
@@ -22,7 +33,7 @@ _FEWEST = 3  # words of a value that are no name of a method or a trait
 Labels = tuple[tuple[str, str], ...]  # of the personas: dimension, label
 
 
-class RecitedMeasure(Measure[Any]):
+class RecitedMeasure(NeedsDataSet, Measure[Any]):
     name = "recited"
     definition = (
         "Conversations in which a turn recites a persona: it contains, word for word, a value of a "
@@ -37,8 +48,14 @@ class RecitedMeasure(Measure[Any]):
         Share(
             "share", "reciting", label="conversations", says="{it}, {turns} turns", title="Recites a persona"
         ),
-        Tally("by", "dimensions"),
-        Examples("examples", "reciting", why="a turn recites how its speaker is described"),
+        Tally("by", "dimensions", label="recited", if_any=True, names=readable_name),
+        Examples(
+            "examples",
+            "reciting",
+            label="for example",
+            if_any=True,
+            why="a turn recites how its speaker is described",
+        ),
     )
     panels = (
         Panel(
@@ -73,12 +90,6 @@ class RecitedMeasure(Measure[Any]):
         return lambda sample, words: _columns(
             _label_personas(roles, tuple(sample.scenario.values)), sample, words
         )
-
-    def lines(self, value: Any) -> Iterator[str]:
-        yield from super().lines(value)
-        if value.turns:
-            yield from rows("recited", join_counts({readable_name(name): n for name, n in value.by.items()}))
-            yield from rows("for example", ", ".join(value.examples[:3]))
 
 
 def _personas(space: Space) -> Labels:

@@ -12,7 +12,7 @@ The share's interval is that of `stats.intervals`, clustered by scenario.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from edgen.core.registry import find
 from edgen.plugin import (
     Columns,
     Measure,
+    NeedsDataSet,
     Sample,
     SelfDescription,
     Share,
@@ -32,17 +33,7 @@ from edgen.plugin import (
     part_of,
 )
 from edgen.plugin.families import Role
-from edgen.plugin.measures import (
-    ArmResult,
-    Block,
-    Examples,
-    Panel,
-    Shared,
-    draw_panels,
-    join_counts,
-    rows,
-    wrap,
-)
+from edgen.plugin.measures import ArmResult, Examples, Panel, Shared
 from edgen.plugin.protocols import ROLES, SpaceRole
 from edgen.plugin.texts import readable_name
 from edgen.plugin.texts import words as cut_words
@@ -61,7 +52,14 @@ class Secret(NamedTuple):
     words: str
 
 
-class LeaksMeasure(Measure[Any]):
+def _describe_protocols(found: Sequence[ArmResult[Any]]) -> str:
+    """Return what leaks mean under the protocols of these arms."""
+    protocols = sorted({one.job["protocol"] for one in found})
+    described = [part_of(find("protocol", name), SelfDescription) for name in protocols]
+    return " ".join(filter(None, (one.about_leaks for one in described)))
+
+
+class LeaksMeasure(NeedsDataSet, Measure[Any]):
     name = "leaks"
     definition = (
         "Conversations in which a role says word for word a value of a dimension that it may not know (in "
@@ -74,12 +72,37 @@ class LeaksMeasure(Measure[Any]):
     section = "behaviour"
     figures = figure_kinds("", lists=("dimensions",))
     aggregates = (
-        Total("conversations", "leaking"),
-        Share("share", "leaking", label="conversations", says="{conversations} = {it}", title="Says what "
-        "only others know"),
-        Tally("by", "dimensions", keys=lambda data: private_dimensions(data.roles)),
-        Examples("examples", "dimensions", why="a role says word for word what it may not know"),
-    )  # fmt: skip
+        Total(
+            "conversations",
+            "leaking",
+            note="A role says word for word what it may not know. Under `protocol: oneshot` one writer plays all "
+            "roles and knows everything: such a leak is a slip of the writer. Elsewhere each role is told its "
+            "own part only.",
+        ),
+        Share(
+            "share",
+            "leaking",
+            label="conversations",
+            says="{conversations} = {it}",
+            title="Says what only others know",
+        ),
+        Tally(
+            "by",
+            "dimensions",
+            keys=lambda data: private_dimensions(data.roles),
+            label="what it may not know",
+            if_any=True,
+            names=readable_name,
+        ),
+        Examples(
+            "examples",
+            "dimensions",
+            label="for example",
+            if_any=True,
+            why="a role says word for word what it may not know",
+        ),
+    )
+    panels = (Panel("leaks", "Leaks", ("share",), _describe_protocols),)  # fmt: skip
     compares = ()  # further tests would raise the adjusted p of those that there are
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
@@ -94,25 +117,6 @@ class LeaksMeasure(Measure[Any]):
     def _columns(self, leaks: _Leaks, sample: Sample, words: Words) -> Columns:
         found = sorted(leaks.find_leaked_dimensions(sample, words))
         return {"leaks": len(found), "leaking": bool(found), "dimensions": found}
-
-    def lines(self, value: Any) -> Iterator[str]:
-        yield from wrap(
-            "A role says word for word what it may not know. Under `protocol: oneshot` one writer plays all "
-            "roles and "
-            "knows everything: such a leak is a slip of the writer. Elsewhere each role is told its own "
-            "part only."
-        )
-        yield from super().lines(value)
-        if value.conversations:
-            fields = {readable_name(field): n for field, n in value.by.items()}
-            yield from rows("what it may not know", join_counts(fields))
-            yield from rows("for example", ", ".join(value.examples[:3]))
-
-    def blocks(self, found: Sequence[ArmResult[Any]]) -> Iterator[Block]:
-        protocols = sorted({one.job["protocol"] for one in found})
-        described = [part_of(find("protocol", name), SelfDescription) for name in protocols]
-        about = " ".join(filter(None, (one.about_leaks for one in described)))
-        yield from draw_panels([Panel("leaks", "Leaks", ("share",), about)], self.aggregates, found)
 
 
 def private_dimensions(roles: Sequence[SpaceRole]) -> tuple[str, ...]:

@@ -7,30 +7,20 @@ persona}`), and both together.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.plugin import KindDefaults, Measure, Sample, Total, Words, part_of
-from edgen.plugin.measures import (
-    Aggregate,
-    ArmResult,
-    Bar,
-    Block,
-    ByKey,
-    Shared,
-    bars_picture,
-    label_with_arm,
-    series_colour,
-    wrap,
-)
-from edgen.plugin.texts import number, percent, readable_name
+from edgen.plugin import KindDefaults, Measure, OwnCount, Sample, Total, Words, part_of
+from edgen.plugin.measures import Aggregate, ByKey, Panel, Shared
+from edgen.plugin.texts import readable_name
 
 _SIDES = ("train", "test")
 _NAMED = ("topic", "persona", "topic and persona")  # groups that have fields of their own
 _OVERLAP = "{shared_groups} of test's {test_groups} in train: {share:.1%} of test"
+_DRAWN = "{it:.1%} ({shared_conversations:,} of {test_conversations:,})"
 _PLURALS = {"topic": "topics", "persona": "personas"}
 
 Groups = NDArray[np.intp]
@@ -65,8 +55,20 @@ class Leakage(msgspec.Struct, frozen=True, kw_only=True):
         known = zip(_NAMED, (self.topic, self.persona, self.topic_and_persona), strict=True)
         return {name: overlap for name, overlap in known if overlap is not None}
 
+    @property
+    def tested(self) -> int:
+        """The number of test conversations."""
+        return max((overlap.test_conversations for overlap in self.by_group.values()), default=0)
 
-class LeakageMeasure(Measure[Leakage]):
+    @property
+    def near_share(self) -> float | None:
+        """The share of test conversations with a near-duplicate in train; None if unknown."""
+        return (
+            self.near_duplicates / self.tested if self.near_duplicates is not None and self.tested else None
+        )
+
+
+class LeakageMeasure(OwnCount, Measure[Leakage]):
     name = "leakage"
     definition = (
         "Test conversations whose topic, whose persona (both sides' preferences and reactions), or whose "
@@ -77,60 +79,40 @@ class LeakageMeasure(Measure[Leakage]):
     order = 6
     section = "duplicates"
     aggregates = (
-        ByKey("by_group", each=(Aggregate("share", label="{key}", says=_OVERLAP),)),
+        ByKey(
+            "by_group",
+            each=(
+                Aggregate("share", label="{key}", says=_OVERLAP, title="{key} also in train", drawn=_DRAWN),
+            ),
+            names=lambda name: _PLURALS.get(name) or readable_name(name),
+            required=True,
+        ),
         Total("near_duplicates", label="near-duplicates", says="{it:,} conversations of test"),
+        Aggregate(
+            "near_share",
+            title="near-duplicate in train",
+            drawn="{it:.1%} ({near_duplicates:,} of {tested:,})",
+        ),
+        Aggregate(
+            "persona",
+            if_any=True,
+            note="A persona is both sides' preferences and reactions. Split by topic or persona and that row is 0.",
+        ),
     )
+    panels = (
+        Panel(
+            "leakage", "Overlap of test with train", ("by_group.share", "near_share"),
+            "Which of these matters depends on what is to be generalised to; split.by in the job keeps "
+            "topics or personas apart. Nearly the same conversation on both sides is bad for any use.",
+        ),
+    )  # fmt: skip
+    nothing = "Nothing tells train and test apart, so there is nothing to leak."
 
     compares_all = True
 
     def start(self, shared: Shared) -> LeakageCount:
         shared.start(["duplicates"])
         return LeakageCount(shared)
-
-    def shown(self, value: Leakage) -> Leakage:
-        groups = {
-            readable_name(name) if value.persona is None else _PLURALS.get(name, name): overlap
-            for name, overlap in value.by_group.items()
-        }
-        return Leakage(near_duplicates=value.near_duplicates, groups=groups)
-
-    def lines(self, value: Leakage) -> Iterator[str]:
-        if not value.by_group:
-            yield "Nothing tells train and test apart, so there is nothing to leak."
-            return
-        yield from super().lines(value)
-        if value.persona is not None:
-            yield from wrap(
-                "A persona is both sides' preferences and reactions. Split by topic or persona and that row "
-                "is 0."
-            )
-
-    def blocks(self, found: Sequence[ArmResult[Leakage]]) -> Iterator[Block]:
-        rows = [
-            Bar(
-                label_with_arm(words, one.arm),
-                part / total,
-                f"{percent(part / total)} ({number(part)} of {number(total)})",
-                series_colour(place),
-            )
-            for place, one in enumerate(found)
-            for words, part, total in _shares(one.value)
-        ]
-        yield from bars_picture(
-            "leakage", "Overlap of test with train", rows,
-            "Which of these matters depends on what is to be generalised to; split.by in the job keeps "
-            "topics or personas apart. Nearly the same conversation on both sides is bad for any use.",
-        )  # fmt: skip
-
-
-def _shares(value: Leakage) -> Iterator[tuple[str, int, int]]:
-    """(what train knows too, conversations of test, all conversations of test)."""
-    for name, overlap in value.by_group.items():
-        words = f"{readable_name(name)} also in train"
-        yield words, overlap.shared_conversations, overlap.test_conversations
-    total = max((overlap.test_conversations for overlap in value.by_group.values()), default=0)
-    if value.near_duplicates is not None and total:
-        yield "near-duplicate in train", value.near_duplicates, total
 
 
 class LeakageCount:

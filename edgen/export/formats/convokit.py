@@ -16,7 +16,18 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
-from edgen.plugin import Chat, Format, Item, Row, RunReader, Scenario, Space
+from edgen.plugin import (
+    Chat,
+    Format,
+    FormatCard,
+    FormatLayout,
+    Item,
+    Row,
+    RowFacts,
+    RunReader,
+    Scenario,
+    Space,
+)
 from edgen.plugin.formats import (
     COLUMNS,
     AcceptedConversation,
@@ -220,27 +231,28 @@ FORMAT = Format(
     name="convokit",
     summary="A corpus of whole conversations, as ConvoKit loads it.",
     rows=rows,
-    by_range=True,
+    row_facts=RowFacts(by_range=True),
     tables=_table,
-    layer_columns=_of_layers,
+    layout=FormatLayout(layer_columns=_of_layers, files=CorpusFiles),
     use="""\
 from convokit import Corpus
 corpus = Corpus(filename="THIS_FOLDER")
 train = corpus.filter_conversations_by(lambda conversation: conversation.meta["split"] == "train")""",
-    notes=(
-        "Every conversation has speakers of its own; speaker.meta['role'] groups them.",
-        "Timestamps are the turns' places in their conversation, from 0; nobody measured a time.",
-        "Of an experiment with arms, corpus.filter_conversations_by tells them apart by meta['arm'].",
-    ),
-    files=CorpusFiles,
-    chat=False,
-    tried=(
-        Tried(
-            "convokit",
-            "5.0.0",
-            "2026-11-22",
-            "Corpus took the folder; its utterances, speakers and metadata were the run's.",
+    card=FormatCard(
+        notes=(
+            "Every conversation has speakers of its own; speaker.meta['role'] groups them.",
+            "Timestamps are the turns' places in their conversation, from 0; nobody measured a time.",
+            "Of an experiment with arms, corpus.filter_conversations_by tells them apart by meta['arm'].",
         ),
+        tried=(
+            Tried(
+                "convokit",
+                "5.0.0",
+                "2026-11-22",
+                "Corpus took the folder; its utterances, speakers and metadata were the run's.",
+            ),
+        ),
+        tags=("convokit", "conversational"),
     ),
-    tags=("convokit", "conversational"),
+    chat=False,
 )

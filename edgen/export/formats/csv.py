@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from edgen.plugin import Chat, Format, FormatOptions, Item, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, FormatOptions, Item, Row, RowFacts, RunReader
 from edgen.plugin.formats import (
     Patterns,
     ScenarioColumns,
@@ -104,30 +104,31 @@ FORMAT = Format(
     name="csv",
     summary="Whole conversations as flat tables, a row a turn.",
     rows=rows,
-    by_range=True,
+    row_facts=RowFacts(by_range=True),
     tables=lambda space: make_table(space, _COLUMNS),
-    layer_columns=texts_of,
+    layout=FormatLayout(layer_columns=texts_of, files=CsvFiles),
     use="""\
 import pandas
 turns = pandas.read_csv("THIS_FOLDER/train.csv", keep_default_na=False, na_values={"probability": [""]})
 turns.groupby("id", sort=False)["text"].apply(list)""",
-    notes=(
-        (
-            "A text may be a single word such as NA or null, which pandas takes for a missing value unless "
-            "told not to."
+    card=FormatCard(
+        notes=(
+            (
+                "A text may be a single word such as NA or null, which pandas takes for a missing value unless "
+                "told not to."
+            ),
+            "Line breaks inside a text are inside quotes: count rows with a CSV reader, not by lines.",
         ),
-        "Line breaks inside a text are inside quotes: count rows with a CSV reader, not by lines.",
+        tried=(
+            Tried(
+                "datasets",
+                "5.2.0",
+                "2026-11-22",
+                "load_dataset gave the run's conversations.",
+            ),
+        ),
+        tags=("conversational",),
     ),
-    files=CsvFiles,
     chat=False,
     Options=CsvOptions,
-    tried=(
-        Tried(
-            "datasets",
-            "5.2.0",
-            "2026-11-22",
-            "load_dataset gave the run's conversations.",
-        ),
-    ),
-    tags=("conversational",),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, Item, LeftOut, Row, RowFacts, RunReader
 from edgen.plugin.formats import Tried
 
 
@@ -33,7 +33,7 @@ FORMAT = Format(
     name="dialogue-acts",
     summary="A row a turn: who says what, and which acts it is.",
     rows=rows,
-    by_range=True,
+    row_facts=RowFacts(by_range=True),
     tables={
         "conversation": "the conversation: the run (and arm), the scenario and the replicate",
         "turn": "the turn's place in its conversation, from 0",
@@ -48,20 +48,22 @@ from datasets import load_dataset
 turns = load_dataset("THIS_FOLDER")["train"].filter(lambda turn: turn["acts"])""",
     needs=("labels",),
     chat=False,
-    notes=(
-        "Of a turn with alternatives, the one that went on is here.",
-        (
-            "A conversation without any label is left out; of the others all turns are here, as the context "
-            "of those with acts."
+    card=FormatCard(
+        notes=(
+            "Of a turn with alternatives, the one that went on is here.",
+            (
+                "A conversation without any label is left out; of the others all turns are here, as the context "
+                "of those with acts."
+            ),
         ),
-    ),
-    tags=("dialogue-acts",),
-    tried=(
-        Tried(
-            "datasets",
-            "5.2.0",
-            "2026-11-22",
-            "load_dataset gave the rows of runs of two protocols.",
+        tags=("dialogue-acts",),
+        tried=(
+            Tried(
+                "datasets",
+                "5.2.0",
+                "2026-11-22",
+                "load_dataset gave the rows of runs of two protocols.",
+            ),
         ),
     ),
 )

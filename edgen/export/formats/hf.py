@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from edgen.plugin import Chat, Format, FormatOptions, Item, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, FormatOptions, Item, Row, RowFacts, RunReader
 from edgen.plugin.formats import (
     DEFAULT,
     SPLITS,
@@ -140,39 +140,40 @@ FORMAT = Format(
     name="hf",
     summary="Whole conversations in one flat table, as Hugging Face's `datasets` loads them.",
     rows=rows,
-    by_range=True,
+    row_facts=RowFacts(by_range=True),
     tables=lambda space: make_table(space, _COLUMNS),
-    layer_columns=columns_of,
+    layout=FormatLayout(layer_columns=columns_of, files=HubFiles),
     use="""\
 from datasets import load_dataset
 data = load_dataset("THIS_FOLDER")
 data["train"][0]["conversation"]""",
-    notes=(
-        "No scenario (topic or persona, where the job splits by those) is on both sides of the split.",
-        "Rows that share `scenario` are not independent: an interval needs clusters.",
-        (
-            "`croissant.json` describes the same files for machines (MLCommons Croissant 1.0), with their "
-            "sha256."
+    card=FormatCard(
+        notes=(
+            "No scenario (topic or persona, where the job splits by those) is on both sides of the split.",
+            "Rows that share `scenario` are not independent: an interval needs clusters.",
+            (
+                "`croissant.json` describes the same files for machines (MLCommons Croissant 1.0), with their "
+                "sha256."
+            ),
         ),
+        tried=(
+            Tried(
+                "datasets",
+                "5.2.0",
+                "2026-11-22",
+                "load_dataset gave the run's records, in both ways to store them.",
+            ),
+            Tried(
+                "mlcroissant",
+                "1.1.1",
+                "2026-11-22",
+                "it took croissant.json and gave the run's records.",
+            ),
+        ),
+        tags=("conversational",),
+        tasks=("text-generation",),
+        hub=True,
     ),
-    files=HubFiles,
     chat=False,
     Options=HubOptions,
-    tried=(
-        Tried(
-            "datasets",
-            "5.2.0",
-            "2026-11-22",
-            "load_dataset gave the run's records, in both ways to store them.",
-        ),
-        Tried(
-            "mlcroissant",
-            "1.1.1",
-            "2026-11-22",
-            "it took croissant.json and gave the run's records.",
-        ),
-    ),
-    tags=("conversational",),
-    tasks=("text-generation",),
-    hub=True,
 )

@@ -17,7 +17,7 @@ import msgspec
 from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.export.formats.sharegpt import begins_with_user, convert_message
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
 from edgen.plugin.formats import ActionOptions, DataTable, JsonLines, Patterns, Tried, write_new
 
 PREFERENCE = "preference"
@@ -112,40 +112,41 @@ llamafactory-cli train --stage dpo --dataset_dir THIS_FOLDER --dataset preferenc
   --model_name_or_path MODEL --template TEMPLATE --finetuning_type lora --output_dir OUT
 llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train --do_train true \\
   --model_name_or_path MODEL --template TEMPLATE --finetuning_type lora --output_dir OUT""",
-    level="turn",
-    files=DescribedLines,
-    notes=(
-        (
-            "`dataset_info.json` names preference_train, preference_test, kto_train and kto_test, as far as "
-            "they have rows."
+    row_facts=RowFacts(level="turn"),
+    layout=FormatLayout(files=DescribedLines, scenario=True),
+    card=FormatCard(
+        notes=(
+            (
+                "`dataset_info.json` names preference_train, preference_test, kto_train and kto_test, as far as "
+                "they have rows."
+            ),
+            (
+                "The stages dpo and rm take the preference rows, kto the others. For whole conversations take "
+                "`--to sharegpt`."
+            ),
+            (
+                "Where the trained side begins, its first words stand at the head of human's first message, "
+                "with the names of "
+                "both, and are not trained; --opening user writes an opening line by human instead."
+            ),
+            (
+                "LLaMA-Factory cuts what is longer than its cutoff_len. For KTO it pairs each row with the "
+                "answer of the row before it; turns of a pair stand together here, so shuffle the lines first."
+            ),
+            (
+                f"{RULE} Where pairs carry none, a chosen turn is good and a rejected one bad, and one that is "
+                "both is left out."
+            ),
         ),
-        (
-            "The stages dpo and rm take the preference rows, kto the others. For whole conversations take "
-            "`--to sharegpt`."
+        tried=(
+            Tried(
+                "llamafactory",
+                "0.9.5",
+                "2026-11-22",
+                "its loader took all rows of both tables by dataset_info.json.",
+            ),
         ),
-        (
-            "Where the trained side begins, its first words stand at the head of human's first message, "
-            "with the names of "
-            "both, and are not trained; --opening user writes an opening line by human instead."
-        ),
-        (
-            "LLaMA-Factory cuts what is longer than its cutoff_len. For KTO it pairs each row with the "
-            "answer of the row before it; turns of a pair stand together here, so shuffle the lines first."
-        ),
-        (
-            f"{RULE} Where pairs carry none, a chosen turn is good and a rejected one bad, and one that is "
-            "both is left out."
-        ),
+        tags=("llama-factory", "dpo", "kto", "preference"),
     ),
     Options=ActionOptions,
-    scenario=True,
-    tried=(
-        Tried(
-            "llamafactory",
-            "0.9.5",
-            "2026-11-22",
-            "its loader took all rows of both tables by dataset_info.json.",
-        ),
-    ),
-    tags=("llama-factory", "dpo", "kto", "preference"),
 )

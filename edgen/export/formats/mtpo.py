@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from edgen.export.formats.shared.pair_rows import is_near_end, messages_of, say_the_same
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, Item, LeftOut, Row, RowFacts, RunReader
 from edgen.plugin.formats import (
     ComparedPair,
     Label,
@@ -104,29 +104,31 @@ FORMAT = Format(
 from datasets import load_dataset
 row = load_dataset("THIS_FOLDER", split="train")[0]
 loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ...)""",
-    level="conversation",
-    notes=(
-        "Which conversation stands first has nothing to do with which is preferred.",
-        (
-            "Where the judge was asked for log probabilities (pairs.logprobs), p is theirs, the mean of "
-            "both orders. If a "
-            "service listed one side alone, p is the bound nearer to even, and is theirs only if both "
-            "bounds favour the same side. The two points that follow are about other pairs."
+    row_facts=RowFacts(level="conversation"),
+    card=FormatCard(
+        notes=(
+            "Which conversation stands first has nothing to do with which is preferred.",
+            (
+                "Where the judge was asked for log probabilities (pairs.logprobs), p is theirs, the mean of "
+                "both orders. If a "
+                "service listed one side alone, p is the bound nearer to even, and is theirs only if both "
+                "bounds favour the same side. The two points that follow are about other pairs."
+            ),
+            "Where the two orders of a judge disagree, p is 0.5, whatever their mean.",
+            (
+                "p is the source's own preference. A verdict that goes against the strengths of the scenario's "
+                "candidates (contradicted) is no label elsewhere; it is here with its own p, as ties are."
+            ),
+            "Pairs below the margin or beyond the number that `edgen pairs` was asked for are not here.",
         ),
-        "Where the two orders of a judge disagree, p is 0.5, whatever their mean.",
-        (
-            "p is the source's own preference. A verdict that goes against the strengths of the scenario's "
-            "candidates (contradicted) is no label elsewhere; it is here with its own p, as ties are."
+        tried=(
+            Tried(
+                "datasets",
+                "5.2.0",
+                "2026-11-22",
+                "load_dataset took the folder.",
+            ),
         ),
-        "Pairs below the margin or beyond the number that `edgen pairs` was asked for are not here.",
+        tags=("mtpo", "preference"),
     ),
-    tried=(
-        Tried(
-            "datasets",
-            "5.2.0",
-            "2026-11-22",
-            "load_dataset took the folder.",
-        ),
-    ),
-    tags=("mtpo", "preference"),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from edgen.export.formats.shared.replies import TrainedReply, rows_of_replies
-from edgen.plugin import Format
+from edgen.plugin import Format, FormatCard, FormatLayout, RowFacts
 from edgen.plugin.formats import Tried
 
 VERIFIER = "general-quality_ref"
@@ -29,7 +29,7 @@ FORMAT = Format(
     name="open-instruct",
     summary="Prompts with the run's own replies, as open-instruct's GRPO takes them with its judge.",
     rows=rows_of_replies(_value),
-    by_range=True,
+    row_facts=RowFacts(by_range=True, prompts_only=True),
     tables={
         "messages": "messages up to a turn of the trained side",
         "ground_truth": "what the run's conversation says there, the reference",
@@ -40,27 +40,28 @@ FORMAT = Format(
     use="""\
 python open_instruct/grpo_fast.py --dataset_mixer_list THIS_FOLDER/train.jsonl 1.0 \\
   --dataset_mixer_eval_list THIS_FOLDER/test.jsonl 1.0 --model_name_or_path MODEL --llm_judge_model JUDGE ...""",
-    notes=(
-        (
-            "The judge is open-instruct's own, with its prompt and without edgen's budget; it grades from 1 "
-            "to 10."
+    card=FormatCard(
+        notes=(
+            (
+                "The judge is open-instruct's own, with its prompt and without edgen's budget; it grades from 1 "
+                "to 10."
+            ),
+            (
+                "For its finetune.py take `--to trl-sft --no-masks`; for its dpo.py the table `pairs` of `--to "
+                "openrlhf`, whose chosen and rejected differ in the last message alone, as it wants."
+            ),
+            "A local file has only a split named train to it, so both files are named as they are.",
+            "What is left out as repeated or only_ends is counted in prompts, not in conversations.",
         ),
-        (
-            "For its finetune.py take `--to trl-sft --no-masks`; for its dpo.py the table `pairs` of `--to "
-            "openrlhf`, whose chosen and rejected differ in the last message alone, as it wants."
+        tried=(
+            Tried(
+                "open-instruct",
+                "e6c3044aa",
+                "2026-11-22",
+                "its rlvr_tokenize_v1 took every row, and its judges have the verifier that the rows name.",
+            ),
         ),
-        "A local file has only a split named train to it, so both files are named as they are.",
-        "What is left out as repeated or only_ends is counted in prompts, not in conversations.",
+        tags=("open-instruct", "grpo", "prompts"),
     ),
-    scenario=True,
-    prompts_only=True,
-    tried=(
-        Tried(
-            "open-instruct",
-            "e6c3044aa",
-            "2026-11-22",
-            "its rlvr_tokenize_v1 took every row, and its judges have the verifier that the rows name.",
-        ),
-    ),
-    tags=("open-instruct", "grpo", "prompts"),
+    layout=FormatLayout(scenario=True),
 )

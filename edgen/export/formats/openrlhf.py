@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
-from edgen.plugin import Format, Row
+from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
 from edgen.plugin.formats import ActionOptions, DataTable, Message, Tried
 
 PAIRS = "pairs"
@@ -71,33 +71,35 @@ FORMAT = Format(
 python -m openrlhf.cli.train_dpo --data.dataset THIS_FOLDER/pairs/train.jsonl --data.apply_chat_template ...
 python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --data.apply_chat_template \\
   --model.margin_loss_enable ...""",
-    level="turn",
-    notes=(
-        "Leave --data.prompt_key away: the prompt is all but the last message.",
-        (
-            "For the scored replies give the keys: --data.input_key in_text --data.output_key out_text (and "
-            "--label_key score in the releases that have train_kto)."
+    row_facts=RowFacts(level="turn"),
+    card=FormatCard(
+        notes=(
+            "Leave --data.prompt_key away: the prompt is all but the last message.",
+            (
+                "For the scored replies give the keys: --data.input_key in_text --data.output_key out_text (and "
+                "--label_key score in the releases that have train_kto)."
+            ),
+            (
+                f"{RULE} Where pairs carry none, a chosen reply is good and a rejected one bad, and a reply "
+                "that is chosen in one pair and rejected in another is not among the scored ones."
+            ),
         ),
-        (
-            f"{RULE} Where pairs carry none, a chosen reply is good and a rejected one bad, and a reply "
-            "that is chosen in one pair and rejected in another is not among the scored ones."
+        tried=(
+            Tried(
+                "openrlhf",
+                "0.11.2",
+                "2026-11-22",
+                "RewardDataset took the pairs as train_dpo and train_rm load them.",
+            ),
+            Tried(
+                "open-instruct",
+                "e6c3044aa",
+                "2026-11-22",
+                "its dpo.py's tokenisation took the pairs.",
+            ),
         ),
+        tags=("openrlhf", "preference"),
     ),
     Options=ActionOptions,
-    scenario=True,
-    tried=(
-        Tried(
-            "openrlhf",
-            "0.11.2",
-            "2026-11-22",
-            "RewardDataset took the pairs as train_dpo and train_rm load them.",
-        ),
-        Tried(
-            "open-instruct",
-            "e6c3044aa",
-            "2026-11-22",
-            "its dpo.py's tokenisation took the pairs.",
-        ),
-    ),
-    tags=("openrlhf", "preference"),
+    layout=FormatLayout(scenario=True),
 )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from edgen.export.formats.shared.pair_rows import Preferred, TurnPair, read_turn, rows_of_pairs
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
 from edgen.plugin.formats import (
     MOST,
     PAD,
@@ -84,7 +84,7 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Whole conversations that share a prefix, with rewards, as REFUEL takes them.",
     rows=rows,
-    by_range=True,
+    row_facts=RowFacts(by_range=True, level="conversation"),
     tables={
         "chosen": "messages of the chosen conversation, from the user's first to the assistant's last",
         "reject": "messages of the rejected one",
@@ -99,39 +99,40 @@ row = load_dataset("THIS_FOLDER", split="train")[0]
 prefix, turn = row["chosen"][: 2 * row["h"] + 1], row["chosen"][2 * row["h"] + 1]
 # exported with --tokenizer MODEL, for REFUEL's trainer:
 accelerate launch ./setting_one/refuel.py --task.query_dataset THIS_FOLDER --task.total_length 2048 --base_model MODEL ...""",
-    level="conversation",
-    notes=(
-        (
-            "REFUEL's refuel.py reads tokens and masks, which depend on the model: `--tokenizer DIR`, the "
-            "folder of the "
-            f"model's tokenizer, adds them. Rows are padded with {PAD} at the right to --max-tokens ({MOST} "
-            "unless told otherwise), the trainer's task.total_length; what is longer is left out, as its "
-            "tokenize_mask.py does."
+    card=FormatCard(
+        notes=(
+            (
+                "REFUEL's refuel.py reads tokens and masks, which depend on the model: `--tokenizer DIR`, the "
+                "folder of the "
+                f"model's tokenizer, adds them. Rows are padded with {PAD} at the right to --max-tokens ({MOST} "
+                "unless told otherwise), the trainer's task.total_length; what is longer is left out, as its "
+                "tokenize_mask.py does."
+            ),
+            "Both splits need rows: refuel.py reads train and test.",
+            "A last message by the user is cut: REFUEL counts in rounds.",
+            (
+                "Where the trained side begins, its first words stand at the head of the user's first message, "
+                "with the names of "
+                "both; --opening user writes an opening line instead. With a system message the count of "
+                "messages would be off by one."
+            ),
         ),
-        "Both splits need rows: refuel.py reads train and test.",
-        "A last message by the user is cut: REFUEL counts in rounds.",
-        (
-            "Where the trained side begins, its first words stand at the head of the user's first message, "
-            "with the names of "
-            "both; --opening user writes an opening line instead. With a system message the count of "
-            "messages would be off by one."
+        tried=(
+            Tried(
+                "datasets",
+                "5.2.0",
+                "2026-11-22",
+                "load_dataset took both splits, and torch stacked the columns.",
+            ),
+            Tried(
+                "REFUEL",
+                "b76c534",
+                "2026-11-22",
+                "its tokenize_mask.py made the same tokens and masks.",
+            ),
         ),
+        tags=("refuel", "preference"),
     ),
     Options=TokenOptions,
-    token_columns=TOKENS,
-    tried=(
-        Tried(
-            "datasets",
-            "5.2.0",
-            "2026-11-22",
-            "load_dataset took both splits, and torch stacked the columns.",
-        ),
-        Tried(
-            "REFUEL",
-            "b76c534",
-            "2026-11-22",
-            "its tokenize_mask.py made the same tokens and masks.",
-        ),
-    ),
-    tags=("refuel", "preference"),
+    layout=FormatLayout(token_columns=TOKENS),
 )

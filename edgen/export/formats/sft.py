@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.export.formats.shared.replies import responses
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
 from edgen.plugin.formats import Repeats, ResponseOptions, Tried
 
 
@@ -44,7 +44,7 @@ FORMAT = Format(
     name="sft",
     summary="Single responses of the trained side, each with its prompt, as TRL's SFTTrainer takes them.",
     rows=rows,
-    by_range=True,
+    row_facts=RowFacts(by_range=True),
     tables={
         "prompt": "messages up to the response, what it is to do told in the last one with --actions",
         "completion": "the response",
@@ -56,26 +56,28 @@ FORMAT = Format(
 from datasets import load_dataset
 from trl import SFTTrainer
 SFTTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")).train()""",
-    notes=(
-        (
-            "SFTTrainer puts the loss on the completion alone, as it does where rows have a prompt and a "
-            "completion."
+    card=FormatCard(
+        notes=(
+            (
+                "SFTTrainer puts the loss on the completion alone, as it does where rows have a prompt and a "
+                "completion."
+            ),
+            (
+                "With --alternatives, each response to a turn has a row, those that did not go on included; a "
+                "response that the other side called nonsense has none."
+            ),
+            "What is left out is counted in responses, not in conversations.",
         ),
-        (
-            "With --alternatives, each response to a turn has a row, those that did not go on included; a "
-            "response that the other side called nonsense has none."
+        tried=(
+            Tried(
+                "trl",
+                "1.16.0",
+                "2026-11-22",
+                "SFTTrainer took two steps with each of two chat templates; the loss fell on the response alone.",
+            ),
         ),
-        "What is left out is counted in responses, not in conversations.",
+        tags=("trl", "sft", "conversational"),
     ),
     Options=ResponseOptions,
-    scenario=True,
-    tried=(
-        Tried(
-            "trl",
-            "1.16.0",
-            "2026-11-22",
-            "SFTTrainer took two steps with each of two chat templates; the loss fell on the response alone.",
-        ),
-    ),
-    tags=("trl", "sft", "conversational"),
+    layout=FormatLayout(scenario=True),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
 from edgen.plugin.formats import (
     AcceptedConversation,
     MaskOptions,
@@ -59,7 +59,7 @@ FORMAT = Format(
     name="sharegpt",
     summary="Whole conversations in ShareGPT's layout, as LLaMA-Factory and axolotl take them.",
     rows=rows,
-    by_range=True,
+    row_facts=RowFacts(by_range=True),
     tables={
         "conversations": "from (human, gpt or system), value, and train: whether the trained side wrote it "
         "(not there with --no-masks)",
@@ -71,42 +71,44 @@ FORMAT = Format(
 # axolotl:
 datasets: [{path: THIS_FOLDER, type: chat_template, field_messages: conversations, roles_to_train: [],
   message_property_mappings: {role: from, content: value}, message_field_training: train}]""",
-    notes=(
-        "A last message by human is cut: LLaMA-Factory wants whole rounds.",
-        (
-            "Where the trained side begins, its first words stand at the head of human's first message, "
-            "with the names of "
-            "both, and are not trained; --opening user writes an opening line by human instead."
+    card=FormatCard(
+        notes=(
+            "A last message by human is cut: LLaMA-Factory wants whole rounds.",
+            (
+                "Where the trained side begins, its first words stand at the head of human's first message, "
+                "with the names of "
+                "both, and are not trained; --opening user writes an opening line by human instead."
+            ),
+            "Loaders that take no boolean in a message (unsloth) refuse `train`; --no-masks leaves it out.",
         ),
-        "Loaders that take no boolean in a message (unsloth) refuse `train`; --no-masks leaves it out.",
+        tried=(
+            Tried(
+                "axolotl",
+                "0.19.0",
+                "2026-11-22",
+                "its preprocessing with the configuration above put the loss on the trained side's turns alone.",
+            ),
+            Tried(
+                "unsloth",
+                "2026.10.9",
+                "2026-11-22",
+                "its standardize_sharegpt took the rows with --no-masks, and refused them with masks.",
+            ),
+            Tried(
+                "trl",
+                "1.16.0",
+                "2026-11-22",
+                "its converter of conversations made the same messages as `trl-sft` has.",
+            ),
+            Tried(
+                "llamafactory",
+                "0.9.5",
+                "2026-11-22",
+                "its loader took every row by the entry above, with the loss on the trained side's turns alone.",
+            ),
+        ),
+        tags=("sharegpt", "sft", "conversational"),
     ),
     Options=MaskOptions,
-    scenario=True,
-    tried=(
-        Tried(
-            "axolotl",
-            "0.19.0",
-            "2026-11-22",
-            "its preprocessing with the configuration above put the loss on the trained side's turns alone.",
-        ),
-        Tried(
-            "unsloth",
-            "2026.10.9",
-            "2026-11-22",
-            "its standardize_sharegpt took the rows with --no-masks, and refused them with masks.",
-        ),
-        Tried(
-            "trl",
-            "1.16.0",
-            "2026-11-22",
-            "its converter of conversations made the same messages as `trl-sft` has.",
-        ),
-        Tried(
-            "llamafactory",
-            "0.9.5",
-            "2026-11-22",
-            "its loader took every row by the entry above, with the loss on the trained side's turns alone.",
-        ),
-    ),
-    tags=("sharegpt", "sft", "conversational"),
+    layout=FormatLayout(scenario=True),
 )

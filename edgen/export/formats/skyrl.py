@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, rows_of_replies
-from edgen.plugin import Format
+from edgen.plugin import Format, FormatCard, FormatLayout, RowFacts
 from edgen.plugin.formats import Tried
 
 
@@ -28,7 +28,7 @@ FORMAT = Format(
     summary="Prompts with the run's own replies, as SkyRL's PromptDataset takes them; edgen's judge is the "
     "reward.",
     rows=rows_of_replies(_value),
-    by_range=True,
+    row_facts=RowFacts(by_range=True, prompts_only=True),
     tables={
         "data_source": "edgen",
         "prompt": "messages up to a turn of the trained side",
@@ -41,36 +41,37 @@ import skyrl_gym
 skyrl_gym.register(id="edgen-replies", entry_point="edgen.env.skyrl_replies:ReplyEnv", kwargs={"job": "JOB"})
 # then SkyRL's trainer, with data.train_data="['THIS_FOLDER/train.jsonl']" data.val_data="['THIS_FOLDER/test.jsonl']"
 # and generator.max_turns=1; the registration belongs into the task that makes the trainer""",
-    notes=(
-        (
-            "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; "
-            "its judge and its "
-            "`limits` count. The reward is how probably the judge prefers the policy's reply to the "
-            "reference: 1 or 0 "
-            "where both orders agree, 0.5 where they do not. What is no reply of that role is worth 0."
+    card=FormatCard(
+        notes=(
+            (
+                "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; "
+                "its judge and its "
+                "`limits` count. The reward is how probably the judge prefers the policy's reply to the "
+                "reference: 1 or 0 "
+                "where both orders agree, 0.5 where they do not. What is no reply of that role is worth 0."
+            ),
+            (
+                'kwargs={"job": ..., "overrides": ["pairs.compare=response"]} has the judge compare the two '
+                "replies instead of all that was said up to them."
+            ),
+            "Each row is one reply. For whole conversations with simulated partners there is `edgen.env`.",
+            "What is left out as repeated or only_ends is counted in prompts, not in conversations.",
         ),
-        (
-            'kwargs={"job": ..., "overrides": ["pairs.compare=response"]} has the judge compare the two '
-            "replies instead of all that was said up to them."
+        tried=(
+            Tried(
+                "skyrl",
+                "0.3.0",
+                "2026-11-22",
+                "its PromptDataset took every row.",
+            ),
+            Tried(
+                "skyrl-gym",
+                "0.4.0",
+                "2026-11-22",
+                "it made the environment of a row as SkyRL's generator does, and the environment scored replies.",
+            ),
         ),
-        "Each row is one reply. For whole conversations with simulated partners there is `edgen.env`.",
-        "What is left out as repeated or only_ends is counted in prompts, not in conversations.",
+        tags=("skyrl", "grpo", "prompts"),
     ),
-    scenario=True,
-    prompts_only=True,
-    tried=(
-        Tried(
-            "skyrl",
-            "0.3.0",
-            "2026-11-22",
-            "its PromptDataset took every row.",
-        ),
-        Tried(
-            "skyrl-gym",
-            "0.4.0",
-            "2026-11-22",
-            "it made the environment of a row as SkyRL's generator does, and the environment scored replies.",
-        ),
-    ),
-    tags=("skyrl", "grpo", "prompts"),
+    layout=FormatLayout(scenario=True),
 )

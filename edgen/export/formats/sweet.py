@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, read_turn, say_the_same
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader, Scenario
+from edgen.plugin import Chat, Format, FormatCard, Item, LeftOut, Row, RowFacts, RunReader, Scenario
 from edgen.plugin.formats import ComparedPair, DataTable, Message, TokenOptions, Tried, without_trailing_user
 
 TRAJECTORIES, CRITIC, TURNS = "trajectories", "critic", "turns"
@@ -149,32 +149,34 @@ python -m openrlhf.cli.train_dpo --dataset THIS_FOLDER/critic --mean_log_prob \\
   --response_template "<|start_header_id|>assistant<|end_header_id|>" ...
 python scripts/sample_best_of_n.py THIS_FOLDER/trajectories/train.jsonl SAMPLED.jsonl  # then rank_best_of_n.py
 python -m openrlhf.cli.train_dpo --dataset THIS_FOLDER/turns --nll_loss_coef 0.01 ...""",
-    level="turn",
-    notes=(
-        (
-            "SWEET-RL trains on texts that depend on the model: `--tokenizer DIR` writes them by its chat "
-            "template, with its end "
-            "marks, which --response_template needs. Without it, texts are `User: …` and `Assistant: …`."
+    row_facts=RowFacts(level="turn"),
+    card=FormatCard(
+        notes=(
+            (
+                "SWEET-RL trains on texts that depend on the model: `--tokenizer DIR` writes them by its chat "
+                "template, with its end "
+                "marks, which --response_template needs. Without it, texts are `User: …` and `Assistant: …`."
+            ),
+            (
+                "trajectories/ holds the chosen conversations, then the rejected ones in the same order, as --k "
+                "2 reads them."
+            ),
+            "A pair that is left out for its turn alone is in trajectories/ and critic/.",
+            (
+                "Where the trained role sees the whole scenario, ground_truth is empty, and the critic knows no "
+                "more than the policy."
+            ),
         ),
-        (
-            "trajectories/ holds the chosen conversations, then the rejected ones in the same order, as --k "
-            "2 reads them."
+        tried=(
+            Tried(
+                "SWEET",
+                "38daf2a",
+                "2026-11-28",
+                "its evaluate_code.py took the trajectories and made the texts of critic; RewardDataset of its "
+                "fork of OpenRLHF took those and turns, with every turn of the assistant in the loss.",
+            ),
         ),
-        "A pair that is left out for its turn alone is in trajectories/ and critic/.",
-        (
-            "Where the trained role sees the whole scenario, ground_truth is empty, and the critic knows no "
-            "more than the policy."
-        ),
+        tags=("sweet-rl", "preference"),
     ),
     Options=TokenOptions,
-    tried=(
-        Tried(
-            "SWEET",
-            "38daf2a",
-            "2026-11-28",
-            "its evaluate_code.py took the trajectories and made the texts of critic; RewardDataset of its "
-            "fork of OpenRLHF took those and turns, with every turn of the assistant in the loss.",
-        ),
-    ),
-    tags=("sweet-rl", "preference"),
 )

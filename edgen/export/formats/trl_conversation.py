@@ -6,7 +6,7 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 from __future__ import annotations
 
 from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, rows_of_pairs
-from edgen.plugin import Format, Row
+from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
 from edgen.plugin.formats import Tried
 
 
@@ -21,7 +21,7 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Preference pairs of whole conversations, as TRL's RewardTrainer takes them.",
     rows=rows_of_pairs(read_preferred, _row),
-    by_range=True,
+    row_facts=RowFacts(by_range=True, level="conversation"),
     tables={
         "chosen": "all messages of the chosen conversation",
         "rejected": "all messages of the rejected one",
@@ -32,19 +32,20 @@ FORMAT = Format(
 from datasets import load_dataset
 from trl import RewardTrainer
 RewardTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")).train()""",
-    level="conversation",
-    notes=(
-        "A last message by the user stays: it belongs to the conversation, and RewardTrainer takes it.",
-        "To have the strength of the preference in the loss, add a column `margin`, for instance 2p - 1.",
-    ),
-    scenario=True,
-    tried=(
-        Tried(
-            "trl",
-            "1.16.0",
-            "2026-11-22",
-            "RewardTrainer took two steps with each of two chat templates.",
+    card=FormatCard(
+        notes=(
+            "A last message by the user stays: it belongs to the conversation, and RewardTrainer takes it.",
+            "To have the strength of the preference in the loss, add a column `margin`, for instance 2p - 1.",
         ),
+        tried=(
+            Tried(
+                "trl",
+                "1.16.0",
+                "2026-11-22",
+                "RewardTrainer took two steps with each of two chat templates.",
+            ),
+        ),
+        tags=("trl", "reward-model", "preference"),
     ),
-    tags=("trl", "reward-model", "preference"),
+    layout=FormatLayout(scenario=True),
 )

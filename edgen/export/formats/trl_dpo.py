@@ -6,7 +6,7 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 from __future__ import annotations
 
 from edgen.export.formats.shared.pair_rows import TurnPair, read_turn, rows_of_pairs
-from edgen.plugin import Format, Row
+from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
 from edgen.plugin.formats import ActionOptions, Tried
 
 
@@ -26,7 +26,7 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Preference pairs of single turns, as TRL's DPOTrainer takes them.",
     rows=rows_of_pairs(read_turn, _row),
-    by_range=True,
+    row_facts=RowFacts(by_range=True, level="turn"),
     tables={
         "prompt": "messages up to the turn at which the two conversations part",
         "chosen": "the trained side's next message in the chosen conversation",
@@ -41,26 +41,27 @@ DPOTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")
 # axolotl:
 rl: dpo
 datasets: [{path: THIS_FOLDER, split: train, type: chat_template.default, field_messages: prompt}]""",
-    level="turn",
-    notes=(
-        "RewardTrainer would take `margin` into its loss; for reward models use the format trl-conversation.",
+    card=FormatCard(
+        notes=(
+            "RewardTrainer would take `margin` into its loss; for reward models use the format trl-conversation.",
+        ),
+        tried=(
+            Tried(
+                "trl",
+                "1.16.0",
+                "2026-11-22",
+                "DPOTrainer took two steps with each of two chat templates; prompts and replies were its tokens "
+                "to the letter.",
+            ),
+            Tried(
+                "axolotl",
+                "0.19.0",
+                "2026-11-22",
+                "its preprocessing took the rows with the configuration above.",
+            ),
+        ),
+        tags=("trl", "dpo", "preference"),
     ),
     Options=ActionOptions,
-    scenario=True,
-    tried=(
-        Tried(
-            "trl",
-            "1.16.0",
-            "2026-11-22",
-            "DPOTrainer took two steps with each of two chat templates; prompts and replies were its tokens "
-            "to the letter.",
-        ),
-        Tried(
-            "axolotl",
-            "0.19.0",
-            "2026-11-22",
-            "its preprocessing took the rows with the configuration above.",
-        ),
-    ),
-    tags=("trl", "dpo", "preference"),
+    layout=FormatLayout(scenario=True),
 )

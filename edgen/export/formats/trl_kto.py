@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from edgen.export.formats.shared.completions import RULE, Completion, completions
-from edgen.plugin import Format, Row
+from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
 from edgen.plugin.formats import SPLITS, ActionOptions, JsonLines, Staging, Tried, rows_from
 
 
@@ -69,31 +69,32 @@ from datasets import load_dataset
 from trl import KTOTrainer
 data = load_dataset("THIS_FOLDER", split="train").shuffle(seed=0)
 KTOTrainer(model=MODEL, train_dataset=data).train()""",
-    level="turn",
-    files=LabelledLines,
-    notes=(
-        (
-            "Both turns of a pair stand one after the other. Shuffle first: KTOTrainer pairs neighbours "
-            "with each other's prompts to estimate its reference point."
+    row_facts=RowFacts(level="turn"),
+    layout=FormatLayout(files=LabelledLines, scenario=True),
+    card=FormatCard(
+        notes=(
+            (
+                "Both turns of a pair stand one after the other. Shuffle first: KTOTrainer pairs neighbours "
+                "with each other's prompts to estimate its reference point."
+            ),
+            (
+                f"{RULE} Where pairs carry none, a chosen completion is good and a rejected one bad, and one "
+                "that is chosen in one pair and rejected in another after the same prompt is left out."
+            ),
+            (
+                "No completion stands here twice. What is left out as contradictory, middling or repeated counts "
+                "completions."
+            ),
         ),
-        (
-            f"{RULE} Where pairs carry none, a chosen completion is good and a rejected one bad, and one "
-            "that is chosen in one pair and rejected in another after the same prompt is left out."
+        tried=(
+            Tried(
+                "trl",
+                "1.16.0",
+                "2026-11-22",
+                "KTOTrainer took two steps with each of two chat templates.",
+            ),
         ),
-        (
-            "No completion stands here twice. What is left out as contradictory, middling or repeated counts "
-            "completions."
-        ),
+        tags=("trl", "kto", "preference"),
     ),
     Options=ActionOptions,
-    scenario=True,
-    tried=(
-        Tried(
-            "trl",
-            "1.16.0",
-            "2026-11-22",
-            "KTOTrainer took two steps with each of two chat templates.",
-        ),
-    ),
-    tags=("trl", "kto", "preference"),
 )

@@ -6,7 +6,7 @@ https://huggingface.co/docs/trl/dataset_formats#prompt-only
 from __future__ import annotations
 
 from edgen.export.formats.shared.replies import TrainedReply, replies
-from edgen.plugin import Format, Row
+from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
 from edgen.plugin.formats import ResponseOptions, Tried, rows_from
 
 
@@ -19,7 +19,7 @@ FORMAT = Format(
     name="trl-prompts",
     summary="Prompts only, one for each turn of the trained side, as TRL's online trainers take them.",
     rows=rows_from(replies, _row),
-    by_range=True,
+    row_facts=RowFacts(by_range=True, prompts_only=True),
     tables={
         "prompt": "messages up to a turn of the trained side",
         "id": "the conversation",
@@ -30,20 +30,21 @@ from datasets import load_dataset
 from trl import GRPOTrainer
 data = load_dataset("THIS_FOLDER", split="train")
 GRPOTrainer(model=MODEL, reward_funcs=REWARD, train_dataset=data).train()""",
-    notes=(
-        "Reward functions get every column by its name: `def reward(prompts, completions, **columns)`.",
-        "What is left out as repeated is counted in prompts, not in conversations.",
+    card=FormatCard(
+        notes=(
+            "Reward functions get every column by its name: `def reward(prompts, completions, **columns)`.",
+            "What is left out as repeated is counted in prompts, not in conversations.",
+        ),
+        tried=(
+            Tried(
+                "trl",
+                "1.16.0",
+                "2026-11-22",
+                "GRPOTrainer took two steps: it sampled replies to the prompts.",
+            ),
+        ),
+        tags=("trl", "grpo", "prompts"),
     ),
     Options=ResponseOptions,
-    scenario=True,
-    prompts_only=True,
-    tried=(
-        Tried(
-            "trl",
-            "1.16.0",
-            "2026-11-22",
-            "GRPOTrainer took two steps: it sampled replies to the prompts.",
-        ),
-    ),
-    tags=("trl", "grpo", "prompts"),
+    layout=FormatLayout(scenario=True),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
 from edgen.plugin.formats import MaskOptions, Repeats, Tried
 
 
@@ -32,7 +32,7 @@ FORMAT = Format(
     name="trl-sft",
     summary="Whole conversations, as TRL's SFTTrainer takes them.",
     rows=rows,
-    by_range=True,
+    row_facts=RowFacts(by_range=True),
     tables={
         "messages": "role, content, and train: whether the trained side wrote the message (not there with "
         "--no-masks)",
@@ -45,43 +45,45 @@ data = load_dataset("THIS_FOLDER", split="train")
 SFTTrainer(model=MODEL, args=SFTConfig(assistant_only_loss=True), train_dataset=data).train()
 # axolotl:
 datasets: [{path: THIS_FOLDER, type: chat_template, roles_to_train: [], message_field_training: train}]""",
-    notes=(
-        (
-            "SFTTrainer does not read `train`. To learn from the trained side's turns only it needs "
-            "assistant_only_loss=True and a chat template with {% generation %} tags."
+    card=FormatCard(
+        notes=(
+            (
+                "SFTTrainer does not read `train`. To learn from the trained side's turns only it needs "
+                "assistant_only_loss=True and a chat template with {% generation %} tags."
+            ),
+            "Trainers that read a mask per message (axolotl: message_field_training: train) find it in `train`.",
+            "Loaders that take no boolean in a message (unsloth) refuse it; --no-masks leaves it out.",
         ),
-        "Trainers that read a mask per message (axolotl: message_field_training: train) find it in `train`.",
-        "Loaders that take no boolean in a message (unsloth) refuse it; --no-masks leaves it out.",
+        tried=(
+            Tried(
+                "trl",
+                "1.16.0",
+                "2026-11-22",
+                "SFTTrainer took two steps with assistant_only_loss; the loss fell on the trained side's turns "
+                "alone.",
+            ),
+            Tried(
+                "axolotl",
+                "0.19.0",
+                "2026-11-22",
+                "its preprocessing with the configuration above put the loss on the trained side's turns alone.",
+            ),
+            Tried(
+                "unsloth",
+                "2026.10.9",
+                "2026-11-22",
+                "with --no-masks, its train_on_responses_only put the loss on the trained side's turns, on the "
+                "CPU.",
+            ),
+            Tried(
+                "open-instruct",
+                "e6c3044aa",
+                "2026-11-22",
+                "with --no-masks, its finetune.py's tokenisation put the loss on the trained side's turns alone.",
+            ),
+        ),
+        tags=("trl", "sft", "conversational"),
     ),
     Options=MaskOptions,
-    scenario=True,
-    tried=(
-        Tried(
-            "trl",
-            "1.16.0",
-            "2026-11-22",
-            "SFTTrainer took two steps with assistant_only_loss; the loss fell on the trained side's turns "
-            "alone.",
-        ),
-        Tried(
-            "axolotl",
-            "0.19.0",
-            "2026-11-22",
-            "its preprocessing with the configuration above put the loss on the trained side's turns alone.",
-        ),
-        Tried(
-            "unsloth",
-            "2026.10.9",
-            "2026-11-22",
-            "with --no-masks, its train_on_responses_only put the loss on the trained side's turns, on the "
-            "CPU.",
-        ),
-        Tried(
-            "open-instruct",
-            "e6c3044aa",
-            "2026-11-22",
-            "with --no-masks, its finetune.py's tokenisation put the loss on the trained side's turns alone.",
-        ),
-    ),
-    tags=("trl", "sft", "conversational"),
+    layout=FormatLayout(scenario=True),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, rows_of_replies
-from edgen.plugin import Format
+from edgen.plugin import Format, FormatCard, FormatLayout, RowFacts
 from edgen.plugin.formats import ParquetFiles, Tried
 
 
@@ -28,7 +28,7 @@ FORMAT = Format(
     summary="Prompts with the run's own replies, as verl's RLHFDataset takes them; edgen's judge is the "
     "reward.",
     rows=rows_of_replies(_value),
-    by_range=True,
+    row_facts=RowFacts(by_range=True, prompts_only=True),
     tables={
         "data_source": "edgen",
         "prompt": "messages up to a turn of the trained side",
@@ -43,45 +43,45 @@ python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=TH
   reward.num_workers=1 reward.custom_reward_function.path=pkg://edgen.env.verl \\
   reward.custom_reward_function.name=compute_score_async \\
   +reward.custom_reward_function.reward_kwargs.job=JOB ...""",
-    notes=(
-        (
-            "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; "
-            "its judge and its "
-            "`limits` count. The reward is how probably the judge prefers the policy's reply to the "
-            "reference: 1 or 0 "
-            "where both orders agree, 0.5 where they do not. What is no reply of that role is worth 0."
+    card=FormatCard(
+        notes=(
+            (
+                "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; "
+                "its judge and its "
+                "`limits` count. The reward is how probably the judge prefers the policy's reply to the "
+                "reference: 1 or 0 "
+                "where both orders agree, 0.5 where they do not. What is no reply of that role is worth 0."
+            ),
+            (
+                "With `pairs.compare: conversation` the judge sees all that was said up to the reply, with "
+                "`response` the two replies beside what stands before them. "
+                "'+reward.custom_reward_function.reward_kwargs.overrides=[pairs.compare=response]' changes it."
+            ),
+            (
+                "Each of verl's reward.num_workers processes has a budget and limits of its own; one is enough, "
+                "as "
+                "compute_score_async waits for many judges at once. compute_score is the same for callers that "
+                "do not await."
+            ),
+            (
+                "The command is that of verl since 0.7.1. Up to 0.7.0 the keys begin with "
+                "custom_reward_function, and up to 0.6.1 "
+                "the path is that of a file: edgen/env/verl.py, wherever edgen is installed."
+            ),
+            "What is left out as repeated or only_ends is counted in prompts, not in conversations.",
         ),
-        (
-            "With `pairs.compare: conversation` the judge sees all that was said up to the reply, with "
-            "`response` the two replies beside what stands before them. "
-            "'+reward.custom_reward_function.reward_kwargs.overrides=[pairs.compare=response]' changes it."
+        tried=(
+            Tried(
+                "verl",
+                "0.9.1",
+                "2026-11-22",
+                "its main_ppo composed the command's configuration, and validate_config took it once the micro "
+                "batch sizes that the command leaves to you were set to 1; RLHFDataset took every row; the "
+                "naive reward manager scored replies by both functions. No GPU, so no step.",
+            ),
         ),
-        (
-            "Each of verl's reward.num_workers processes has a budget and limits of its own; one is enough, "
-            "as "
-            "compute_score_async waits for many judges at once. compute_score is the same for callers that "
-            "do not await."
-        ),
-        (
-            "The command is that of verl since 0.7.1. Up to 0.7.0 the keys begin with "
-            "custom_reward_function, and up to 0.6.1 "
-            "the path is that of a file: edgen/env/verl.py, wherever edgen is installed."
-        ),
-        "What is left out as repeated or only_ends is counted in prompts, not in conversations.",
+        tags=("verl", "grpo", "prompts"),
     ),
     needs=("pyarrow",),
-    files=ParquetFiles,
-    scenario=True,
-    prompts_only=True,
-    tried=(
-        Tried(
-            "verl",
-            "0.9.1",
-            "2026-11-22",
-            "its main_ppo composed the command's configuration, and validate_config took it once the micro "
-            "batch sizes that the command leaves to you were set to 1; RLHFDataset took every row; the "
-            "naive reward manager scored replies by both functions. No GPU, so no step.",
-        ),
-    ),
-    tags=("verl", "grpo", "prompts"),
+    layout=FormatLayout(files=ParquetFiles, scenario=True),
 )

@@ -16,9 +16,11 @@ from edgen.core.values import Conversation, Scenario, Turn
 from edgen.domains.guided.events import ACTS, GuidedEvents
 from edgen.domains.guided.machines.model import Machine, State
 from edgen.evaluation.drawings import Drawing, Picture
-from edgen.evaluation.measure import ArmResult
+from edgen.evaluation.measure import add_up, list_comparisons
 from edgen.evaluation.measuring import Quality, measure, measures, render
+from edgen.evaluation.panels import ArmResult
 from edgen.evaluation.sample import DataSet, Sample, Words
+from edgen.evaluation.views import blocks_of
 from edgen.expressions.conversation import ConversationNames, Facts
 from edgen.expressions.language import Expression
 from edgen.families.dialogue import DIALOGUE
@@ -164,7 +166,7 @@ def test_what_the_report_shows_is_drawn_and_escaped(found: dict[str, Any]) -> No
     with drawing():
         for one in measures(values):
             arms = [ArmResult(arm, arm, values[one.name], {}, machine) for arm in ("a", evil)]
-            for block in one.blocks(arms):
+            for block in blocks_of(one, arms):
                 if isinstance(block, Picture):
                     assert ElementTree.fromstring(draw(block)).tag == "svg"
                     names.append(block.name)
@@ -183,12 +185,12 @@ def test_what_compare_adds_up_is_what_stats_finds(found: dict[str, Any]) -> None
             events=tuple(one["events"]),
         )  # fmt: skip
         for each in measures(("endings", "guidance")):
-            for name, amount in each.add_up(said, Words(), None):  # type: ignore[arg-type]
+            for name, amount in add_up(each, said, Words(), None):  # type: ignore[arg-type]
                 sums[f"{each.name}: {name}"] = sums.get(f"{each.name}: {name}", 0) + amount
     told = {
         spec.name: sums[f"{each.name}: {spec.top}"] / sums[f"{each.name}: {spec.bottom}"]
         for each in measures(("endings", "guidance"))
-        for spec in each.compared([name.partition(": ")[2] for name in sums])
+        for spec in list_comparisons(each, [name.partition(": ")[2] for name in sums])
     }
     assert told["task_done"] == found["endings"].success.value
     assert told["ended_time_out"] == TRUTH.reasons["time_out"] / 200

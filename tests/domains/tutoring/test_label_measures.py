@@ -14,9 +14,10 @@ from edgen.domains.tutoring.measures.label_agreement import LabelAgreementCount,
 from edgen.domains.tutoring.measures.wanted_actions import MEASURE as WANTED
 from edgen.evaluation.comparison.run_arms import open_comparison
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.evaluation.measure import ArmResult
 from edgen.evaluation.measuring import measure
+from edgen.evaluation.panels import ArmResult
 from edgen.evaluation.sample import Sample, Words
+from edgen.evaluation.views import blocks_of, lines_of
 from tests.dose import dose
 from tests.evaluation.said import count_of
 
@@ -79,12 +80,14 @@ def test_arms_are_compared_by_both(run: edgen.Run) -> None:
 def test_the_terminal_and_the_report_tell_both(run: edgen.Run) -> None:
     (data,) = open_data_sets([arm(run, "false").folder])
     values = measure(data, ("label_agreement", "wanted_actions")).values
-    text = "\n".join([*AGREEMENT.lines(values["label_agreement"]), *WANTED.lines(values["wanted_actions"])])
+    text = "\n".join(
+        [*lines_of(AGREEMENT, values["label_agreement"]), *lines_of(WANTED, values["wanted_actions"])]
+    )
     assert "Tutor's, labelled alike" in text
     assert "wanted actions taken" in text
     assert max(map(len, text.split("\n"))) <= 78
     for one in (AGREEMENT, WANTED):
-        pictures = [*one.blocks([ArmResult("", "run", values[one.name], {})])]  # type: ignore[attr-defined]
+        pictures = [*blocks_of(one, [ArmResult("", "run", values[one.name], {})])]  # type: ignore[attr-defined]
         assert pictures
 
 
@@ -100,4 +103,4 @@ def test_records_by_others_may_hold_anything() -> None:
     assert found.taken is not None
     assert (found.taken.value, found.taken.n, [*found.actions]) == (0.0, 1, ["Question"])
     assert count_of("wanted_actions").result().taken is None
-    assert [*AGREEMENT.lines(LabelAgreementCount().result())] == []
+    assert [*lines_of(AGREEMENT, LabelAgreementCount().result())] == []

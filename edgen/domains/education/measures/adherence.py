@@ -9,27 +9,26 @@ a conversation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgen.domains.education.keywords import KEYWORDS, MEASURES, AdherenceShares, VerdictCount, verdicts
-from edgen.plugin import Measure, Sample, Space, Words, figure_kinds
-from edgen.plugin.measures import (
-    ArmResult,
-    Block,
-    JudgeAsking,
-    Value,
-    intervals_picture,
-    row,
-    share_intervals,
-    share_with_interval,
-    wrap,
+from edgen.domains.education.keywords import MEASURES, AdherenceShares, VerdictCount, verdicts
+from edgen.plugin import (
+    JudgeAnswers,
+    Measure,
+    OwnCount,
+    Sample,
+    Share,
+    Space,
+    Tally,
+    Total,
+    Words,
+    figure_kinds,
 )
+from edgen.plugin.measures import Aggregate, ArmResult, ByKey, JudgeAsking, Panel, Value
 from edgen.plugin.protocols import DIMENSIONS
-from edgen.plugin.statistics import Estimate
-from edgen.plugin.texts import quantity
 
 if TYPE_CHECKING:
     from edgen.asking.call_estimates import NeededCalls
@@ -39,11 +38,22 @@ _QUESTIONS = {  # on a terminal, in a report
     "student_reaction": ("student's reaction shows", "Student's reaction shows"),
     "teacher_reaction": ("teacher's reaction shows", "Teacher's reaction shows"),
     "teacher_keeps": ("teacher keeps its way", "Teacher keeps to its way"),
-    "teacher_leaves": ("teacher goes over", "Teacher adopts the student's way"),
+    "teacher_leaves": ("teacher goes over", "Teacher adopts student's way"),
 }
 
 
-class AdherenceMeasure(Measure[tuple[AdherenceShares, ...]]):
+def _explain_shares(found: Sequence[ArmResult[tuple[AdherenceShares, ...]]]) -> str:
+    notes = sorted({each.note for one in found for each in one.value if each.note})
+    return (
+        "Shares of the conversations in which it can be decided, with 95% intervals. Look for low shares: the "
+        f"scenario asks for it, and the model does not do it. {' '.join(notes)}"
+    )
+
+
+_NAMES = {name: label for name, (label, _) in _QUESTIONS.items()}
+
+
+class AdherenceMeasure(OwnCount, JudgeAnswers, Measure[tuple[AdherenceShares, ...]]):
     """By keywords, and by as many judges as were asked."""
 
     name = "adherence"
@@ -55,8 +65,36 @@ class AdherenceMeasure(Measure[tuple[AdherenceShares, ...]]):
     order = 8
     counts = VerdictCount
     section = "behaviour"
-    judged = True
     figures = figure_kinds(truths=MEASURES)
+    aggregates = (
+        ByKey(
+            "",
+            key=attrgetter("by"),
+            each=(
+                Total("n", label="by {key}", says="{it:conversation}"),
+                *(
+                    Share(
+                        name,
+                        label=f"  {label}",
+                        says="{it}",
+                        title=f"{title} ({{key}})",
+                    )
+                    for name, (label, title) in _QUESTIONS.items()
+                ),
+                Tally("untold", label="  untold", names=_NAMES, if_any=True),
+                Aggregate(
+                    "agreement", label="  kappa with keywords", says="{it:.2f}", names=_NAMES, if_any=True
+                ),
+                Aggregate("note", note="{it}", if_any=True),
+            ),
+        ),
+    )
+    panels = (
+        Panel(
+            "adherence", "Keeping to the scenario", tuple(f".{name}" for name in _QUESTIONS), _explain_shares,
+            colour_keys=True,
+        ),
+    )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:
         """Return the keywords' answers by question, None if undecided; an empty mapping if the scenario is
@@ -78,40 +116,10 @@ class AdherenceMeasure(Measure[tuple[AdherenceShares, ...]]):
 
         return estimate_adherence(run, *asking)
 
-    def lines(self, value: tuple[AdherenceShares, ...]) -> Iterator[str]:
-        for found in value:
-            kappa = "; kappa: agreement with the keywords" if found.agreement else ""
-            yield f"by {found.by}, {quantity(found.n, 'conversation')}{kappa}"
-            for name, (label, _) in _QUESTIONS.items():
-                estimate: Estimate | None = getattr(found, name)
-                agreed = found.agreement.get(name)
-                kappa = "" if agreed is None else f", kappa {agreed:.2f}"
-                untold = f"; {found.untold[name]:,} untold" if found.untold.get(name) else ""
-                yield row(f"  {label}", f"{share_with_interval(estimate)}{kappa}{untold}")
-            if found.note:
-                yield from wrap(found.note)
-
     def with_judged(
         self, value: tuple[AdherenceShares, ...], judged: AdherenceShares
     ) -> tuple[AdherenceShares, ...]:
         return (*value, judged)
-
-    def blocks(self, found: Sequence[ArmResult[tuple[AdherenceShares, ...]]]) -> Iterator[Block]:
-        questions = [(words, attrgetter(name)) for name, (_, words) in _QUESTIONS.items()]
-        for place, judge in enumerate(dict.fromkeys(each.by for one in found for each in one.value)):
-            own = [
-                ArmResult(one.arm, one.name, each, one.job)
-                for one in found
-                for each in one.value
-                if each.by == judge
-            ]
-            notes = {one.value.note for one in own if one.value.note}
-            by = "keywords" if judge == KEYWORDS else f"the judge {judge}"
-            yield from intervals_picture(
-                f"adherence-{place}", f"Keeping to the scenario, by {by}", share_intervals(own, questions),
-                "Shares of the conversations in which it can be decided, with 95% intervals. Look for low "
-                "shares: the scenario asks for it, and the model does not do it. " + " ".join(sorted(notes)),
-            )  # fmt: skip
 
 
 MEASURE = AdherenceMeasure()

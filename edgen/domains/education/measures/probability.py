@@ -8,29 +8,15 @@ one kind, so the two means are independent. Memory: 17 bytes a conversation.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from edgen.domains.education.keywords import read_statements
-from edgen.plugin import Measure, Sample, Words
-from edgen.plugin.measures import (
-    PROBABILITIES,
-    ArmResult,
-    Block,
-    HistogramBars,
-    histograms_picture,
-    interval_of,
-    intervals_picture,
-    label_with_arm,
-    mean_of,
-    row,
-    sentence_of_arm,
-    sparkline,
-    with_interval,
-)
+from edgen.plugin import Highlights, Histogram, Mean, Measure, OwnCount, Sample, Total, Words
+from edgen.plugin.measures import PROBABILITIES, Aggregate, ByKey, Panel, Sentence
 from edgen.plugin.statistics import (
     FEWEST_SCENARIOS,
     Distribution,
@@ -40,11 +26,10 @@ from edgen.plugin.statistics import (
     share,
     summarize_shares,
 )
-from edgen.plugin.texts import format_signed, number, quantity
+from edgen.plugin.texts import number
 
 KINDS = ("match", "mismatch", "untold")
-_WORDS = {"match": "preferences match", "mismatch": "they do not"}
-_COLOURS = {"match": "sky", "mismatch": "purple", "untold": "muted"}  # no arm's colours
+_WORDS = {"match": "preferences match", "mismatch": "they do not match"}
 
 
 class ProbabilityBy(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +46,11 @@ class Probability(msgspec.Struct, frozen=True, kw_only=True):
     all: ProbabilityBy
     by: dict[str, ProbabilityBy]
     difference: Estimate | None  # mean in matches minus mean in mismatches
+
+    @property
+    def all_mean(self) -> Estimate | None:
+        """The mean of all."""
+        return self.all.mean
 
 
 class ProbabilityCount:
@@ -92,7 +82,7 @@ class ProbabilityCount:
         )
 
 
-class ProbabilityMeasure(Measure[Probability]):
+class ProbabilityMeasure(OwnCount, Highlights, Measure[Probability]):
     name = "probability"
     definition = (
         "The probability that the student understood, as the conversation's own model stated it, where "
@@ -104,65 +94,48 @@ class ProbabilityMeasure(Measure[Probability]):
     order = 11
     counts = ProbabilityCount
     section = "understanding"
-
-    def lines(self, value: Probability) -> Iterator[str]:
-        yield row("without one", f"{value.missing:,}")
-        kinds = {"all": value.all, **value.by}
-        for name, kind in kinds.items():
-            if kind.mean is not None:
-                mean, bars = with_interval(kind.mean, ".2f"), sparkline(kind.distribution)
-                yield row(_WORDS.get(name, name), f"{mean}  {bars}  n={kind.distribution.n:,}")
-        if value.difference is not None:
-            yield row("match minus mismatch", with_interval(value.difference, "+.2f"))
-        if any(kind.mean is not None and kind.mean.low is None for kind in kinds.values()):
-            yield "No interval where fewer than 5 scenarios are of a kind."
-        if value.all.mean is not None:
-            yield "The bars go from 0 to 1 in tenths."
-
-    def blocks(self, found: Sequence[ArmResult[Probability]]) -> Iterator[Block]:
-        kinds = [
-            (label_with_arm(kind, one.arm), each, _COLOURS[kind])
-            for one in found
-            if one.value.all.distribution.n
-            for kind, each in one.value.by.items()
-        ]
-        yield from histograms_picture(
-            "probability", "Probability of understanding, by preferences",
-            [HistogramBars(label, each.distribution, colour) for label, each, colour in kinds], PROBABILITIES,
-            "match: both prefer the same way of teaching and learning; mismatch: they do not; untold: no "
-            "keyword shows which. Expect mismatches further left.",
-        )  # fmt: skip
-        means = [
-            interval_of(label, each.mean, mean_of(each.mean), colour)
-            for label, each, colour in kinds
-            if each.mean is not None
-        ]
-        known = any(interval.low is not None for interval in means)
-        hint = (
-            "Lines are 95% intervals. Expect the mean of a mismatch to be lower."
-            if known
-            else "There are too few conversations for intervals."
-        )
-        yield from intervals_picture(
-            "probability-means", "Mean probability", means, hint + _differences(found), PROBABILITIES
-        )
-        for one in found:
-            if one.value.missing:
-                missing = f"{quantity(one.value.missing, 'conversation')} without a probability."
-                yield sentence_of_arm(missing, one.arm)
+    aggregates = (
+        Total("missing", label="without one", says="{it:,}"),
+        ByKey(
+            "by",
+            names=_WORDS,
+            each=(
+                Mean(
+                    "mean",
+                    label="{key}",
+                    says="{it:.2f}  {distribution:bars}  n={distribution.n:,}",
+                    title="{key}",
+                ),
+                Histogram("distribution", shares=True, title="{key}"),
+            ),
+        ),
+        Aggregate("difference", label="match minus mismatch", says="{it:+.2f}", if_any=True),
+        Mean(
+            "all_mean",
+            label="all",
+            says="{it:.2f}  {all.distribution:bars}  n={all.distribution.n:,}",
+            if_any=True,
+            note="The bars go from 0 to 1 in tenths. A kind with fewer than 5 scenarios has no interval.",
+        ),
+    )
+    panels = (
+        Panel(
+            "probability", "Probability of understanding, by preferences", ("by.distribution",),
+            "Untold: no keyword shows which. Expect mismatches further left.", PROBABILITIES, colour_keys=True,
+        ),
+        Panel(
+            "probability-means", "Mean probability", ("by.mean",),
+            "Lines are 95% intervals; a kind with fewer than 5 scenarios has none. Expect the mean of a mismatch "
+            "to be lower.",
+            PROBABILITIES, colour_keys=True,
+        ),
+        Sentence("difference", "Match minus mismatch: {it:+.2f}."),
+        Sentence("missing", "{it:conversation} without a probability."),
+    )  # fmt: skip
 
     def tiles(self, value: Probability) -> Iterator[tuple[str, str, str]]:
         if value.all.mean is not None:
             yield number(value.all.mean.value, 2), "mean probability", "that the student understood"
-
-
-def _differences(found: Sequence[ArmResult[Probability]]) -> str:
-    said = [
-        sentence_of_arm(mean_of(one.value.difference, format_signed), one.arm)
-        for one in found
-        if one.value.difference is not None
-    ]
-    return f" Match minus mismatch: {'; '.join(said)}." if said else ""
 
 
 def _describe(values: Floats, scenarios: NDArray[np.int64]) -> ProbabilityBy:

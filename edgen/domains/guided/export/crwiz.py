@@ -12,7 +12,7 @@ from edgen.domains.guided.events import GuidedEvents
 from edgen.domains.guided.export.log import RoomLog
 from edgen.domains.guided.machines.dump import dump_for_crwiz
 from edgen.domains.guided.machines.model import Machine
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
 from edgen.plugin.formats import (
     AcceptedConversation,
     DataTable,
@@ -100,8 +100,50 @@ FORMAT = Format(
     summary="Guided conversations as CRWIZ logs them: a file for each room with all its events, and the "
     "states.",
     rows=rows,
-    by_range=True,
-    reasons={"no_events": "the record tells of no states and choices, as those of `protocol: guided` do"},
+    row_facts=RowFacts(by_range=True),
+    card=FormatCard(
+        reasons={"no_events": "the record tells of no states and choices, as those of `protocol: guided` do"},
+        notes=(
+            (
+                "Conversations have no dates: each log begins on 2020-01-01 at midnight (UTC), and goes on by "
+                "the simulated clock."
+            ),
+            (
+                "CRWIZ's programs know the one who is guided by the name Fred and the other one as Operator, so "
+                "these are the users' names; `roles` has the run's."
+            ),
+            (
+                "A lock is told as disable_user_input and enable_user_input, an effect as "
+                "perform_action_triggered, a change of the world as perform_action_response and status_update."
+            ),
+            (
+                "end_task has one of CRWIZ's reasons as `reason_id` (where none fits, dialogue_completed for a "
+                "success and else "
+                "unspecified) and the machine's own as `reason`. A partner who leaves is logged as "
+                "user_end_task, the reason user_disconnected as disconnect and disconnect_end_task."
+            ),
+            (
+                "CRWIZ's analysis takes a task for successful where the last sub-task is assess_damage. Where "
+                "the machine tells of "
+                "success, the helper bot therefore advances to it before end_task, or from it to finish after a "
+                "failure; such an "
+                "advance_subtask of user 2 is no sub-task of the machine. CRWIZ's programs name the events "
+                "operator_quiz_trigger, "
+                "_response and _timeout without content; here they hold what the operator answered to the "
+                "questionnaire."
+            ),
+        ),
+        tags=("wizard-of-oz",),
+        tried=(
+            Tried(
+                library="crwiz",
+                version="28ee52c",
+                day="2026-11-22",
+                what="its post_task_analysis, with logs in the place of its database, found in each what the "
+                "log's own analysis says; its load_dialogue_states read the states.",
+            ),
+        ),
+    ),
     tables=(
         DataTable(
             {
@@ -135,46 +177,6 @@ import json, pathlib
 logs = [json.loads(path.read_text("utf-8")) for path in pathlib.Path("THIS_FOLDER/logs").glob("*/*.json")]
 # with CRWIZ: app.crwiz.dialogue_state.load_dialogue_states("THIS_FOLDER/dialogue_states")""",
     needs=("events",),
-    files=LogFiles,
+    layout=FormatLayout(files=LogFiles),
     chat=False,
-    notes=(
-        (
-            "Conversations have no dates: each log begins on 2020-01-01 at midnight (UTC), and goes on by "
-            "the simulated clock."
-        ),
-        (
-            "CRWIZ's programs know the one who is guided by the name Fred and the other one as Operator, so "
-            "these are the users' names; `roles` has the run's."
-        ),
-        (
-            "A lock is told as disable_user_input and enable_user_input, an effect as "
-            "perform_action_triggered, a change of the world as perform_action_response and status_update."
-        ),
-        (
-            "end_task has one of CRWIZ's reasons as `reason_id` (where none fits, dialogue_completed for a "
-            "success and else "
-            "unspecified) and the machine's own as `reason`. A partner who leaves is logged as "
-            "user_end_task, the reason user_disconnected as disconnect and disconnect_end_task."
-        ),
-        (
-            "CRWIZ's analysis takes a task for successful where the last sub-task is assess_damage. Where "
-            "the machine tells of "
-            "success, the helper bot therefore advances to it before end_task, or from it to finish after a "
-            "failure; such an "
-            "advance_subtask of user 2 is no sub-task of the machine. CRWIZ's programs name the events "
-            "operator_quiz_trigger, "
-            "_response and _timeout without content; here they hold what the operator answered to the "
-            "questionnaire."
-        ),
-    ),
-    tags=("wizard-of-oz",),
-    tried=(
-        Tried(
-            library="crwiz",
-            version="28ee52c",
-            day="2026-11-22",
-            what="its post_task_analysis, with logs in the place of its database, found in each what the "
-            "log's own analysis says; its load_dialogue_states read the states.",
-        ),
-    ),
 )

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 import msgspec
 
 from edgen.domains.guided.events import ACTS, GuidedEvents, acts_of
-from edgen.plugin import Histogram, Measure, Sample, Tally, Total, Words
+from edgen.plugin import Histogram, Measure, OwnCount, Sample, Tally, Total, Words
 from edgen.plugin.measures import ByKey, Panel
 from edgen.plugin.statistics import Distribution, summarize_counts
 
@@ -65,7 +65,7 @@ class ActsCount:
         )
 
 
-class ActsMeasure(Measure[Acts]):
+class ActsMeasure(OwnCount, Measure[Acts]):
     name = "acts"
     definition = (
         "Turns of guided conversations by the type of their dialogue act, from their labels: Request, "

@@ -9,29 +9,14 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 import msgspec
 import numpy as np
 
 from edgen.domains.guided.events import ACTS, GuidedEvents, acts_of
-from edgen.plugin import Measure, Sample, Words
-from edgen.plugin.measures import (
-    SHARES,
-    SUMMARY_HEAD,
-    ArmResult,
-    Axis,
-    Block,
-    HistogramBars,
-    Interval,
-    Table,
-    histograms_picture,
-    intervals_picture,
-    label_with_arm,
-    series_colour,
-    summary,
-    wrap,
-)
+from edgen.plugin import Histogram, Mean, Measure, OwnCount, Sample, Total, Words
+from edgen.plugin.measures import SHARES, Aggregate, Axis, ByKey, Panel, TablePanel
 from edgen.plugin.statistics import (
     SIGNIFICANT,
     Distribution,
@@ -41,10 +26,15 @@ from edgen.plugin.statistics import (
     summarize_counts,
     superiority,
 )
-from edgen.plugin.texts import format_signed, number, quantity, shorten
+from edgen.plugin.texts import format_signed, number
 
 MOST = 60  # roles and items that are reported
 MOST_RATING = 1000  # what is rated higher is no rating
+_CAPTION = "p is adjusted for all tests of this questionnaire (Holm)."
+_NOTE = (
+    "Higher after a success: 0.5 is as often as not. Acts are shown where p is below 0.05. p is adjusted for all "
+    "{it:test} (Holm), and takes conversations of one scenario as independent, which they are not."
+)
 
 
 class Tested(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +42,40 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
 
     test: RankTest
     p_holm: float
+
+    @property
+    def value(self) -> float:
+        """The statistic."""
+        return self.test.value
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of its interval; None without one."""
+        return self.test.low
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of its interval; None without one."""
+        return self.test.high
+
+    @property
+    def p(self) -> str:
+        """The adjusted p-value as text."""
+        return "p < 0.001" if self.p_holm < 0.001 else f"p = {self.p_holm:.3f}"
+
+    @property
+    def kind(self) -> str:
+        """The computation of the p-value."""
+        return "exact" if self.test.exact else "approximate"
+
+    @property
+    def brief(self) -> str:
+        """The value and its adjusted p-value."""
+        return f"{number(self.value, 2)}, {self.p}"
+
+    def __str__(self) -> str:
+        span = "" if self.low is None or self.high is None else f" [{self.low:.2f}, {self.high:.2f}]"
+        return f"{self.value:.2f}{span}, {self.p}"
 
 
 class Rating(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,12 +89,31 @@ class Rating(msgspec.Struct, frozen=True, kw_only=True):
     success: Tested | None
     acts: dict[str, Tested]
 
+    @property
+    def about(self) -> str:
+        """The role and the item."""
+        return f"{self.role}: {self.item}"
+
+    @property
+    def significant(self) -> dict[str, Tested]:
+        """The acts whose number goes together with the rating."""
+        return {act: found for act, found in self.acts.items() if found.p_holm < SIGNIFICANT}
+
 
 class Ratings(msgspec.Struct, frozen=True, kw_only=True):
     """Every role's ratings of every item, and how many `tests` were made."""
 
     ratings: tuple[Rating, ...]
     tests: int
+
+    @property
+    def every_test(self) -> dict[str, Tested]:
+        """All tests, by role, item and the other quantity."""
+        return {
+            f"{one.about}, {name}": found
+            for one in self.ratings
+            for name, found in (*([("success", one.success)] if one.success else []), *one.acts.items())
+        }
 
 
 class RatingsCount:
@@ -117,7 +160,7 @@ class RatingsCount:
         )
 
 
-class RatingsMeasure(Measure[Ratings]):
+class RatingsMeasure(OwnCount, Measure[Ratings]):
     name = "ratings"
     definition = (
         "Ratings in the questionnaires after guided conversations, by role and item; the chance that a "
@@ -131,71 +174,45 @@ class RatingsMeasure(Measure[Ratings]):
     counts = RatingsCount
     section = "task"
     nothing = "No record has answers to a questionnaire."
-
-    def lines(self, value: Ratings) -> Iterator[str]:
-        if not value.ratings:
-            return
-        yield SUMMARY_HEAD
-        for one in value.ratings:
-            yield summary(shorten(f"{one.role}: {one.item}", 22), one.ratings)
-        tested = [one for one in value.ratings if one.success is not None]
-        if tested:
-            yield "higher after a success (0.5: as often as not)"
-        for one in tested:
-            yield _line(f"{one.role}: {one.item}", _format_test(one.success))
-        together = [
-            (f"{one.role}: {one.item}, {act}", found)
-            for one in value.ratings
-            for act, found in one.acts.items()
-            if found.p_holm < SIGNIFICANT
-        ]
-        if together:
-            yield "goes together with the number of acts (rho), where p is below 0.05"
-        for label, found in together:
-            yield _line(label, _format_test(found))
-        if value.tests:
-            yield from wrap(_note(value))
-
-    def blocks(self, found: Sequence[ArmResult[Ratings]]) -> Iterator[Block]:
-        rated = [
-            HistogramBars(
-                label_with_arm(f"{one.role}: {one.item}", arm.arm), one.ratings, series_colour(place)
-            )
-            for place, arm in enumerate(found)
-            for one in arm.value.ratings
-        ]
-        yield from histograms_picture(
-            "ratings", "Ratings", rated, Axis(whole=True), "Look for raters who give everything the same."
-        )
-        after = [
-            _interval(f"{one.role}: {one.item}", arm.arm, one.success, series_colour(place))
-            for place, arm in enumerate(found)
-            for one in arm.value.ratings
-            if one.success is not None
-        ]
-        yield from intervals_picture(
-            "ratings-success", "Chance that a rating is higher after a success", after,
-            "Dashed: as often as not. " + _CAPTION, SHARES._replace(tick=lambda v: f"{v:g}"), 0.5,
-        )  # fmt: skip
-        acts = [
-            _interval(f"{one.role}: {one.item}, {act}", arm.arm, tested, series_colour(place))
-            for place, arm in enumerate(found)
-            for one in arm.value.ratings
-            for act, tested in one.acts.items()
-        ]
-        acts.sort(key=lambda one: -abs(one.value or 0))
-        yield from intervals_picture(
-            "ratings-acts", "Ratings and how many acts there were (Spearman's rho)", acts[:_DRAWN],
-            f"Dashed: no correlation. {_CAPTION}" + (f" The strongest {_DRAWN} of {len(acts)}." if len(acts) > _DRAWN else ""),
-            Axis(tick=format_signed, low=-1, high=1), 0.0,
-        )  # fmt: skip
-        for arm in found:
-            if arm.value.tests:
-                yield _table(arm.value, arm.arm)
-
-
-_DRAWN = 12
-_CAPTION = "p is adjusted for all tests of this questionnaire (Holm)."
+    aggregates = (
+        ByKey(
+            "ratings",
+            key=attrgetter("about"),
+            each=(
+                Histogram("ratings", label="{key}", title="{key}"),
+                Mean(
+                    "success",
+                    label="  after a success",
+                    says="higher {it}",
+                    title="{key}",
+                    drawn="{it.brief}",
+                    if_any=True,
+                ),
+                Mean("acts", title="{key}", drawn="{it.brief}"),
+                Aggregate("significant", label="  and acts: {key}", says="rho {it}", if_any=True),
+            ),
+        ),
+        Total("tests", note=_NOTE, if_any=True),
+        Aggregate("every_test"),
+    )
+    panels = (
+        Panel(
+            "ratings", "Ratings", ("ratings.ratings",), "Look for raters who give everything the same.",
+            Axis(whole=True),
+        ),
+        Panel(
+            "ratings-success", "Chance that a rating is higher after a success", ("ratings.success",),
+            f"Dashed: as often as not. {_CAPTION}", SHARES._replace(tick=lambda v: f"{v:g}"), reference=0.5,
+        ),
+        Panel(
+            "ratings-acts", "Ratings and how many acts there were (Spearman's rho)", ("ratings.acts",),
+            f"Dashed: no correlation. {_CAPTION}", Axis(tick=format_signed, low=-1, high=1), reference=0.0, most=12,
+        ),
+        TablePanel(
+            "All tests of the questionnaire", "every_test",
+            ("", "value (95% interval), p (Holm)", "p is", "ratings"), ("{key}", "{it}", "{it.kind}", "{it.test.n:,}"),
+        ),
+    )  # fmt: skip
 
 
 class _Answered:
@@ -212,49 +229,6 @@ class _Answered:
         made = {"success": superiority(ratings[yes], ratings[no], scenarios[yes], scenarios[no])}
         made |= {act: spearman(ratings, np.array(counts), scenarios) for act, counts in self.acts.items()}
         return {name: test for name, test in made.items() if test is not None}
-
-
-def _format_test(found: Tested | None) -> str:
-    """Return a test as `0.71 [0.64, 0.77], p = 0.003` with the adjusted p; "" for None."""
-    if found is None:
-        return ""
-    one = found.test
-    span = "" if one.low is None or one.high is None else f" [{one.low:.2f}, {one.high:.2f}]"
-    return f"{one.value:.2f}{span}, p {_p(found.p_holm)}"
-
-
-def _line(label: str, said: str) -> str:
-    """Return a row with more room for its label."""
-    return f"  {shorten(label, 40):<41}{said}"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
-
-
-def _note(value: Ratings) -> str:
-    few = [one for one in value.ratings if any(t.test.scenarios < t.test.n for t in one.acts.values())]
-    more = " p takes conversations of one scenario as independent, which they are not." if few else ""
-    return f"p is adjusted for all {quantity(value.tests, 'test')} (Holm).{more}"
-
-
-def _interval(label: str, arm: str, found: Tested, colour: str) -> Interval:
-    one = found.test
-    said = f"{number(one.value, 2)}, p {_p(found.p_holm)}"
-    return Interval(label_with_arm(label, arm), one.value, one.low, one.high, said, colour)
-
-
-def _table(value: Ratings, arm: str) -> Table:
-    rows = [
-        (f"{one.role}: {one.item}", name, _format_test(found), "exact" if found.test.exact else "approximate",
-        number(found.test.n))
-        for one in value.ratings
-        for name, found in (*([("success", one.success)] if one.success else []), *one.acts.items())
-    ]  # fmt: skip
-    title = label_with_arm("All tests of the questionnaire", arm)
-    return Table(
-        ("", "with", "value (95% interval), p (Holm)", "p is", "ratings"), tuple(rows), title, "plain"
-    )
 
 
 MEASURE = RatingsMeasure()

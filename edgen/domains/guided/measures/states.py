@@ -13,8 +13,8 @@ import msgspec
 
 from edgen.domains.guided.events import GuidedEvents
 from edgen.domains.guided.machines.model import Machine, State
-from edgen.plugin import Measure, Sample, Words
-from edgen.plugin.measures import Aggregate, ArmResult, Block, Drawing, Shared, Table, label_with_arm
+from edgen.plugin import Measure, OwnCount, Sample, Words
+from edgen.plugin.measures import Aggregate, ArmResult, Drawing, Shared, TablePanel, label_with_arm
 
 MOST = 100_000  # transitions that are counted
 DRAWN = 150  # states of a machine that the report draws
@@ -48,7 +48,23 @@ class States(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.taken) if self.transitions is None else self.covered
 
 
-class StatesMeasure(Measure[States]):
+def _draw_machines(found: Sequence[ArmResult[States]]) -> Iterator[Drawing]:
+    """Yield each arm's machine, with the transitions that were taken; none for a large machine."""
+    from edgen.domains.guided.machines.draw import draw_machine
+
+    for one in found:
+        if one.guide is not None and len(one.guide.states) <= DRAWN:
+            counts = {(before, to): count for before, to, count in one.value.taken}
+            yield Drawing(
+                name=f"machine-{one.name}",
+                title=label_with_arm("The machine, and what was taken of it", one.arm),
+                svg=draw_machine(one.guide, counts),
+                caption="Look for what was never taken; the legend shows how it is drawn. Scroll to see "
+                "all of it.",
+            )
+
+
+class StatesMeasure(OwnCount, Measure[States]):
     name = "states"
     definition = (
         "States and transitions of the machine that guided conversations reached, of those that the "
@@ -61,45 +77,24 @@ class StatesMeasure(Measure[States]):
     section = "task"
     nothing = "No conversation was guided."
     aggregates = (
+        Aggregate("visited", required=True),
         Aggregate("seen", label="visited", says="{it:of states}"),
         Aggregate("used", label="taken", says="{it:of transitions}"),
         Aggregate("never", label="never visited", says="{it:12}", if_any=True),
         Aggregate("returned", label="gone back", says="{it:choice}", if_any=True),
+        Aggregate("taken"),
     )
+    panels = (
+        _draw_machines,
+        TablePanel(
+            "Transitions, by how often they were taken", "taken", ("from", "to", "taken"),
+            ("{it[0]}", "{it[1]}", "{it[2]:,}"),
+        ),
+        TablePanel("States never visited", "never", ("state",), ("{it}",)),
+    )  # fmt: skip
 
     def start(self, shared: Shared) -> StatesCount:
         return StatesCount(shared.data.guide)
-
-    def lines(self, value: States) -> Iterator[str]:
-        if value.visited:
-            yield from super().lines(value)
-
-    def blocks(self, found: Sequence[ArmResult[States]]) -> Iterator[Block]:
-        from edgen.domains.guided.machines.draw import draw_machine
-
-        for one in found:
-            if not one.value.visited:
-                continue
-            if one.guide is not None and len(one.guide.states) <= DRAWN:
-                counts = {(before, to): count for before, to, count in one.value.taken}
-                yield Drawing(
-                    name=f"machine-{one.name}",
-                    title=label_with_arm("The machine, and what was taken of it", one.arm),
-                    svg=draw_machine(one.guide, counts),
-                    caption="Look for what was never taken; the legend shows how it is drawn. Scroll to see "
-                    "all of it.",
-                )
-            taken = tuple((before, to, f"{count:,}") for before, to, count in one.value.taken)
-            title = label_with_arm(f"{len(taken):,} transitions, by how often they were taken", one.arm)
-            yield Table(("from", "to", "taken"), taken, title, "plain")
-            if one.value.never:
-                names = tuple((name,) for name in one.value.never)
-                yield Table(
-                    ("state",),
-                    names,
-                    label_with_arm(f"{len(names):,} states never visited", one.arm),
-                    "plain",
-                )
 
 
 class StatesCount:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from types import SimpleNamespace
 
 import msgspec
 import numpy as np
 
 from edgen.domains.guided.events import GuidedEvents
-from edgen.plugin import Histogram, Measure, Sample, Share, Words
+from edgen.plugin import Histogram, Measure, OwnCount, Sample, Share, Words
 from edgen.plugin.measures import MOST_NUMBER, ByKey, Panel
 from edgen.plugin.statistics import Distribution, Estimate, share, summarize_counts
 
@@ -73,7 +72,7 @@ class SubtasksCount:
         return found
 
 
-class SubtasksMeasure(Measure[dict[str, Subtask]]):
+class SubtasksMeasure(OwnCount, Measure[dict[str, Subtask]]):
     name = "subtasks"
     definition = (
         "For each sub-task of guided conversations: the share that reached it, and of those the seconds "
@@ -87,7 +86,7 @@ class SubtasksMeasure(Measure[dict[str, Subtask]]):
     nothing = "No conversation has sub-tasks."
     aggregates = (
         ByKey(
-            "subtasks",
+            "",
             each=(
                 Share("reached", label="{key}", says="reached by {it}", title="{key}"),
                 Histogram("seconds", label="  seconds", title="{key}"),
@@ -97,17 +96,14 @@ class SubtasksMeasure(Measure[dict[str, Subtask]]):
     )
     panels = (
         Panel(
-            "subtasks-reached", "Conversations that reach a sub-task", ("subtasks.reached",),
+            "subtasks-reached", "Conversations that reach a sub-task", (".reached",),
             "Look for the sub-task at which conversations are lost.",
         ),
         Panel(
-            "subtask-seconds", "Seconds in each sub-task", ("subtasks.seconds",),
+            "subtask-seconds", "Seconds in each sub-task", (".seconds",),
             "Of the conversations that reached it.",
         ),
     )  # fmt: skip
-
-    def shown(self, value: dict[str, Subtask]) -> SimpleNamespace:
-        return SimpleNamespace(subtasks=value)
 
 
 MEASURE = SubtasksMeasure()

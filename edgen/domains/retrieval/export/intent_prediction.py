@@ -28,7 +28,7 @@ from edgen.domains.retrieval.export.msdialog import (
     join_lines,
     tags_of,
 )
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RunReader
 from edgen.plugin.families import Role
 from edgen.plugin.formats import AcceptedConversation, SplitFiles, Staging, Tried, WriteRow
 from edgen.plugin.texts import hash64
@@ -173,29 +173,31 @@ text = open("THIS_FOLDER/train.tsv", encoding="utf-8").read()
 dialogs = [[line.split("\\t") for line in one.splitlines()] for one in text.split("\\n\\n")]
 # edgen score THIS_FOLDER/test.tsv PREDICTED.tsv""",
     needs=("labels",),
-    files=IntentFiles,
+    layout=FormatLayout(files=IntentFiles),
     chat=False,
     Options=IntentOptions,
-    notes=(
-        WHO,
-        LABELS,
-        (
-            "GG, O and JK are dropped, in this order, while another label remains; the 32 most frequent "
-            "combinations of the run "
-            "stay as they are, and a turn with another one keeps one of its labels, drawn by the run's seed."
+    card=FormatCard(
+        notes=(
+            WHO,
+            LABELS,
+            (
+                "GG, O and JK are dropped, in this order, while another label remains; the 32 most frequent "
+                "combinations of the run "
+                "stay as they are, and a turn with another one keeps one of its labels, drawn by the run's seed."
+            ),
+            "Turns without labels are left out.",
         ),
-        "Turns without labels are left out.",
-    ),
-    reasons=TIES,
-    tags=("intent-classification",),
-    tasks=("text-classification",),
-    tried=(
-        Tried(
-            library="UserIntentPrediction",
-            version="19cff54",
-            day="2026-11-27",
-            what="its programs for features, with edgen's word lists in the place of theirs, found the same "
-            "content, structural and lexicon features in every line; VADER's three scores were not compared.",
+        reasons=TIES,
+        tags=("intent-classification",),
+        tasks=("text-classification",),
+        tried=(
+            Tried(
+                library="UserIntentPrediction",
+                version="19cff54",
+                day="2026-11-27",
+                what="its programs for features, with edgen's word lists in the place of theirs, found the same "
+                "content, structural and lexicon features in every line; VADER's three scores were not compared.",
+            ),
         ),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgen.domains.retrieval.export.msdialog import DEFAULTS, WHO, AgentOptions, DialogFiles, rows_of_dialogs
-from edgen.plugin import Format
+from edgen.plugin import Format, FormatCard, FormatLayout
 
 COLUMNS = {
     "id": "the dialog's id, by which it stands in the file: the conversation's",
@@ -20,9 +20,11 @@ FORMAT = Format(
     use="""\
 import pandas
 dialogs = pandas.read_json("THIS_FOLDER/train.json", orient="index")""",
-    files=DialogFiles,
+    layout=FormatLayout(files=DialogFiles),
     chat=False,
     Options=AgentOptions,
-    notes=(WHO, DEFAULTS, "Ids of utterances are numbers that count through the run."),
-    tags=("conversational", "information-seeking"),
+    card=FormatCard(
+        notes=(WHO, DEFAULTS, "Ids of utterances are numbers that count through the run."),
+        tags=("conversational", "information-seeking"),
+    ),
 )

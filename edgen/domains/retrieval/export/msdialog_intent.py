@@ -12,7 +12,7 @@ from edgen.domains.retrieval.export.msdialog import (
     DialogFiles,
     rows_of_dialogs,
 )
-from edgen.plugin import Format
+from edgen.plugin import Format, FormatCard, FormatLayout
 
 FORMAT = Format(
     name="msdialog-intent",
@@ -27,10 +27,12 @@ FORMAT = Format(
 import pandas
 dialogs = pandas.read_json("THIS_FOLDER/train.json", orient="index")""",
     needs=("labels",),
-    files=DialogFiles,
+    layout=FormatLayout(files=DialogFiles),
     chat=False,
     Options=AgentOptions,
-    notes=(WHO, LABELS, TIE, DEFAULTS, "A turn that nobody labelled has no tags, `tags` is then empty."),
-    reasons=TIES,
-    tags=("intent-classification", "information-seeking"),
+    card=FormatCard(
+        notes=(WHO, LABELS, TIE, DEFAULTS, "A turn that nobody labelled has no tags, `tags` is then empty."),
+        reasons=TIES,
+        tags=("intent-classification", "information-seeking"),
+    ),
 )

@@ -23,7 +23,7 @@ from edgen.domains.retrieval.export.msdialog import (
     join_lines,
 )
 from edgen.domains.retrieval.export.sides import DevShare, Side, Sides
-from edgen.plugin import Chat, Format, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RunReader
 from edgen.plugin.families import Role
 from edgen.plugin.formats import AcceptedConversation, Patterns, RowFiles, Staging, Tried
 
@@ -150,12 +150,48 @@ FORMAT = Format(
     name="msdialog-responserank",
     summary="Contexts with ten candidate replies, one of them true, as MSDialog-ResponseRank has them.",
     rows=rows,
-    reasons={
-        **REASONS,
-        "turns": "the conversation has fewer or more turns than this format holds",
-        "no_cut": "no turn of a user after the first turn is answered by an agent at once",
-        "stop_words": "the true reply has nothing but stop words, so that nothing can be looked up by it",
-    },
+    card=FormatCard(
+        reasons={
+            **REASONS,
+            "turns": "the conversation has fewer or more turns than this format holds",
+            "no_cut": "no turn of a user after the first turn is answered by an agent at once",
+            "stop_words": "the true reply has nothing but stop words, so that nothing can be looked up by it",
+        },
+        notes=(
+            WHO,
+            (
+                "The ten lines of a context stand together, the true reply first: shuffle them before you rank "
+                "with a model that breaks ties by place."
+            ),
+            (
+                "The nine are drawn without replacement from the 1,000 replies of agents on the train side that "
+                "BM25 (k1 1.2, b 0.75) finds "
+                "for the true one, of 3 to 400 words; equal replies are indexed once. None says nearly the same "
+                "as what follows the "
+                "context anywhere in the run. A reply of stop words alone, and one for which nine cannot be "
+                "found, has no lines."
+            ),
+            (
+                "Conversations of 3 to 99 turns have contexts, and a context that is there already has no second "
+                "one."
+            ),
+            (
+                "valid.txt is a share of the train side (--dev), in whole groups of the run's split; its replies "
+                "may be drawn, those of test are not."
+            ),
+        ),
+        tags=("response-ranking", "retrieval"),
+        tasks=("text-ranking",),
+        tried=(
+            Tried(
+                library="NeuralResponseRanking",
+                version="d1a4b33",
+                day="2026-11-27",
+                what="the preparation of its preprocess_dmn.py, under Python 2.7.18, took every line of train, "
+                "valid and test, found every context of 2 to 11 turns with ten candidates and filtered none.",
+            ),
+        ),
+    ),
     tables={
         "label": "1 for the true reply, 0 for the nine others",
         "context": "2 to 11 utterances, a column each: the conversation's first one, up to nine before the "
@@ -166,41 +202,7 @@ FORMAT = Format(
 for line in open("THIS_FOLDER/train.txt", encoding="utf-8"):
     label, *context, reply = line.rstrip("\\n").split("\\t")""",
     needs=("bm25s",),
-    files=RankFiles,
+    layout=FormatLayout(files=RankFiles),
     chat=False,
     Options=RankOptions,
-    notes=(
-        WHO,
-        (
-            "The ten lines of a context stand together, the true reply first: shuffle them before you rank "
-            "with a model that breaks ties by place."
-        ),
-        (
-            "The nine are drawn without replacement from the 1,000 replies of agents on the train side that "
-            "BM25 (k1 1.2, b 0.75) finds "
-            "for the true one, of 3 to 400 words; equal replies are indexed once. None says nearly the same "
-            "as what follows the "
-            "context anywhere in the run. A reply of stop words alone, and one for which nine cannot be "
-            "found, has no lines."
-        ),
-        (
-            "Conversations of 3 to 99 turns have contexts, and a context that is there already has no second "
-            "one."
-        ),
-        (
-            "valid.txt is a share of the train side (--dev), in whole groups of the run's split; its replies "
-            "may be drawn, those of test are not."
-        ),
-    ),
-    tags=("response-ranking", "retrieval"),
-    tasks=("text-ranking",),
-    tried=(
-        Tried(
-            library="NeuralResponseRanking",
-            version="d1a4b33",
-            day="2026-11-27",
-            what="the preparation of its preprocess_dmn.py, under Python 2.7.18, took every line of train, "
-            "valid and test, found every context of 2 to 11 turns with ten candidates and filtered none.",
-        ),
-    ),
 )

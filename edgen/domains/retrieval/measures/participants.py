@@ -50,9 +50,5 @@ class ParticipantsMeasure(Measure[Any]):
             "words_per_utterance": sizes,
         }
 
-    def lines(self, value: Any) -> Any:
-        if value.dialogs:
-            yield from super().lines(value)
-
 
 MEASURE = ParticipantsMeasure()

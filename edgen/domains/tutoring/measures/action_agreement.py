@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.domains.tutoring.served_turns import responses_to
-from edgen.plugin import Measure, Sample, Share, Total, Words
+from edgen.plugin import Measure, OwnCount, Sample, Share, Total, Words
 from edgen.plugin.measures import Aggregate, Panel
 from edgen.plugin.statistics import Estimate, krippendorff, masi, share
 
@@ -129,7 +129,7 @@ class AgreementCount:
         return {_name(one): (agreed, many) for one, (agreed, many) in ordered if many >= _FEWEST}
 
 
-class AgreementMeasure(Measure[ActionAgreement]):
+class AgreementMeasure(OwnCount, Measure[ActionAgreement]):
     name = "action_agreement"
     definition = (
         "Of turns with the usual number of independent responses: the share whose responses all take "

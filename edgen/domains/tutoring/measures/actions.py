@@ -8,27 +8,13 @@ the number of different sets of actions.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 import msgspec
 
 from edgen.domains.tutoring.served_turns import responses_to
-from edgen.plugin import Measure, Sample, Space, Total, Words
-from edgen.plugin.measures import (
-    Aggregate,
-    ArmResult,
-    Bar,
-    Block,
-    ByKey,
-    Compared,
-    Crossed,
-    Panel,
-    bars_picture,
-    draw_panels,
-    label_with_arm,
-    series_colour,
-)
-from edgen.plugin.texts import percent
+from edgen.plugin import Measure, OwnComparisons, OwnCount, Sample, Space, Total, Words
+from edgen.plugin.measures import Aggregate, ByKey, Compared, Crossed, Panel
 
 _SHOWN = 8  # sets of a role
 
@@ -100,7 +86,7 @@ class ActionsCount:
         )
 
 
-class ActionsMeasure(Measure[Actions]):
+class ActionsMeasure(OwnCount, OwnComparisons, Measure[Actions]):
     name = "actions"
     definition = (
         "Shares of utterances with each action and with each set of actions; the lead of the most "
@@ -121,9 +107,9 @@ class ActionsMeasure(Measure[Actions]):
                     yield said.role, 1
                     yield from ((f"{said.role}: {action}", 1) for action in said.labels)
 
-    def compared(self, columns: Collection[str]) -> Iterator[Compared]:
+    def compared(self, sums: Collection[str]) -> Iterator[Compared]:
         """Yield the share of a role's utterances with each action."""
-        for column in columns:
+        for column in sums:
             role, colon, action = column.partition(": ")
             if colon:
                 yield Compared(
@@ -139,28 +125,20 @@ class ActionsMeasure(Measure[Actions]):
             "roles",
             each=(
                 Total("utterances", label="{key}'s utterances", says="{it:utterance}"),
-                Aggregate("shares", label="  actions"),
+                Aggregate("shares", label="  actions", title="{key}"),
                 Aggregate("sets", label="  sets"),
                 Aggregate("lead", label="  the first set leads by", says="{it:points}"),
             ),
         ),
         Crossed("responses", label="after {key} alone", heads=("after a student's", "responses")),
     )
-
-    def blocks(self, found: Sequence[ArmResult[Actions]]) -> Iterator[Block]:
-        bars = [
-            Bar(label_with_arm(f"{role}: {action}", one.arm), share, percent(share), series_colour(place))
-            for one in found
-            for place, (role, actions) in enumerate(one.value.roles.items())
-            for action, share in actions.shares.items()
-        ]
-        yield from bars_picture(
-            "actions", "Utterances with each action", bars,
-            "Look for an action that hardly occurs, and for a tutor who only hints.", most=24,
-        )  # fmt: skip
-        yield from draw_panels(
-            [Panel("responses", "Responses by what the student did", ("responses",))], self.aggregates, found
-        )
+    panels = (
+        Panel(
+            "actions", "Utterances with each action", ("roles.shares",),
+            "Look for an action that hardly occurs, and for a tutor who only hints.", colour_keys=True,
+        ),
+        Panel("responses", "Responses by what the student did", ("responses",)),
+    )  # fmt: skip
 
 
 def _shares(counts: Counter[str], total: int) -> dict[str, float]:

@@ -7,24 +7,14 @@ to a turn count. Memory: some numbers for each scenario and label.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from edgen.domains.tutoring.served_turns import LABELLER
-from edgen.plugin import Columns, Measure, Sample, Share, Space, Turn, Words
-from edgen.plugin.measures import (
-    Aggregate,
-    ArmResult,
-    Block,
-    ByKey,
-    Compared,
-    Panel,
-    Table,
-    label_with_arm,
-    share_with_interval,
-)
-from edgen.plugin.statistics import LabelCounts, LabelFigures, LabelScores
+from edgen.plugin import Columns, Measure, OwnCount, Sample, Share, Space, Turn, Words
+from edgen.plugin.measures import Aggregate, ByKey, Compared, Panel, TablePanel
+from edgen.plugin.statistics import LabelCounts, LabelFigures
 
 
 class LabelAgreement(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +37,7 @@ class LabelAgreementCount:
         )
 
 
-class LabelAgreementMeasure(Measure[LabelAgreement]):
+class LabelAgreementMeasure(OwnCount, Measure[LabelAgreement]):
     name = "label_agreement"
     definition = (
         "Of utterances whose actions both the speaker and a labeller state: the share with the same set "
@@ -87,19 +77,12 @@ class LabelAgreementMeasure(Measure[LabelAgreement]):
             "label-agreement", "A labeller says what the speaker says", ("roles.exact",),
             "Low: one of the two does not know what the actions mean.",
         ),
+        TablePanel(
+            "The labeller against the speaker", "roles.labels",
+            ("action", "by the speaker", "the labeller's precision, recall, F1"),
+            ("{key}", "{it.gold:,}", "{it.precision.value:.1%}, {it.recall.value:.1%}, {it.f1}"),
+        ),
     )  # fmt: skip
-
-    def blocks(self, found: Sequence[ArmResult[LabelAgreement]]) -> Iterator[Block]:
-        yield from super().blocks(found)
-        table = tuple(
-            (label_with_arm(f"{role}: {label}", one.arm), f"{scores.gold:,}", _format_scores(scores))
-            for one in found
-            for role, figures in one.value.roles.items()
-            for label, scores in figures.labels.items()
-        )
-        if table:
-            head = ("action", "by the speaker", "the labeller's precision, recall, F1")
-            yield Table(head, table, "The labeller against the speaker", "plain")
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
         """Utterances labelled by both, and those labelled alike."""
@@ -114,12 +97,6 @@ def find_labelled_twice(turns: Iterable[Turn]) -> Iterator[tuple[Turn, list[str]
             given = said.data.get(LABELLER)
             if said.labels and isinstance(given, list) and all(isinstance(label, str) for label in given):
                 yield said, given
-
-
-def _format_scores(scores: LabelScores) -> str:
-    told = (scores.precision, scores.recall)
-    shares = ", ".join("-" if one is None else f"{one.value:.1%}" for one in told)
-    return f"{shares}, {share_with_interval(scores.f1)}"
 
 
 MEASURE = LabelAgreementMeasure()

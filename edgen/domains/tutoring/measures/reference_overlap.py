@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from edgen.domains.tutoring.measures.best_of_others import SEED, ReferenceOverlap, reference_overlap
 from edgen.domains.tutoring.served_turns import responses_to
-from edgen.plugin import Mean, Measure, Sample, Total, Words
+from edgen.plugin import Mean, Measure, OwnCount, OwnLines, Sample, Total, Words
 from edgen.plugin.files import find_missing_modules
 from edgen.plugin.formats import install_command
-from edgen.plugin.measures import Aggregate, ArmResult, Block, Panel, wrap
+from edgen.plugin.measures import Aggregate, Panel, render_rows, wrap
 
 MOST_TURNS = 2000
 VARIABLE = "EDGEN_BERTSCORE_MODEL"  # names the model, without which there is no BERTScore
@@ -51,7 +51,7 @@ class ReferenceOverlapCount:
         return reference_overlap(scored, None if find_missing_modules("bertscore") else model)
 
 
-class ReferenceOverlapMeasure(Measure[ReferenceOverlap | None]):
+class ReferenceOverlapMeasure(OwnCount, OwnLines, Measure[ReferenceOverlap | None]):
     name = "reference_overlap"
     definition = (
         "Of turns with several independent responses: the best BLEU (sacrebleu's of a sentence, 0 to 100; "
@@ -70,7 +70,7 @@ class ReferenceOverlapMeasure(Measure[ReferenceOverlap | None]):
     section = "behaviour"
     nothing = "No turn has several responses."
     aggregates = (
-        Mean("bleu", label="best BLEU of the others", says="{it:.1f} of 100"),
+        Mean("bleu", label="best BLEU of the others", says="{it:.1f} of 100", required=True),
         Mean("bertscore", label="best BERTScore F1", says="{it:.3f}"),
         Total("responses", label="  of", says="{it:response}"),
         Aggregate("scored_by", label="  scored by", if_any=True),
@@ -86,11 +86,7 @@ class ReferenceOverlapMeasure(Measure[ReferenceOverlap | None]):
     def lines(self, value: ReferenceOverlap | None) -> Iterator[str]:
         if value is None and (missing := find_missing_modules("bleu")):
             yield from wrap(f"This needs {missing[0]}, of the extra 'bleu': {install_command('bleu')}", 76)
-        if value is not None and value.bleu is not None:
-            yield from super().lines(value)
-
-    def blocks(self, found: Sequence[ArmResult[ReferenceOverlap | None]]) -> Iterator[Block]:
-        yield from super().blocks([one for one in found if one.value is not None])
+        yield from render_rows(self.aggregates, value)
 
 
 MEASURE = ReferenceOverlapMeasure()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from edgen.domains.tutoring.served_turns import SOURCES, origin_of, source_of
-from edgen.plugin import Columns, Measure, Sample, Share, Space, Tally, Total, Turn, Words
+from edgen.plugin import Columns, Measure, NeedsDataSet, Sample, Share, Space, Tally, Total, Turn, Words
 from edgen.plugin.measures import Aggregate, Compared, Crossed, Panel, Shared
 
 
@@ -28,7 +28,7 @@ def _define_share(name: str, title: str, top: str, definition: str) -> Compared:
     )
 
 
-class ServedMeasure(Measure[Any]):
+class ServedMeasure(NeedsDataSet, Measure[Any]):
     name = "served"
     definition = (
         "Of the turns that students are served in rounds: the shares from the pool, from a drawn "
@@ -94,20 +94,20 @@ class ServedMeasure(Measure[Any]):
             "by_round": [(number, (source,)) for *_, source in served] if isinstance(number, int) else None,
         }
 
-    def finish(self, figures: dict[str, Any], shared: Shared) -> Any:
+    def finish(self, figures: dict[str, Any], shared: Shared) -> dict[str, Any]:
         """Return the figures with the sources that occur, the number of different responses, and how often
         each was served."""
         exposures, sources, nonsense = figures["responses"], figures["sources"], figures["nonsense"]
         occur = {name: sources[name] for name in SOURCES if name in sources and sources[name].value}
-        return self.value_type(
-            **figures | {
-                "sources": occur,
-                "nonsense": {name: nonsense.get(name, 0) / round(one.value * one.n) for name, one in occur.items()},
-                "responses": len(exposures),
-                "exposure": sum(exposures.values()) / len(exposures) if exposures else None,
-                "most": max(exposures.values(), default=0),
-            }
-        )  # fmt: skip
+        return figures | {
+            "sources": occur,
+            "nonsense": {
+                name: nonsense.get(name, 0) / round(one.value * one.n) for name, one in occur.items()
+            },
+            "responses": len(exposures),
+            "exposure": sum(exposures.values()) / len(exposures) if exposures else None,
+            "most": max(exposures.values(), default=0),
+        }
 
 
 def _find_served_turns(turns: Iterable[Turn]) -> Iterator[tuple[tuple[str, ...], Turn, str]]:

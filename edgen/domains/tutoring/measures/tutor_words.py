@@ -8,12 +8,12 @@ many contexts begin with it. Memory: 13 bytes a student's turn.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from edgen.domains.tutoring.exercises.model import exercises_of
 from edgen.domains.tutoring.served_turns import responses_to
-from edgen.plugin import Columns, Histogram, Measure, Sample, Space, Words
+from edgen.plugin import Columns, Histogram, Measure, NeedsDataSet, Sample, Space, Words
 from edgen.plugin.measures import Panel, Shared
 from edgen.plugin.texts import DigestTable
 
@@ -21,7 +21,7 @@ _WORD = re.compile(r"\w+")
 _DIGEST = (1 << 64) - 1
 
 
-class TutorWordsMeasure(Measure[Any]):
+class TutorWordsMeasure(NeedsDataSet, Measure[Any]):
     name = "tutor_words"
     definition = (
         "Words (separated by blanks) of each tutor response and of each different student turn; and the "
@@ -32,7 +32,7 @@ class TutorWordsMeasure(Measure[Any]):
     section = "shape"
     nothing = "No turn carries actions."
     aggregates = (
-        Histogram("responses", label="words a response"),
+        Histogram("responses", label="words a response", required=True),
         Histogram("other_words", label="  not the exercise's"),
         Histogram("student", label="words a student's turn"),
     )
@@ -45,10 +45,6 @@ class TutorWordsMeasure(Measure[Any]):
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
         """Contexts may share turns of a student, which count once over all of the data set."""
         return _Reader(shared.data.space)
-
-    def lines(self, value: Any) -> Iterator[str]:
-        if value.responses.n:
-            yield from super().lines(value)
 
 
 class _Reader:

@@ -10,7 +10,7 @@ from edgen.domains.retrieval.export.dstc7.examples import rows
 from edgen.domains.retrieval.export.dstc7.files import ExampleFiles
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.msdialog import WHO
-from edgen.plugin import Format
+from edgen.plugin import Format, FormatCard, FormatLayout
 from edgen.plugin.formats import DataTable, Tried
 
 FORMAT = Format(
@@ -18,11 +18,62 @@ FORMAT = Format(
     summary="Conversations cut before an agent's turn, with a hundred candidates for it, as DSTC7's track 1 "
     "has them.",
     rows=rows,
-    reasons={
-        "unseen": "it is on the run's test side, which is for tests of the second kind (--tests 2)",
-        **REASONS,
-        "no_target": "no agent speaks after three turns or more",
-    },
+    card=FormatCard(
+        reasons={
+            "unseen": "it is on the run's test side, which is for tests of the second kind (--tests 2)",
+            **REASONS,
+            "no_target": "no agent speaks after three turns or more",
+        },
+        notes=(
+            WHO,
+            (
+                "An example ends before a turn of an Agent with three turns or more before it. A context that is "
+                "there already has no second one."
+            ),
+            (
+                "The right answers of the test side are in the responses' table alone: example, candidates, "
+                "utterance, with tabs between."
+            ),
+            (
+                "No wrong candidate says the same, or nearly (a Jaccard index of word 3-grams of 0.8 or more), "
+                "as anything that "
+                "follows the same context in any conversation of the run, alternatives included; no two say the "
+                "same."
+            ),
+            (
+                "Wrong candidates are what agents say on the example's own side, so that having been seen in "
+                "training tells "
+                "nothing; where a side is too small, the rest is from the train side, and nothing of dev or "
+                "test is in train."
+            ),
+            "A candidate's id depends on its text alone. White space within an utterance is one space.",
+        ),
+        tags=("response-selection", "retrieval"),
+        tasks=("text-ranking",),
+        tried=(
+            Tried(
+                library="ParlAI",
+                version="1.7.2",
+                day="2026-11-27",
+                what="its DSTC7Teacher, under Python 3.8.18 with torch 1.12.1, told every example of train, "
+                "valid and test with its right answer.",
+            ),
+            Tried(
+                library="noesis_dataset",
+                version="aab03b8",
+                day="2026-11-27",
+                what="the noesis.dataset.Dataset of github.com/IBM/dstc-noesis took every example of sub-tasks "
+                "1, 3, 4 and 5 that has its right answer; it leaves the others out.",
+            ),
+            Tried(
+                library="ctinray_dstc7",
+                version="f6637c8",
+                day="2026-11-27",
+                what="the prepreprocess_advising.py of github.com/CTinRay/DSTC7 took every example of an "
+                "advising run and found the courses of every profile.",
+            ),
+        ),
+    ),
     tables=(
         DataTable(
             {
@@ -57,56 +108,7 @@ import glob, json
 train = json.load(open(*glob.glob("THIS_FOLDER/*_train_subtask_*.json"), encoding="utf-8"))
 # edgen baseline THIS_FOLDER/…_test_subtask_1.json -o ranking.json
 # edgen score THIS_FOLDER/…_responses_subtask_1.tsv ranking.json""",
-    files=ExampleFiles,
+    layout=FormatLayout(files=ExampleFiles),
     chat=False,
     Options=Dstc7Options,
-    notes=(
-        WHO,
-        (
-            "An example ends before a turn of an Agent with three turns or more before it. A context that is "
-            "there already has no second one."
-        ),
-        (
-            "The right answers of the test side are in the responses' table alone: example, candidates, "
-            "utterance, with tabs between."
-        ),
-        (
-            "No wrong candidate says the same, or nearly (a Jaccard index of word 3-grams of 0.8 or more), "
-            "as anything that "
-            "follows the same context in any conversation of the run, alternatives included; no two say the "
-            "same."
-        ),
-        (
-            "Wrong candidates are what agents say on the example's own side, so that having been seen in "
-            "training tells "
-            "nothing; where a side is too small, the rest is from the train side, and nothing of dev or "
-            "test is in train."
-        ),
-        "A candidate's id depends on its text alone. White space within an utterance is one space.",
-    ),
-    tags=("response-selection", "retrieval"),
-    tasks=("text-ranking",),
-    tried=(
-        Tried(
-            library="ParlAI",
-            version="1.7.2",
-            day="2026-11-27",
-            what="its DSTC7Teacher, under Python 3.8.18 with torch 1.12.1, told every example of train, "
-            "valid and test with its right answer.",
-        ),
-        Tried(
-            library="noesis_dataset",
-            version="aab03b8",
-            day="2026-11-27",
-            what="the noesis.dataset.Dataset of github.com/IBM/dstc-noesis took every example of sub-tasks "
-            "1, 3, 4 and 5 that has its right answer; it leaves the others out.",
-        ),
-        Tried(
-            library="ctinray_dstc7",
-            version="f6637c8",
-            day="2026-11-27",
-            what="the prepreprocess_advising.py of github.com/CTinRay/DSTC7 took every example of an "
-            "advising run and found the courses of every profile.",
-        ),
-    ),
 )

@@ -1,0 +1,127 @@
+"""Measures at work on one data set, with what they share."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from edgen.core import registry
+from edgen.core.plugin_faults import FaultyPluginError, blame, plugin_error, refuse_value
+from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words
+from edgen.evaluation.texts.corpus import Corpus
+from edgen.evaluation.texts.shingles import GatheredShingles
+
+V_co = TypeVar("V_co", covariant=True)
+
+
+class Observer(Protocol):
+    """Sees every sample of a data set once. `words` are those of `sample.turns`, turn by turn, cut once
+    for all."""
+
+    def see(self, sample: Sample, words: Words) -> None: ...
+
+
+class Count(Observer, Protocol[V_co]):
+    """One measure at work on one data set. One that also has `see_planned(PlannedOutcome)` is given the
+    plan."""
+
+    def result(self) -> V_co: ...
+
+
+class Shared:
+    """Shared data of the measures at work on one data set."""
+
+    def __init__(self, data: DataSet, find: Callable[[str], Any], *, planned: bool = False) -> None:
+        self.data = data
+        self.planned = planned  # whether a plan is known, with the outcome of everything in it
+        self.gathered: Callable[[], GatheredShingles] | None = None  # what other processes cut
+        self._find = find
+        self._counts: dict[str, Count[Any]] = {}
+        self._results: dict[str, Any] = {}
+        self.faults: dict[str, FaultyPluginError] = {}  # of measures that raised and are left out
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The words of all conversations. It is filled where a measure asks for it when it starts."""
+        return Corpus()
+
+    def start(self, names: Iterable[str]) -> None:
+        """Start these measures, and those that they ask for. A plugin's that raises is left out."""
+        for name in names:
+            if name not in self._counts and name not in self.faults:
+                try:
+                    self._counts[name] = self._find(name).begin_count(self)
+                except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
+                    self._leave_out(name, error)
+
+    def count(self, name: str) -> Count[Any]:
+        """Return the count of a measure that was started."""
+        return self._counts[name]
+
+    def see(self, sample: Sample, words: Words) -> None:
+        """Show a sample to every measure that was started."""
+        for name, count in self._counts.items():
+            try:
+                count.see(sample, words)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
+                self._leave_out(name, error, f"for conversation {sample.id}")
+        if self.faults.keys() & self._counts.keys():
+            self._counts = {name: count for name, count in self._counts.items() if name not in self.faults}
+        if "corpus" in self.__dict__:
+            self.corpus.add(words)
+
+    @property
+    def plan_observers(self) -> list[Callable[[PlannedOutcome], None]]:
+        """The observers of every planned conversation."""
+        return [count.see_planned for count in self._counts.values() if hasattr(count, "see_planned")]
+
+    def result(self, name: str) -> Any:
+        """Return the value of a measure once everything was seen. Raises its FaultyPluginError, if any."""
+        if name in self.faults:
+            raise self.faults[name]
+        if name not in self._results:
+            try:
+                value = self._counts[name].result()
+                if registry.plugin_of("measure", name) is not None:
+                    _require_value(self._find(name), value)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+                blame("measure", name, error)
+            self._results[name] = value
+        return self._results[name]
+
+    def results(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return the values of the measures that were not left out, by name."""
+        found = {}
+        for name in names:
+            try:
+                found[name] = self.result(name)
+            except FaultyPluginError as fault:
+                self.faults[name] = fault
+        return found
+
+    def _leave_out(self, name: str, error: BaseException, about: str = "") -> None:
+        """Note why a plugin's measure is left out. Raises the error of one of edgen's own."""
+        fault = plugin_error("measure", name, error, about)
+        if not isinstance(fault, FaultyPluginError):
+            raise fault
+        self.faults[name] = fault
+
+
+def _require_value(measure: Any, value: Any) -> None:
+    """Raise FaultyPluginError for a value of a plugin's measure that has not what its aggregates name, and
+    TypeError for one that JSON cannot hold."""
+    if missing := [one.name for one in measure.aggregates if not _has_figure(value, one.name)]:
+        said = (
+            f"has the aggregate {missing[0]!r}, and its value, a {type(value).__name__}, has no such figure"
+        )
+        refuse_value("measure", measure.name, said)
+    with contextlib.suppress(UnicodeEncodeError):  # lone surrogates, which every output replaces
+        msgspec.json.encode(value)
+
+
+def _has_figure(value: Any, name: str) -> bool:
+    return not name or (name in value if isinstance(value, Mapping) else hasattr(value, name))

@@ -1,0 +1,76 @@
+"""The views of a measure's value: lines of the terminal, blocks of the report, conversations to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from edgen.core.optional_parts import part_of
+from edgen.core.plugin_faults import FaultyPluginError, plugin_error, require_type
+from edgen.evaluation.aggregates import Examples, figure_of, has_data
+from edgen.evaluation.drawings import Block
+from edgen.evaluation.measure import Measure
+from edgen.evaluation.measure_parts import Highlights, OwnLines
+from edgen.evaluation.panels import ArmResult, draw_panels, list_usual_panels
+from edgen.evaluation.rows import render_rows
+
+V = TypeVar("V")
+
+
+def lines_of(measure: Measure[V], value: V) -> Iterator[str]:
+    """Yield the lines of a measure's value: its own, or the rows of its aggregates; JSON without
+    either."""
+    if isinstance(measure, OwnLines):
+        yield from measure.lines(value)
+    elif measure.aggregates:
+        yield from render_rows(measure.aggregates, value)
+    else:
+        yield msgspec.json.encode(value).decode()
+
+
+def blocks_of(measure: Measure[V], found: Sequence[ArmResult[V]]) -> Iterator[Block]:
+    """Yield a measure's part of the report, every arm side by side: its panels, or the usual ones of its
+    aggregates; its lines without either. Arms without data are left out."""
+    if measure.aggregates or measure.panels is not None:
+        usual = list_usual_panels(measure.name, measure.aggregates)
+        panels = [*usual] if measure.panels is None else measure.panels
+        told = [one for one in found if has_data(measure.aggregates, one.value)]
+        yield from draw_panels(panels, measure.aggregates, told)
+        return
+    for one in found:
+        yield "\n".join([*([one.arm] if one.arm else []), *lines_of(measure, one.value)])
+
+
+def tiles_of(measure: Measure[V], value: V) -> Iterator[tuple[str, str, str]]:
+    """Yield (figure, what it is, a remark) for the top of the report."""
+    return part_of(measure, Highlights).tiles(value)
+
+
+def examples_of(measure: Measure[V], value: V) -> Iterator[tuple[str, str]]:
+    """Yield (id, why) of conversations to read: its examples, and more of its own."""
+    for one in measure.aggregates:
+        if isinstance(one, Examples):
+            yield from ((identifier, one.why) for identifier in figure_of(value, one.name))
+    yield from part_of(measure, Highlights).examples(value)
+
+
+def show(
+    measure: Measure[Any], given: Callable[[], Iterable[V]], type_: Any, faults: dict[str, FaultyPluginError]
+) -> list[V]:
+    """Return what a measure yields for people, each of a type. For a plugin's that raises or yields anything
+    else, note its fault and return nothing."""
+    try:
+        shown = [*given()]
+        for one in shown:
+            require_type(
+                "measure", measure.name, one, type_, f"a {getattr(type_, '__name__', 'part of a page')}"
+            )
+    except (Exception, SystemExit) as error:
+        fault = plugin_error("measure", measure.name, error)
+        if not isinstance(fault, FaultyPluginError):
+            raise
+        faults[measure.name] = fault
+        return []
+    return shown

@@ -1,0 +1,109 @@
+"""Measures declare what follows from their figures; what they bring of their own is bounded, with reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from edgen.core.registry import find
+from edgen.evaluation.measure import Measure, list_flaws
+from edgen.evaluation.measure_parts import (
+    PARTS,
+    Highlights,
+    JudgeAnswers,
+    NeedsDataSet,
+    OwnComparisons,
+    OwnCount,
+    OwnLines,
+    PlanOutcomes,
+)
+from edgen.evaluation.measuring import measures
+from edgen.evaluation.panels import Panel, Sentence, TablePanel
+from edgen.plugin import Columns, Sample, Share, Words
+
+OWN_LINES = {
+    "calibration": "a judge has a row for its pairs and one for its log probabilities, worded by what is known",
+    "coverage": "tables with a column for what was planned, accepted and lost",
+    "labels": "rows of layers, roles and pairs of annotators, each only if there are several",
+    "reference_overlap": "a line on the library that is missing",
+}
+OWN_PICTURES = {
+    "calibration": "reliability curves",
+    "coverage": "heat maps of the space, and what became of each value",
+    "diversity": "the growth of the vocabulary with Heaps' law",
+    "labels": "matrices of labels and annotators",
+    "states": "the machine, with the transitions that were taken",
+}
+OWN_COMPARISONS = {
+    "actions": "the share of each action among the utterances of its role",
+    "labels": "the share of each label among the units of its layer and role; the mean if all are numbers",
+}
+MOST_NAMES = 14  # public names of the class that an author derives from
+
+
+def test_a_fifth_of_the_measures_at_most_word_their_own_lines() -> None:
+    every = measures()
+    own = {one.name for one in every if isinstance(one, OwnLines)}
+    assert own == OWN_LINES.keys()
+    assert len(own) <= len(every) / 5
+    assert {one.name for one in every if isinstance(one, OwnComparisons)} == OWN_COMPARISONS.keys()
+
+
+def test_pictures_of_their_own_are_panels_with_reasons() -> None:
+    declared = Panel | TablePanel | Sentence
+    own = {
+        one.name for one in measures() if not all(isinstance(panel, declared) for panel in one.panels or ())
+    }
+    assert own == OWN_PICTURES.keys()
+
+
+def test_no_measure_defines_what_only_a_part_has() -> None:
+    for one in measures():
+        assert [*list_flaws(one)] == []
+        assert not hasattr(one, "blocks"), one.name
+        assert not hasattr(one, "shown"), one.name
+
+
+def test_the_class_of_measures_is_small() -> None:
+    names = {name for name in (*vars(Measure), *Measure.__annotations__) if not name.startswith("_")}
+    assert len(names) <= MOST_NAMES, sorted(names)
+    each = [
+        name for part in PARTS for name in (*vars(part), *part.__annotations__) if not name.startswith("_")
+    ]
+    assert not names & {*each}
+    assert max(len([name for name in vars(part) if not name.startswith("_")]) for part in PARTS) <= 3
+
+
+def test_the_parts_that_measures_have() -> None:
+    assert isinstance(find("measure", "coverage"), PlanOutcomes)
+    assert isinstance(find("measure", "adherence"), JudgeAnswers)
+    assert isinstance(find("measure", "served"), NeedsDataSet)
+    assert isinstance(find("measure", "lengths"), Highlights)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [("lines", OwnLines), ("sums", OwnComparisons), ("counts", OwnCount), ("finish", NeedsDataSet)],
+)
+def test_a_name_of_a_part_needs_the_part(name: str, part: type) -> None:
+    class Misplaced(Measure[Any]):
+        definition = "Mine."
+        aggregates = (Share("any"),)
+
+        def of_one(self, sample: Sample, words: Words, space: Any) -> Columns:
+            return {"any": True}
+
+    own = type("Misplaced", (Misplaced,), {name: lambda *_: ()})
+    (flaw,) = list_flaws(own())
+    assert flaw.startswith(f"defines `{name}`, which belongs to {part.__name__}; derive from it as well")
+    right = type("Right", (Misplaced, part), {name: lambda *_: ()})
+    assert [*list_flaws(right())] == []
+
+
+@pytest.mark.parametrize(
+    ("bases", "said"), [((Measure,), "of_one"), ((Measure, OwnCount), "`counts` nor `start`")]
+)
+def test_a_measure_without_columns_or_a_count_is_refused(bases: tuple[type, ...], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        type("Empty", bases, {"name": "empty", "definition": "x"})()
