@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from edgen.core.space_layouts import find_layout
 from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.files import remove_leftovers, write_new
@@ -16,7 +17,7 @@ from edgen.planning.project_files import plan_for_space, write_job, write_templa
 from edgen.protocols.base import Starter
 from edgen.space import load_space, space_files
 from edgen.space.dump import dump_space
-from edgen.space.parse import is_five_lists
+from edgen.space.parse import fits_lists
 
 SCHEMAS = "schemas"
 _OUTSIDE = r"\.\./([\w/-]+\.\w+)"  # a file next to the folder of the shipped jobs
@@ -127,7 +128,8 @@ def _open_space(name: str) -> str:
     """Return a shipped space with `dimensions:`, to which others can be added, with its first comments."""
     text = _read_shipped("preference_space", name)
     space = load_space(resources.find("preference_space", name))
-    if not is_five_lists(space):
+    layout = find_layout(space.names)
+    if layout is None or not fits_lists(space, layout):
         return text
     comments = re.match(r"(?:#[^\n]*\n)*", text)
     return (comments[0] if comments else "") + dump_space(space, lists=False)

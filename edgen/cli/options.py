@@ -25,7 +25,7 @@ class DomainCommand(NamedTuple):
 
     `section`: the title under which `edgen --help` lists it. `before`: the command that it stands before,
     empty for the end of its section. `app`: a group of commands, or None; `command`: the function of a single
-    command.
+    command. `group`: the group that it belongs to, as `space`; empty for a command of its own.
     """
 
     name: str
@@ -33,6 +33,7 @@ class DomainCommand(NamedTuple):
     before: str = ""
     app: Any = None
     command: Callable[..., Any] | None = None
+    group: str = ""
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -34,7 +34,7 @@ from edgen.core.version import __version__
 
 Kind = Literal[
     "provider", "protocol", "family", "format", "measure",
-    "reader", "space_section", "folder_kind", "command", "function",
+    "reader", "space_section", "space_layout", "folder_kind", "command", "function",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = ("provider", "protocol", "family", "format", "measure")
 """The kinds described in plugins.md. The others let edgen's own domains read data sets, and extend spaces,
@@ -47,6 +47,7 @@ GROUPS: dict[str, Kind] = {
     "edgen.measures": "measure",
     "edgen.readers": "reader",
     "edgen.space_sections": "space_section",
+    "edgen.space_layouts": "space_layout",
     "edgen.folder_kinds": "folder_kind",
     "edgen.commands": "command",
     "edgen.functions": "function",
@@ -330,7 +331,7 @@ class AnswerKind(msgspec.Struct, frozen=True):
     says: str
     """The value read from an answer, or made from a text."""
     variables: tuple[str, ...]
-    """Variables of its templates, as far as known without a job's space."""
+    """Variables of its templates besides those of a scenario."""
     spoken: bool = False
     """Whether an answer holds turns: what roles of the space say."""
 

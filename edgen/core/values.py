@@ -12,8 +12,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from edgen.core.space_layouts import name_field
+
 Role = str
-ROLES = ("Teacher", "Student")  # of Education Dialogue
+ROLES = ("Teacher", "Student")  # of a space that names none
 END_MARKER = "[end of conversation]"
 
 MAX_ANSWER = 32 * 1024 * 1024  # maximum bytes of one answer of a service
@@ -42,13 +44,11 @@ class Scenario(msgspec.Struct, frozen=True):
         return Scenario(self.index, values, {one: self.fields[one] for one in values if one in self.fields})
 
     def as_row(self) -> dict[str, Any]:
-        """Return every value and field by a flat name: `topic`, `topic.grade`. A topic's `subject` and
-        `level` use their bare names, unless a dimension has the name."""
+        """Return every value and field by a flat name: `topic`, `topic.grade` (see `name_field`)."""
         row: dict[str, Any] = {"index": self.index, **self.values}
         for dimension, fields in self.fields.items():
             for name, said in fields.items():
-                bare = dimension == "topic" and name in ("subject", "level") and name not in self.values
-                row[name if bare else f"{dimension}.{name}"] = said
+                row[name_field(dimension, name, self.values)] = said
         return row
 
 

@@ -14,9 +14,8 @@ Conversations
         may use besides.
     conversation_variables: the values of these. describe_space: the same for a judge, without what entries
         say of themselves. learner: the role that another one teaches.
-    DEFAULT_VARIABLES, DIMENSIONS, ROLES: those of the space of five lists.
-    has_five_dimensions: whether a space is that one. TOPIC_FIELDS: fields of its topics.
-    five_list_scenario: a scenario of it. AllowedCells: cells of a space without those that it rules out.
+    layout_roles: the roles of a space's layout. turn_templates: its templates of turns. AllowedCells: cells of a space without those that it
+        rules out.
     FindFile: the path of a file that a job names. describe_ending: who ended the conversation.
 Prompts that quote what models or people wrote
     fence_turns, fence_texts: the variables of one conversation, or of several texts, in a fence. CONTINUED:
@@ -31,7 +30,7 @@ What a person sees who plays a role
 Values for a space
     Protocol: the base of all protocols. read_values: a reply that lists
         values.
-    LISTS: the five lists. LONGEST: characters of a value. KnownValues, value_problem: values that are old
+    name_list: the key of a dimension's list. LONGEST: characters of a value. KnownValues, value_problem: values that are old
         or no good.
 """
 
@@ -82,11 +81,7 @@ from edgen.reading.answers.values import read_values as read_values
 from edgen.space import SpaceRole as SpaceRole
 from edgen.space.cells import AllowedCells as AllowedCells
 from edgen.space.entries import value_problem as value_problem
-from edgen.space.model import DEFAULT_VARIABLES as DEFAULT_VARIABLES
-from edgen.space.model import DIMENSIONS as DIMENSIONS
-from edgen.space.model import LISTS as LISTS
-from edgen.space.model import ROLES as ROLES
-from edgen.space.model import TOPIC_FIELDS as TOPIC_FIELDS
-from edgen.space.model import five_list_scenario as five_list_scenario
-from edgen.space.model import has_five_dimensions as has_five_dimensions
+from edgen.space.model import layout_roles as layout_roles
+from edgen.space.model import name_list as name_list
+from edgen.space.model import turn_templates as turn_templates
 from edgen.space.similar_values import KnownValues as KnownValues

@@ -33,7 +33,6 @@ from edgen.plugin.families import family_of
 from edgen.plugin.forms import Form, form, probability, turns
 from edgen.plugin.protocols import (
     CONVERSATION_VARIABLES,
-    DEFAULT_VARIABLES,
     Labels,
     SpaceRole,
     Starter,
@@ -95,7 +94,7 @@ class Oneshot(ConversationProtocol):
         AnswerKind(
             "conversation",
             "a whole conversation by both sides, and the probability that the student understood",
-            (*DEFAULT_VARIABLES, *CONVERSATION_VARIABLES),
+            CONVERSATION_VARIABLES,
             spoken=True,
         ),
     )

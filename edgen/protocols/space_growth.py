@@ -18,10 +18,10 @@ import msgspec
 from edgen.plugin import Address, AnswerKind, Prompting, Question, Reply, Request, Simulation, Space
 from edgen.plugin.forms import form, list_of, text
 from edgen.plugin.protocols import (
-    LISTS,
     LONGEST,
     KnownValues,
     Protocol,
+    name_list,
     read_values,
     value_problem,
 )
@@ -80,7 +80,7 @@ def expansion(
         # does.
         shown = draw_shown([*present, *kept], seed, answers, shuffled=barren > 0)
         variables = {
-            "dimension": LISTS.get(dimension, dimension),
+            "dimension": name_list(space, dimension),
             "name": space.name,
             "description": space.description,
             "count": BATCH,

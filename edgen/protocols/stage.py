@@ -17,6 +17,7 @@ import msgspec
 from edgen.config import Branch
 from edgen.core.forms import turn_form
 from edgen.core.person_requests import View
+from edgen.core.space_layouts import find_layout
 from edgen.core.values import (
     Address,
     Conversation,
@@ -42,7 +43,6 @@ from edgen.protocols.views import facts_of, list_utterances
 from edgen.reading.answers.probability import read_probability
 from edgen.reading.detect import find_leak, loops
 from edgen.reading.one_turn.reader import TurnReply, read_turn
-from edgen.space.model import TOPIC_FIELDS
 
 
 class PlayedTurn(msgspec.Struct, frozen=True):
@@ -103,8 +103,10 @@ class Stage:
         known = {PICTURE: picture_of(self.scenario, sees)} | {
             name: value for name, value in self._known.items() if name == "index" or name in sees
         }
-        if "topic" in sees:  # its subject and level go by names of their own
-            known |= {name: self._known[name] for name in TOPIC_FIELDS if name not in self.scenario.values}
+        layout = find_layout(self.scenario.values)
+        for field, dimension in layout.fields.items() if layout is not None else ():
+            if dimension in sees and field not in self.scenario.values:
+                known[field] = self._known[field]
         return known
 
     @property

@@ -29,7 +29,6 @@ from edgen.plugin import (
 from edgen.plugin.answers import drop_thinking, object_in
 from edgen.plugin.forms import form_of, one_of
 from edgen.plugin.protocols import (
-    DEFAULT_VARIABLES,
     FENCED,
     Protocol,
     TaskId,
@@ -40,7 +39,7 @@ from edgen.plugin.protocols import (
     words_without_marks,
 )
 
-VARIABLES = (*DEFAULT_VARIABLES, "conversation", *FENCED)
+VARIABLES = ("conversation", *FENCED)
 TEMPLATE = "adherence_guarded"
 _SHOWN = 80  # characters of an answer that could not be read
 

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from edgen.plugin import Sample, Space, Words
 from edgen.plugin.measures import PlannedOutcome
-from edgen.plugin.protocols import ROLES, TOPIC_FIELDS, AllowedCells, SpaceRole
+from edgen.plugin.protocols import AllowedCells, SpaceRole
+from edgen.plugin.spaces import name_field
 from edgen.plugin.statistics import Estimate, fisher, holm, log_factorials, share
 
 VALUES, UNSEEN, LOST, HEAT = 200, 50, 50, 30
@@ -130,7 +131,7 @@ class CoverageCount:
     conversations count as planned, and nothing is said of survivors. `roles`: who knows which dimension."""
 
     def __init__(
-        self, space: Space | None = None, roles: Sequence[SpaceRole] = ROLES, *, planned: bool = True
+        self, space: Space | None = None, roles: Sequence[SpaceRole] = (), *, planned: bool = True
     ) -> None:
         self._space = space
         self._roles = roles
@@ -141,7 +142,7 @@ class CoverageCount:
             self._dimensions[dimension.name] = _Column(dimension.values)
             for field in dimension.fields:
                 said = (_text(entry.fields.get(field)) for entry in dimension.entries)
-                self._fields[_field_name(dimension.name, field)] = _Column(said)
+                self._fields[name_field(dimension.name, field, space.names)] = _Column(said)
         self._status, self._scenarios = array("b"), array("q")
         self._reasons: dict[str, int] = {}
         self._reason = array("i")  # -1: none
@@ -157,7 +158,7 @@ class CoverageCount:
             self._dimensions[name].add(value, number)
         for dimension, fields in scenario.fields.items():
             for field, said in fields.items():
-                self._fields[_field_name(dimension, field)].add(_text(said), number)
+                self._fields[name_field(dimension, field, scenario.values)].add(_text(said), number)
         self._status.append(STATUSES.index(outcome.status))
         self._scenarios.append(scenario.index)
         reason = outcome.reason
@@ -294,11 +295,6 @@ class CoverageCount:
             planned=tuple(map(tuple, planned.tolist())),
             accepted=tuple(map(tuple, accepted.tolist())),
         )
-
-
-def _field_name(dimension: str, field: str) -> str:
-    """Return the name of a field; a topic's subject and level have their bare names."""
-    return field if dimension == "topic" and field in TOPIC_FIELDS else f"{dimension}.{field}"
 
 
 def _text(said: object) -> str:

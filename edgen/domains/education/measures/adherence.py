@@ -27,7 +27,7 @@ from edgen.plugin.measures import (
     share_with_interval,
     wrap,
 )
-from edgen.plugin.protocols import DIMENSIONS
+from edgen.domains.education.layout import LAYOUT
 from edgen.plugin.statistics import Estimate
 from edgen.plugin.texts import quantity
 
@@ -61,7 +61,7 @@ class AdherenceMeasure(Measure[tuple[AdherenceShares, ...]]):
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:
         """Return the keywords' answers by question, None if undecided; an empty mapping if the scenario is
         not of this family."""
-        if not {*DIMENSIONS} <= sample.scenario.values.keys():
+        if not LAYOUT.names.issubset(sample.scenario.values):
             return {}
         given = verdicts(sample.scenario, sample.turns, words.spoken)
         return dict(zip(MEASURES, (None if yes is None else bool(yes) for yes in given), strict=True))
