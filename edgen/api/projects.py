@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from edgen.core.space_layouts import find_layout
 from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.files import remove_leftovers, write_new
 from edgen.core.registry import find
+from edgen.core.space_layouts import find_layout
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.project_files import plan_for_space, write_job, write_templates

@@ -14,7 +14,7 @@ from edgen.cli import options as o
 from edgen.cli.declared import with_declared
 from edgen.cli.new_space import NewSpaceOption, SpaceNameOption, print_new_space
 from edgen.cli.options import CommandGroup
-from edgen.cli.output import align_columns, format_cost, print_value, wrap_behind
+from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_behind
 from edgen.core.options import Overrides, template
 from edgen.core.options import backend as backend_option
 from edgen.core.registry import find_all

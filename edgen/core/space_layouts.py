@@ -26,8 +26,8 @@ class LaidOutDimension(msgspec.Struct, frozen=True, kw_only=True):
     its bare name: `level`, not `topic.level`."""
     shown: str = ""
     """The label of its value where a conversation is printed; empty: its name in words."""
-    secret: Literal["value", "parts", "clause"] = "value"
-    """What of a value is secret from a role that does not see it: the whole value, each part of `a/b`, or its
+    leaks: Literal["value", "parts", "clause"] = "value"
+    """What of a value leaks if a role says it that does not see it: the whole value, each part of `a/b`, or its
     clause, without what joins it to a sentence: `gets rude` in `and gets rude otherwise`."""
 
 
@@ -68,9 +68,9 @@ class SpaceLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return frozenset(one.name for one in self.dimensions)
 
     @functools.cached_property
-    def secrets(self) -> dict[str, str]:
-        """What of each dimension's values is secret."""
-        return {one.name: one.secret for one in self.dimensions}
+    def leaks(self) -> dict[str, str]:
+        """What of each dimension's values leaks."""
+        return {one.name: one.leaks for one in self.dimensions}
 
     @functools.cached_property
     def lists(self) -> dict[str, str]:

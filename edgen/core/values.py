@@ -76,7 +76,8 @@ class Conversation(msgspec.Struct, frozen=True):
 
     turns: tuple[Turn, ...]  # with at least one of each role
     probability: float | None = None
-    """Probability that the student understood, in [0, 1]; None if the reply gives no such number."""
+    """Probability of the event that its family names (`probability_clause`), in [0, 1]; None if the reply
+    gives no such number."""
     ended_by: Role | None = None
     """The speaker of the end marker; None if there was none."""
     repairs: tuple[str, ...] = ()

@@ -94,7 +94,7 @@ class Conversation(_Course):
 
         `info` holds `turns` (so far), `ended_by` (the role that ended it, or None), `rejected` (why a role's
         words are not a turn, else None: the conversation is then over, and `rejected_by` names the role),
-        `flags` of the last turns, and, once done, `probability` that the student understood (None without a
+        `flags` of the last turns, and, once done, `probability`, as the closing question has it (None without a
         closing question), `reward`, and `scores` if the reward has several. Raises UsageError if nothing is
         running, else as `reset`; then the words are not taken, and the step can be retried. Answers from
         before the failure are reused.

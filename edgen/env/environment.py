@@ -23,7 +23,7 @@ Env = TypeVar("Env", bound="_Environment")
 class _Environment:
     """The common part of both environments.
 
-    `plays` names the policy's role; None is the teacher. `shares` is another environment, whose budget,
+    `plays` names the policy's role; None is the one that exports train. `shares` is another environment, whose budget,
     limits and connections this one shares. `reward` rates an ended conversation; None is the probability.
     `broken` is the reward if the policy's words are not a turn; None if unknown, and trainers leave such a
     conversation out. Raises JobError if the job does not fit a policy.
@@ -196,12 +196,14 @@ def _policy_role(plan: Plan, plays: Role | None) -> Role:
     if plan.stage(plan.scenario(0)) is None:
         raise JobError(job.name, "an environment needs two agents: `protocol: selfplay`.")
     if job.arms:
-        raise JobError(job.name, "an environment has one student: take a job without arms.")
-    role = {role.lower(): role for role in job.speakers}.get((plays or "teacher").lower())
+        raise JobError(job.name, "an environment trains one policy: take a job without arms.")
+    wanted = plays or protocol_of(job).trained(job) or job.speakers[0]
+    role = {role.lower(): role for role in job.speakers}.get(wanted.lower())
     if role is None:
         roles = ", ".join(job.speakers)
-        missing = "plays none that is named" if plays is None else f"cannot play {plays!r}"
-        raise JobError(job.name, f"the policy {missing}: say plays=ROLE, one of the space's roles {roles}.")
+        raise JobError(
+            job.name, f"the policy cannot play {plays!r}: say plays=ROLE, one of the space's roles {roles}."
+        )
     if (plan.settings.closing or "").lower() == role.lower():
         raise JobError(
             job.name,

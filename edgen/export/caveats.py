@@ -14,6 +14,7 @@ from typing import Any
 from edgen.config import Job
 from edgen.core.registry import find
 from edgen.core.text import escape_markdown
+from edgen.families.base import family_of
 from edgen.space import Space
 
 SETTLED = (
@@ -59,11 +60,8 @@ def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
     yield from _list_losses(facts)
     yield from list_unfinished(facts)
     yield from _list_protocol_caveats(facts, job)
-    if any(role.name == "Student" for role in space.roles):
-        yield (
-            "The probability that the student understood is what the model wrote down. Nobody measured "
-            "whether it is right, and no student learnt anything."
-        )
+    if caveat := family_of(space, job.family).probability_caveat:
+        yield caveat
     if job.arms:
         yield (
             "The arms share their scenarios and differ on purpose. Taken together they are no sample of "

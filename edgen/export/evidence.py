@@ -98,9 +98,9 @@ def list_simulated_parts(run_simulated: bool, found: Iterable[Evidence]) -> tupl
 # The subject of labels on pairs of responses to one turn.
 _OF_MARKS: Mapping[Source, str] = {
     "flag": (
-        "The two responses are to the same turn, after the same words. The student called the rejected one "
-        "nonsense; the "
-        "chosen one is another to that turn, which the student did not see: nobody said that it is good."
+        "The two responses are to the same turn, after the same words. The role that heard the rejected one "
+        "called it nonsense; the "
+        "chosen one is another to that turn, which this role did not see: nobody said that it is good."
     ),
     "judged": (
         "The two responses are to the same turn, after the same words. A judge saw all responses to that "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from edgen.core import registry
@@ -62,6 +62,10 @@ class FamilyWords:
     """Of edgen's own families that fit a space or know a record, the lowest is taken."""
     probability_clause: ClassVar[str] = ""
     """The event of a conversation's probability, such as "that the student understood"; empty: unnamed."""
+    probability_caveat: ClassVar[str] = ""
+    """Sentences of a card about the probability's limits; empty: none."""
+    section_words: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """Titles and first sentences of sections of the report, in place of the general ones, by name."""
     holds_events: ClassVar[bool] = True
     """Whether records hold what happened besides turns."""
 

@@ -93,7 +93,7 @@ class Oneshot(ConversationProtocol):
     answers = (
         AnswerKind(
             "conversation",
-            "a whole conversation by both sides, and the probability that the student understood",
+            "a whole conversation by all roles, and a probability, such as that the student understood",
             CONVERSATION_VARIABLES,
             spoken=True,
         ),

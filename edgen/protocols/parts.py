@@ -19,7 +19,7 @@ from edgen.core.forms import Form
 from edgen.core.resources import Folder
 from edgen.core.text import join_list
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request, Scenario
-from edgen.reading.roles import side_of
+from edgen.reading.roles import learns, teaches
 from edgen.space.model import Space, SpaceRole, layout_roles
 from edgen.space.phrases import RolePhrases
 from edgen.space.scene import Scene, SpaceBook
@@ -310,6 +310,5 @@ def describe_space(space: Space, scenario: Scenario) -> dict[str, str]:
 
 def learner(roles: Sequence[SpaceRole]) -> str | None:
     """Return the role that learns, None if no role teaches another one."""
-    sides = {role.name: side_of(role.name) for role in roles}
-    taught = (name for name, side in sides.items() if side == "Student")
-    return next(taught, None) if "Teacher" in sides.values() else None
+    names = [role.name for role in roles]
+    return next(filter(learns, names), None) if any(map(teaches, names)) else None

@@ -63,7 +63,7 @@ class SelfplayProtocol(ConversationProtocol):
         ),
         AnswerKind(
             "probability",
-            "one number from 0 to 1: how probable it is that the student understood",
+            "one number from 0 to 1: a probability, such as that the student understood",
             ("conversation", *FENCED),
         ),
         # A model trained on a side's turns may be given the side's brief.

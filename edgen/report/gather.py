@@ -57,7 +57,8 @@ def gather(run: Path, progress: Progress = lambda _: None) -> Report:
         job = load_job(rundir.job)
         found = {data.arm: data for data in open_data_sets([run])}
         readers = {arm: stack.enter_context(RunReader(rundir.arm(arm).path)) for arm in found}
-        selection = ReportSelection(next(iter(readers.values())).family.probability_words)
+        family = next(iter(readers.values())).family
+        selection = ReportSelection(family.probability_words)
         arms = [_gather_arm(reader, found[arm], selection, progress) for arm, reader in readers.items()]
         picks = selection.picks([arm.quality for arm in arms])
         comparison, uncompared = _compare(run, list(readers), progress) if job.arms else (None, None)
@@ -73,6 +74,7 @@ def gather(run: Path, progress: Progress = lambda _: None) -> Report:
             comparison=comparison,
             uncompared=uncompared,
             pairs=gather_pairs(rundir, progress),
+            section_words=family.section_words,
         )
 
 

@@ -27,7 +27,7 @@ _CUT = 400  # characters of a turn
 _RESTS = {
     "probability": "the conversations' own probabilities of understanding",
     "human": "people's votes",
-    "flag": "a student who called one of the responses nonsense",
+    "flag": "a role that called one of the responses nonsense",
     "judged": "the run's own judge: its best response against its worst",
 }
 _JUDGED = {

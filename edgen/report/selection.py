@@ -34,7 +34,7 @@ class ConversationFacts(msgspec.Struct, frozen=True):
     words: int  # number of words
     share: float  # of the words, the talker's
     talker: str  # the role with the most words
-    probability: float | None  # that the student understood; None if unknown
+    probability: float | None  # of its family's event; None if unknown
     repairs: tuple[str, ...]  # the reader's fixes
     ended_by: str | None  # the speaker of the end marker; None without one
     different: str  # a clause where its roles want different things; empty: they do not, or it is unknown

@@ -103,7 +103,7 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
         {"dimensions", "roles", "exclude", "knowledge"} & value.keys() or (of_domains and not in_lists)
     )
     lists = None if is_open else layout
-    head = _read_head(value, OpenSpace if lists is None else _form_of(lists), problems)
+    head = _read_head(value, OpenSpace if lists is None else _form_of(tuple(lists.lists.values())), problems)
     keep = value["duplicates"] == "keep"
     dimensions = (
         _read_dimensions(value, problems, keep)
@@ -161,10 +161,9 @@ def _guess_layout(value: dict[str, Any]) -> SpaceLayout | None:
 
 
 @functools.cache
-def _form_of(layout: SpaceLayout) -> type[Head]:
-    """Return the struct of a file with the lists of a layout."""
-    keys = [(key, Any) for key in layout.lists.values()]
-    return msgspec.defstruct(layout.name, keys, bases=(Head,), kw_only=True)
+def _form_of(keys: tuple[str, ...]) -> type[Head]:
+    """Return the struct of a file with these lists."""
+    return msgspec.defstruct("ListedSpace", [(key, Any) for key in keys], bases=(Head,), kw_only=True)
 
 
 def _paths(value: dict[str, Any], layout: SpaceLayout | None) -> dict[str, str]:

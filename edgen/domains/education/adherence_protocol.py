@@ -10,6 +10,7 @@ import re
 from collections.abc import Generator, Sequence
 
 from edgen.domains.education.keywords import MEASURES, Verdicts
+from edgen.domains.education.layout import DIMENSIONS, TOPIC_FIELDS
 from edgen.plugin import (
     Address,
     AnswerKind,
@@ -39,7 +40,7 @@ from edgen.plugin.protocols import (
     words_without_marks,
 )
 
-VARIABLES = ("conversation", *FENCED)
+VARIABLES = ("index", *DIMENSIONS, *TOPIC_FIELDS, "conversation", *FENCED)
 TEMPLATE = "adherence_guarded"
 _SHOWN = 80  # characters of an answer that could not be read
 

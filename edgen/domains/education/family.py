@@ -85,6 +85,16 @@ class Education(Family):
     measures = ("adherence", "answers", "probability")
     roles = tuple(SpaceRole(name, sees) for name, sees in LAYOUT.roles.items())
     probability_clause = "that the student understood"
+    probability_caveat = (
+        "The probability that the student understood is what the model wrote down. Nobody measured whether it "
+        "is right, and no student learnt anything."
+    )
+    section_words: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "understanding": (
+            "Did the student understand?",
+            "The probability that each conversation states, by whether both sides prefer the same way.",
+        ),
+    }
     templates: ClassVar[Mapping[str, str]] = {
         "conversation": "education_dialogue",
         "opening": "export_opening",

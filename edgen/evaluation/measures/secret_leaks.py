@@ -127,7 +127,7 @@ class _Leaks:
         whole = "".join(words.spoken)
         found: dict[str, list[Secret]] = {}
         layout = find_layout(scenario)
-        kinds = {} if layout is None else layout.secrets
+        kinds = {} if layout is None else layout.leaks
         for name in self._private:
             # Few conversations hold any of them, and one look at all words together shows it.
             secrets = _secrets(kinds.get(name, "value"), scenario.get(name, "")[:MOST])
@@ -170,7 +170,7 @@ _fold = lru_cache(maxsize=4096)(fold)
 
 @lru_cache(maxsize=4096)
 def _secrets(kind: str, value: str) -> tuple[Secret, ...]:
-    """Return everything that could leak of a value, by what of it is secret (`LaidOutDimension.secret`)."""
+    """Return everything that could leak of a value, by what of it leaks (`LaidOutDimension.leaks`)."""
     pieces = dict.fromkeys(fold(piece) for piece in _pieces(kind, value))
     return tuple(Secret(piece, " ".join(cut_words(piece))) for piece in pieces if is_secret(piece))
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgen.domains.education.keywords import KEYWORDS, MEASURES, AdherenceShares, VerdictCount, verdicts
+from edgen.domains.education.layout import LAYOUT
 from edgen.plugin import Measure, Sample, Space, Words, figure_kinds
 from edgen.plugin.measures import (
     ArmResult,
@@ -27,7 +28,6 @@ from edgen.plugin.measures import (
     share_with_interval,
     wrap,
 )
-from edgen.domains.education.layout import LAYOUT
 from edgen.plugin.statistics import Estimate
 from edgen.plugin.texts import quantity
 
