@@ -22,8 +22,8 @@ class LaidOutDimension(msgspec.Struct, frozen=True, kw_only=True):
     list: str  # the key of its list in a file of the layout
     help: str  # one sentence on the list, for the reference of space files
     fields: Mapping[str, str] = {}
-    """A sentence about each text that an entry may state besides its value. Columns and variables call it by
-    its bare name: `level`, not `topic.level`."""
+    """A sentence about each text that an entry may state besides its value. Columns and variables of any
+    space with the dimension call it by its bare name: `level`, not `topic.level`."""
     shown: str = ""
     """The label of its value where a conversation is printed; empty: its name in words."""
     leaks: Literal["value", "parts", "clause"] = "value"
@@ -95,15 +95,14 @@ def find_layout(names: Collection[str]) -> SpaceLayout | None:
     return next((one for one in list_layouts() if one.names.issubset(names)), None)
 
 
-def list_field_variables(names: Collection[str]) -> tuple[str, ...]:
-    """Return the bare names of fields in a space with these dimensions."""
-    layout = find_layout(names)
-    return () if layout is None else tuple(layout.fields)
+@functools.cache
+def bare_fields() -> dict[str, str]:
+    """Return the dimension of each field that has a bare name, of all layouts, in any space."""
+    return {field: dimension for one in reversed(list_layouts()) for field, dimension in one.fields.items()}
 
 
 def name_field(dimension: str, field: str, names: Collection[str]) -> str:
-    """Return the name of an entry's field among a scenario's columns: `topic.grade`, or its bare name by the
-    layout, unless one of the dimensions `names` has this name."""
-    layout = find_layout(names)
-    bare = layout is not None and layout.fields.get(field) == dimension and field not in names
+    """Return the name of an entry's field among a scenario's columns: `topic.grade`, or its bare name where a
+    layout declares one, unless one of the dimensions `names` has this name."""
+    bare = bare_fields().get(field) == dimension and field not in names
     return field if bare else f"{dimension}.{field}"

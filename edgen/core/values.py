@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from edgen.core.reasons import RejectionReason as RejectionReason
+from edgen.core.reasons import read_reason
 from edgen.core.space_layouts import name_field
 
 Role = str
@@ -92,41 +94,18 @@ class Conversation(msgspec.Struct, frozen=True):
     """Events besides turns, by time."""
 
 
-class RejectionReason(enum.StrEnum):
-    """The reason why an answer is not a conversation."""
-
-    EMPTY = "empty"  # nothing but white space
-    REFUSED = "refused"  # the model declined, or the service blocked it
-    TRUNCATED = "truncated"  # cut off by a token limit
-    NO_TURNS = "no_turns"  # no line spoken by a role
-    ONE_SPEAKER = "one_speaker"  # turns of one side only
-    TOO_SHORT = "too_short"  # fewer than two turns
-    INVALID = "invalid"  # parsed, but the record breaks the schema
-    # a turn of self-play
-    SPEAKS_FOR_OTHER = "speaks_for_other"  # a side writes the other's lines
-    TWO_TURNS = "two_turns"  # more than one turn in one reply
-    LEAKED_SECRET = "leaked_secret"  # noqa: S105 - a side says word for word what it cannot know
-    LOOP = "loop"  # a side repeats itself
-    PLACEHOLDER = "placeholder"  # dots, or a word in place of a text
-    ECHO = "echo"  # words of the prompt, or the previous turn word for word
-    NO_ACTIONS = "no_actions"  # a turn without the required actions
-    NO_LABELS = "no_labels"  # units with missing or unknown labels
-    NOT_OFFERED = "not_offered"  # neither one of the offered utterances nor an allowed one
-    NO_BRANCH = "no_branch"  # the conversation ended before its branching turn
-    GATE = "gate"  # a conversation that fails one of the job's gates
-    # a comparison
-    UNREAD = "unread"  # a judge's answers name neither side
-    IDENTICAL = "identical"  # both sides are equal, so there is nothing to judge
-    NO_RESPONSES = "no_responses"  # they do not part in two turns of the role that is compared
-
-
 class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The outcome of an answer that is not a conversation. `detail` is a short clause; `of` names one of
-    several of the same reason, such as a gate."""
+    """The outcome of an answer that is not a conversation. Raises ValueError for a reason that is no short
+    name."""
 
-    reason: RejectionReason
-    detail: str
-    of: str = ""
+    reason: str
+    """A `RejectionReason`, or a reason that the protocol declares under `reasons`."""
+    detail: str  # a short clause
+    of: str = ""  # one of several of the same reason, such as the name of a gate
+
+    def __post_init__(self) -> None:
+        if (reason := read_reason(self.reason)) is not self.reason:
+            msgspec.structs.force_setattr(self, "reason", reason)
 
     @property
     def code(self) -> str:

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from edgen.core.errors import JobError, UsageError
-from edgen.core.values import Role
+from edgen.core.values import ROLES, Role
 from edgen.env.conversation import Conversation, Step, SyncConversation
 from edgen.env.episode import Episode, Messages
 from edgen.env.partners import Partners
@@ -23,8 +23,8 @@ Env = TypeVar("Env", bound="_Environment")
 class _Environment:
     """The common part of both environments.
 
-    `plays` names the policy's role; None is the one that exports train. `shares` is another environment, whose budget,
-    limits and connections this one shares. `reward` rates an ended conversation; None is the probability.
+    `plays` names the policy's role; None is the first one of spaces that name no roles. `shares` is
+    another environment, whose budget, limits and connections this one shares. `reward` rates an ended conversation; None is the probability.
     `broken` is the reward if the policy's words are not a turn; None if unknown, and trainers leave such a
     conversation out. Raises JobError if the job does not fit a policy.
     """
@@ -197,13 +197,11 @@ def _policy_role(plan: Plan, plays: Role | None) -> Role:
         raise JobError(job.name, "an environment needs two agents: `protocol: selfplay`.")
     if job.arms:
         raise JobError(job.name, "an environment trains one policy: take a job without arms.")
-    wanted = plays or protocol_of(job).trained(job) or job.speakers[0]
-    role = {role.lower(): role for role in job.speakers}.get(wanted.lower())
+    role = {role.lower(): role for role in job.speakers}.get((plays or ROLES[0]).lower())
     if role is None:
         roles = ", ".join(job.speakers)
-        raise JobError(
-            job.name, f"the policy cannot play {plays!r}: say plays=ROLE, one of the space's roles {roles}."
-        )
+        missing = "plays none that is named" if plays is None else f"cannot play {plays!r}"
+        raise JobError(job.name, f"the policy {missing}: say plays=ROLE, one of the space's roles {roles}.")
     if (plan.settings.closing or "").lower() == role.lower():
         raise JobError(
             job.name,

@@ -74,7 +74,7 @@ def write_card(format_: Format, run: RunReader, chat: Chat, contents: Contents, 
     stated = options.of(ExportOptions)
     simulated = list_simulated_parts(run.simulated, contents.evidence)
     facts = run.describe()
-    judged = describe_judged(format_.level, contents.evidence)
+    judged = describe_judged(format_.level, contents.evidence, run.family.hearer)
     lines = [
         f"# {run.name if format_.hub else f'{run.name}: {format_.name}'}",
         "",

@@ -74,7 +74,7 @@ class _Source(NamedTuple):
 
 class ScenarioColumns:
     """The columns of a space: one per dimension, and one per further field of an entry, such as
-    `topic.grade`. Some fields have bare names, by the layout of the space. Names of other columns and those in
+    `topic.grade`. Fields may have bare names (see `name_field`). Names of other columns and those in
     `taken` get the prefix `scenario.`."""
 
     def __init__(

@@ -64,6 +64,8 @@ class FamilyWords:
     """The event of a conversation's probability, such as "that the student understood"; empty: unnamed."""
     probability_caveat: ClassVar[str] = ""
     """Sentences of a card about the probability's limits; empty: none."""
+    hearer: ClassVar[str] = "listener"
+    """The word for the role that hears responses which are compared, such as "student"."""
     section_words: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """Titles and first sentences of sections of the report, in place of the general ones, by name."""
     holds_events: ClassVar[bool] = True

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edgen.core import resources
-from edgen.core.space_layouts import find_layout
+from edgen.core.space_layouts import bare_fields
 from edgen.planning.plan import Plan
 from edgen.space.model import sections_of
 
@@ -23,10 +23,8 @@ class UnusedVariable(NamedTuple):
 def find_unused(plan: Plan) -> list[UnusedVariable]:
     """Return the variables of a scenario that a template might read and never does, by template; and the
     dimensions that no template may read, as no role sees them. Closing questions are exempt."""
-    layout = find_layout(plan.space.names)
-    bare = {} if layout is None else layout.fields
-    absent = {field for field, name in bare.items() if field not in plan.space[name].fields}
-    absent -= {*plan.space.names}
+    stated = {field for one in plan.space.dimensions for field in one.fields}
+    absent = {*bare_fields()} - {*stated, *plan.space.names}
     found = [
         UnusedVariable(name, use, plan.prompts[use].source)
         for use, template in plan.templates.items()

@@ -14,6 +14,7 @@ every file can hold.
 
 from __future__ import annotations
 
+from edgen.reading.answers.acted_turn import NO_ACTIONS as NO_ACTIONS
 from edgen.reading.answers.acted_turn import ActedTurn as ActedTurn
 from edgen.reading.answers.acted_turn import make_acted_turn_form as make_acted_turn_form
 from edgen.reading.answers.acted_turn import read_acted_turn as read_acted_turn
@@ -21,6 +22,7 @@ from edgen.reading.answers.body import body_of as body_of
 from edgen.reading.answers.body import fold_key as fold_key
 from edgen.reading.answers.body import object_in as object_in
 from edgen.reading.answers.body import strip_fence as strip_fence
+from edgen.reading.answers.choice import NOT_OFFERED as NOT_OFFERED
 from edgen.reading.answers.choice import Chosen as Chosen
 from edgen.reading.answers.choice import choice_form as choice_form
 from edgen.reading.answers.choice import read_choice as read_choice

@@ -5,7 +5,7 @@
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 Conversations
-    Rounds, Starter: for optional methods. SpaceRole: a role of a space. unread: replies that cannot be read.
+    DeclaredReason: a reason for rejections of the protocol's own. Rounds, Starter: for optional methods. SpaceRole: a role of a space. unread: replies that cannot be read.
     Labels, labels_of: how a space's roles are called in texts. FENCED:
         the variables of a fence.
     Stage, play: a conversation turn by turn. Selfplay, CLOSING, CLOSING_STEP, MOST_TURNS: its settings and
@@ -40,6 +40,7 @@ from edgen.config.backends import Share as Share
 from edgen.core.pair import Candidate as Candidate
 from edgen.core.person_requests import Offer as Offer
 from edgen.core.person_requests import View as View
+from edgen.core.reasons import DeclaredReason as DeclaredReason
 from edgen.core.values import TaskId as TaskId
 from edgen.protocols.base import FindFile as FindFile
 from edgen.protocols.base import Protocol as Protocol

@@ -17,7 +17,7 @@ import msgspec
 from edgen.config import Branch
 from edgen.core.forms import turn_form
 from edgen.core.person_requests import View
-from edgen.core.space_layouts import find_layout
+from edgen.core.space_layouts import bare_fields
 from edgen.core.values import (
     Address,
     Conversation,
@@ -103,8 +103,7 @@ class Stage:
         known = {PICTURE: picture_of(self.scenario, sees)} | {
             name: value for name, value in self._known.items() if name == "index" or name in sees
         }
-        layout = find_layout(self.scenario.values)
-        for field, dimension in layout.fields.items() if layout is not None else ():
+        for field, dimension in bare_fields().items():
             if dimension in sees and field not in self.scenario.values:
                 known[field] = self._known[field]
         return known
@@ -171,7 +170,7 @@ class Stage:
     def hear(self, role: Role, entries: Sequence[PlayedTurn], said: TurnReply) -> PlayedTurn | Rejection:
         """Return a turn in its final form, with the detectors' findings; or a rejection."""
         side = role.lower()
-        found: list[tuple[RejectionReason, Literal["reject", "flag"], str]] = []
+        found: list[tuple[str, Literal["reject", "flag"], str]] = []
         secret = find_leak(said.text, self._secret[role], [entry.turn.text for entry in entries])
         policy = self.settings
         if secret is not None:

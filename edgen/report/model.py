@@ -35,6 +35,8 @@ class RejectionGroup(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     count: int
     examples: tuple[RejectedExample, ...]
+    says: str = ""
+    """A clause that explains a reason that the protocol declares."""
 
 
 class ArmReport(msgspec.Struct, frozen=True, kw_only=True):

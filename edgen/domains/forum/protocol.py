@@ -25,6 +25,7 @@ from edgen.plugin import (
     settings_of,
     template_variables,
 )
+from edgen.plugin.answers import NOT_OFFERED
 from edgen.plugin.errors import JobError
 from edgen.plugin.families import family_of
 from edgen.plugin.files import suggest_name
@@ -63,6 +64,7 @@ class ForumProtocol(PlayedProtocol):
     about_probability = (
         "threads of a forum have none; whether a post was marked as the answer is in the outcome"
     )
+    reasons = (NOT_OFFERED,)
     answers = (
         AnswerKind(
             "post", "what a member of a forum posts, with its votes and marks", OF_MEMBER, spoken=True

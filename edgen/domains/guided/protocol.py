@@ -32,6 +32,7 @@ from edgen.plugin import (
     settings_of,
     template_variables,
 )
+from edgen.plugin.answers import NO_ACTIONS, NOT_OFFERED
 from edgen.plugin.errors import JobError
 from edgen.plugin.families import family_of
 from edgen.plugin.protocols import FindFile, Starter
@@ -70,6 +71,7 @@ class GuidedProtocol(PlayedProtocol):
         "conversation is no leak."
     )
     about_probability = "guided conversations have none; how they ended is in the outcome"
+    reasons = (NOT_OFFERED, NO_ACTIONS)
     answers = (
         AnswerKind(
             "choice",

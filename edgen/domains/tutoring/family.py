@@ -26,6 +26,7 @@ class Tutoring(Dialogue):
     )  # fmt: skip
     roles = (SpaceRole("Tutor", ()), SpaceRole("Student", ()))
     precedence = 50
+    hearer = "student"
 
     def fits(self, space: Space) -> bool:
         """Return whether a space has exercises."""

@@ -31,6 +31,7 @@ from edgen.plugin import (
     Template,
     settings_of,
 )
+from edgen.plugin.answers import NO_ACTIONS
 from edgen.plugin.errors import JobError
 from edgen.plugin.files import shorten_word
 from edgen.plugin.protocols import FindFile, Rounds, SpaceRole, Starter
@@ -47,6 +48,7 @@ class TutoringProtocol(PlayedProtocol):
     name = "tutoring"
     summary = "A student goes through exercises with right answers; several tutors respond to each turn."
     precedence = 20
+    reasons = (NO_ACTIONS,)
     answers = (
         AnswerKind(
             "acted_turn",
