@@ -28,6 +28,7 @@ from edgen.export.format import Format
 from edgen.export.options import OptionValues, list_given_flags
 from edgen.export.rows import SPLITS, ColumnType, DataTable, SplitName
 from edgen.export.shared_options import ActionOptions, ExportOptions, LayerOptions
+from edgen.families.base import Family
 from edgen.space import Space
 from edgen.store.run_reader import RunReader
 
@@ -91,7 +92,7 @@ def write_card(format_: Format, run: RunReader, chat: Chat, contents: Contents, 
         *_columns(contents.tables),
         *("", "## Scenarios", "", *describe_space(run.space)),
         *("", "## Use", "", "```", *format_.use.splitlines(), "```", ""),
-        *(f"- {note}" for note in (*_notes(format_, chat), *contents.notes)),
+        *(f"- {note}" for note in (*_notes(format_, chat, run.family), *contents.notes)),
         *_list_trials(format_),
         *("", "## How it was made", ""),
         *_facts(facts, simulated, chat, format_),
@@ -257,8 +258,9 @@ def describe_space(space: Space) -> Iterator[str]:
         yield f"| {_cell(name)} | {len(one.entries)} | {_cell(roles)} |"
 
 
-def _notes(format_: Format, chat: Chat) -> Iterator[str]:
-    yield from format_.notes
+def _notes(format_: Format, chat: Chat, family: Family) -> Iterator[str]:
+    groups = " or ".join(family.group_words)
+    yield from (note.replace("{groups}", groups) for note in format_.notes)
     if not format_.chat:
         return
     users = _cell(" and the ".join(chat.users).lower())

@@ -64,6 +64,10 @@ class FamilyWords:
     """The event of a conversation's probability, such as "that the student understood"; empty: unnamed."""
     probability_caveat: ClassVar[str] = ""
     """Sentences of a card about the probability's limits; empty: none."""
+    setting: ClassVar[str] = "real conversations"
+    """Where such conversations take place in reality."""
+    group_words: ClassVar[tuple[str, ...]] = ("value",)
+    """Words for what conversations are grouped by, such as "topic"."""
     hearer: ClassVar[str] = "listener"
     """The word for the role that hears responses which are compared, such as "student"."""
     section_words: ClassVar[Mapping[str, tuple[str, str]]] = {}

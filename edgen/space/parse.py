@@ -176,12 +176,15 @@ def _paths(value: dict[str, Any], layout: SpaceLayout | None) -> dict[str, str]:
 
 
 def default_roles(names: list[str]) -> tuple[SpaceRole, ...]:
-    """Return the roles of a space that names none, each with all dimensions except those named after
-    another."""
+    """Return the roles of a space that names none: those of its layout, else the usual ones, each with all
+    dimensions except those that the layout hides from it or that are named after another role."""
+    layout = find_layout(names)
+    sees = dict.fromkeys(ROLES, frozenset(names)) if layout is None else layout.roles
+    hidden = {role: set[str]() if layout is None else layout.names - {*own} for role, own in sees.items()}
+    others = {role: tuple(f"{one.lower()}_" for one in sees if one != role) for role in sees}
     return tuple(
-        SpaceRole(role, tuple(name for name in names if not name.startswith(others)))
-        for role in ROLES
-        if (others := tuple(f"{other.lower()}_" for other in ROLES if other != role))
+        SpaceRole(role, tuple(one for one in names if one not in hidden[role] and not one.startswith(prefix)))
+        for role, prefix in others.items()
     )
 
 

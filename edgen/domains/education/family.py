@@ -89,6 +89,8 @@ class Education(Family):
         "The probability that the student understood is what the model wrote down. Nobody measured whether it "
         "is right, and no student learnt anything."
     )
+    setting = "classrooms"
+    group_words = ("topic", "persona")
     section_words: ClassVar[Mapping[str, tuple[str, str]]] = {
         "understanding": (
             "Did the student understand?",

@@ -27,6 +27,7 @@ class Tutoring(Dialogue):
     roles = (SpaceRole("Tutor", ()), SpaceRole("Student", ()))
     precedence = 50
     hearer = "student"
+    setting = "classrooms"
 
     def fits(self, space: Space) -> bool:
         """Return whether a space has exercises."""
