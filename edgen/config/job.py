@@ -70,8 +70,8 @@ class Split(msgspec.Struct, frozen=True):
     test: Annotated[float, Meta(ge=0, lt=1)] = 0.15
     """Test side's share of accepted conversations."""
     by: Text | tuple[Text, ...] = "scenario"
-    """Values that are never on both sides: `scenario`, `persona` (preferences and reactions), a dimension, or
-    a list of dimensions."""
+    """Values that are never on both sides: `scenario`, a group that the space's layout names, such as
+    `persona` (preferences and reactions), a dimension, or a list of dimensions."""
 
     @property
     def words(self) -> str:

@@ -7,6 +7,7 @@ of its dimensions, possibly with others. edgen's own layouts come first, and the
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Literal
 
@@ -93,6 +94,12 @@ def list_layouts() -> tuple[SpaceLayout, ...]:
 def find_layout(names: Collection[str]) -> SpaceLayout | None:
     """Return the first layout whose dimensions are all among these; None if there is none."""
     return next((one for one in list_layouts() if one.names.issubset(names)), None)
+
+
+def space_mark() -> str:
+    """Return a pattern for the line that marks a space file: its dimensions, or the first list of a layout."""
+    keys = ("dimensions", *(one.dimensions[0].list for one in list_layouts()))
+    return rf"^(?:{'|'.join(map(re.escape, keys))})\s*:"
 
 
 @functools.cache
