@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, get_args
 
 from edgen.core import registry, resources
 from edgen.core.errors import EdgenError
-from edgen.core.space_layouts import space_mark
+from edgen.core.space_layouts import make_space_mark
 
 FileKind = str  # a key of _FILES, or the name of a kind of folders that a domain declares
 PluginKind = Literal["formats", "measures", "providers", "protocols", "families"]
@@ -45,7 +45,7 @@ class _Files(NamedTuple):
 _YAML = "*.y*ml"
 _FILES: Mapping[FileKind, _Files] = {
     "jobs": _Files("jobs", (".", "jobs"), _YAML, lambda: r"^(space|backends|protocol):", by_path=True),
-    "spaces": _Files("preference_space", (".", "preference_space"), _YAML, space_mark),
+    "spaces": _Files("preference_space", (".", "preference_space"), _YAML, make_space_mark),
     "label-sets": _Files("label_sets", (".", "label_sets"), _YAML, lambda: r"^labels:"),
 }
 

@@ -1,47 +1,17 @@
 """Reasons for rejections: edgen's own, and those that a protocol declares.
 
-A reason is a short name in ledgers and counts. A protocol lists its own under `reasons`, each with a clause that
-explains it; an undeclared one is shown by its name.
+A reason is a short name in ledgers and counts. A protocol lists its own under `reasons`, each with a clause
+that explains it; an undeclared one is shown by its name.
 """
 
 from __future__ import annotations
 
-import enum
-import re
 from collections.abc import Collection, Mapping
 
 import msgspec
 
 from edgen.core import registry
-
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-
-
-class RejectionReason(enum.StrEnum):
-    """The reason why an answer is not a conversation: those that edgen's own parts give."""
-
-    EMPTY = "empty"
-    REFUSED = "refused"
-    TRUNCATED = "truncated"
-    NO_TURNS = "no_turns"
-    ONE_SPEAKER = "one_speaker"
-    TOO_SHORT = "too_short"
-    INVALID = "invalid"
-    # a turn of self-play
-    SPEAKS_FOR_OTHER = "speaks_for_other"
-    TWO_TURNS = "two_turns"
-    LEAKED_SECRET = "leaked_secret"  # noqa: S105 - no password
-    LOOP = "loop"
-    PLACEHOLDER = "placeholder"
-    ECHO = "echo"
-    NO_BRANCH = "no_branch"
-    # labels and gates of a job
-    NO_LABELS = "no_labels"
-    GATE = "gate"
-    # a comparison
-    UNREAD = "unread"
-    IDENTICAL = "identical"
-    NO_RESPONSES = "no_responses"
+from edgen.core.values import RejectionReason, is_reason_name
 
 
 class DeclaredReason(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,26 +106,13 @@ _OWN = (
 REASONS: Mapping[str, DeclaredReason] = {str(one.code): one for one in _OWN}
 
 
-def read_reason(reason: str) -> str:
-    """Return a reason as `RejectionReason` has it, or the name that a protocol gives. Raises ValueError for
-    anything else."""
-    if isinstance(reason, RejectionReason):
-        return reason
-    if not isinstance(reason, str) or not _NAME.fullmatch(reason):
-        raise ValueError(
-            f"a reason for a rejection is a name of up to 40 lower-case letters, digits and _, a letter first, "
-            f"as in no_answer, not {reason!r}"
-        )
-    return RejectionReason(reason) if reason in REASONS else reason
-
-
 def list_reason_flaws(reasons: object) -> list[str]:
     """Return what is wrong with the reasons that a protocol declares, as clauses."""
     if not isinstance(reasons, tuple) or not all(isinstance(one, DeclaredReason) for one in reasons):
         return [f"has `reasons` that are no tuple of DeclaredReason: {reasons!r}"]
     flaws = []
     for one in reasons:
-        if not isinstance(one.code, str) or not _NAME.fullmatch(one.code):
+        if not is_reason_name(one.code):
             flaws.append(f"declares a reason that is no short lower-case name: {one.code!r}")
         elif one.code in REASONS:
             flaws.append(f"declares the reason {one.code}, which is edgen's own; choose another name")

@@ -1,7 +1,8 @@
 """Layouts of spaces: dimensions and roles that a domain names, and what edgen does for spaces that have them.
 
 A domain declares a layout under an entry point of `edgen.space_layouts`. A space has a layout if it has all
-of its dimensions, possibly with others. edgen's own layouts come first, and the first one has the usual roles.
+of its dimensions, possibly with others. edgen's own layouts come first, and the first one has the usual
+roles.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ class LaidOutDimension(msgspec.Struct, frozen=True, kw_only=True):
     shown: str = ""
     """The label of its value where a conversation is printed; empty: its name in words."""
     leaks: Literal["value", "parts", "clause"] = "value"
-    """What of a value leaks if a role says it that does not see it: the whole value, each part of `a/b`, or its
-    clause, without what joins it to a sentence: `gets rude` in `and gets rude otherwise`."""
+    """The part of a value that leaks if a role says it that does not see it: the whole value, each part of
+    `a/b`, or its clause, without what joins it to a sentence: `gets rude` in `and gets rude otherwise`."""
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """Whether the roles of a scenario want the same."""
+    """A check whether the roles of a scenario want the same, with words for the answer."""
 
     check: Callable[[Mapping[str, str]], bool | None]
     """Returns it by the scenario's values; None if they do not say."""
@@ -57,7 +58,7 @@ class SpaceLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     phrases: Mapping[str, tuple[str, ...]] = {}
     """Names of groups of dimensions whose values form one phrase, in this order, for a page's table."""
     agreement: Agreement | None = None
-    """Whether its roles want the same, for the choice of conversations that a report shows."""
+    """The check whether its roles want the same, for the choice of conversations that a report shows."""
     templates: Mapping[str, str] = {}
     """Shipped templates of the turns of each role, by its name in lower case; others have the general one."""
     simulated: bool = False
@@ -70,7 +71,7 @@ class SpaceLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def leaks(self) -> dict[str, str]:
-        """What of each dimension's values leaks."""
+        """The part of each dimension's values that leaks."""
         return {one.name: one.leaks for one in self.dimensions}
 
     @functools.cached_property
@@ -96,14 +97,14 @@ def find_layout(names: Collection[str]) -> SpaceLayout | None:
     return next((one for one in list_layouts() if one.names.issubset(names)), None)
 
 
-def space_mark() -> str:
-    """Return a pattern for the line that marks a space file: its dimensions, or the first list of a layout."""
+def make_space_mark() -> str:
+    """Return a pattern for the line that marks a space file: its dimensions, or a layout's first list."""
     keys = ("dimensions", *(one.dimensions[0].list for one in list_layouts()))
     return rf"^(?:{'|'.join(map(re.escape, keys))})\s*:"
 
 
 @functools.cache
-def bare_fields() -> dict[str, str]:
+def map_bare_fields() -> dict[str, str]:
     """Return the dimension of each field that has a bare name, of all layouts, in any space."""
     return {field: dimension for one in reversed(list_layouts()) for field, dimension in one.fields.items()}
 
@@ -111,5 +112,5 @@ def bare_fields() -> dict[str, str]:
 def name_field(dimension: str, field: str, names: Collection[str]) -> str:
     """Return the name of an entry's field among a scenario's columns: `topic.grade`, or its bare name where a
     layout declares one, unless one of the dimensions `names` has this name."""
-    bare = bare_fields().get(field) == dimension and field not in names
+    bare = map_bare_fields().get(field) == dimension and field not in names
     return field if bare else f"{dimension}.{field}"

@@ -7,14 +7,11 @@ Rejection; the engine stores that as an Outcome.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
-
-from edgen.core.reasons import RejectionReason as RejectionReason
-from edgen.core.reasons import read_reason
-from edgen.core.space_layouts import name_field
 
 Role = str
 ROLES = ("Teacher", "Student")  # of a space that names none
@@ -47,6 +44,8 @@ class Scenario(msgspec.Struct, frozen=True):
 
     def as_row(self) -> dict[str, Any]:
         """Return every value and field by a flat name: `topic`, `topic.grade` (see `name_field`)."""
+        from edgen.core.space_layouts import name_field  # it finds layouts, which `Reply` and others need not
+
         row: dict[str, Any] = {"index": self.index, **self.values}
         for dimension, fields in self.fields.items():
             for name, said in fields.items():
@@ -94,6 +93,54 @@ class Conversation(msgspec.Struct, frozen=True):
     """Events besides turns, by time."""
 
 
+class RejectionReason(enum.StrEnum):
+    """The reason why an answer is not a conversation: those that edgen's own parts give."""
+
+    EMPTY = "empty"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    NO_TURNS = "no_turns"
+    ONE_SPEAKER = "one_speaker"
+    TOO_SHORT = "too_short"
+    INVALID = "invalid"
+    # a turn of self-play
+    SPEAKS_FOR_OTHER = "speaks_for_other"
+    TWO_TURNS = "two_turns"
+    LEAKED_SECRET = "leaked_secret"  # noqa: S105 - no password
+    LOOP = "loop"
+    PLACEHOLDER = "placeholder"
+    ECHO = "echo"
+    NO_BRANCH = "no_branch"
+    # labels and gates of a job
+    NO_LABELS = "no_labels"
+    GATE = "gate"
+    # a comparison
+    UNREAD = "unread"
+    IDENTICAL = "identical"
+    NO_RESPONSES = "no_responses"
+
+
+_OWN_REASONS: dict[str, RejectionReason] = {str(one): one for one in RejectionReason}
+
+
+def is_reason_name(reason: object) -> bool:
+    """Return whether a value is a short name for a reason: a letter, then up to 39 letters, digits and _."""
+    return isinstance(reason, str) and re.fullmatch(r"[a-z][a-z0-9_]{0,39}", reason) is not None
+
+
+def _read_reason(reason: str) -> str:
+    """Return a reason as `RejectionReason` has it, or the name that a protocol gives. Raises ValueError for
+    anything else."""
+    if isinstance(reason, RejectionReason):
+        return reason
+    if not is_reason_name(reason):
+        raise ValueError(
+            "a reason for a rejection is a name of up to 40 lower-case letters, digits and _, a letter first, "
+            f"as in no_answer, not {reason!r}"
+        )
+    return _OWN_REASONS.get(reason, reason)
+
+
 class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
     """The outcome of an answer that is not a conversation. Raises ValueError for a reason that is no short
     name."""
@@ -104,7 +151,7 @@ class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
     of: str = ""  # one of several of the same reason, such as the name of a gate
 
     def __post_init__(self) -> None:
-        if (reason := read_reason(self.reason)) is not self.reason:
+        if (reason := _read_reason(self.reason)) is not self.reason:
             msgspec.structs.force_setattr(self, "reason", reason)
 
     @property

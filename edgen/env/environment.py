@@ -23,8 +23,9 @@ Env = TypeVar("Env", bound="_Environment")
 class _Environment:
     """The common part of both environments.
 
-    `plays` names the policy's role; None is the first one of spaces that name no roles. `shares` is
-    another environment, whose budget, limits and connections this one shares. `reward` rates an ended conversation; None is the probability.
+    `plays` names the policy's role; None is the first one of spaces that name no roles. `shares` is another
+    environment, whose budget, limits and connections this one shares. `reward` rates an ended conversation;
+    None is the probability.
     `broken` is the reward if the policy's words are not a turn; None if unknown, and trainers leave such a
     conversation out. Raises JobError if the job does not fit a policy.
     """

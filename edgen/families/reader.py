@@ -65,8 +65,8 @@ class FamilyWords:
     probability_caveat: ClassVar[str] = ""
     """Sentences of a card about the probability's limits; empty: none."""
     setting: ClassVar[str] = "real conversations"
-    """Where such conversations take place in reality."""
-    group_words: ClassVar[tuple[str, ...]] = ("value",)
+    """The place of such conversations in reality, such as "classrooms"."""
+    group_words: ClassVar[tuple[str, ...]] = ("dimension",)
     """Words for what conversations are grouped by, such as "topic"."""
     hearer: ClassVar[str] = "listener"
     """The word for the role that hears responses which are compared, such as "student"."""

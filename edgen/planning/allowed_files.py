@@ -23,7 +23,7 @@ from edgen.config import texts_of
 from edgen.config.label_set import LabelSetError
 from edgen.core import resources
 from edgen.core.errors import FileError, SpaceError, TemplateError
-from edgen.core.space_layouts import space_mark
+from edgen.core.space_layouts import make_space_mark
 from edgen.core.yaml_values import suggest_file, suggest_name
 from edgen.prompting.prompt import SUFFIX, schema_file
 
@@ -223,7 +223,7 @@ def _is_there(path: Path) -> bool:
 
 # Text in a file of each kind, so that a job with the name of its space is not mistaken for a space.
 _MARKS: dict[str, Callable[[], str]] = {
-    "preference_space": space_mark,
+    "preference_space": make_space_mark,
     "label_sets": lambda: r"^labels\s*:",
 }
 _MOST = 65_536  # characters of a file that are examined

@@ -35,7 +35,7 @@ from edgen.prompting.prompt import PICTURE, SUFFIX, read_answer_schema, schema_t
 from edgen.protocols.base import ConversationProtocol, Template
 from edgen.providers import provider_of
 from edgen.space import Entry, Space, load_space, space_files
-from edgen.space.model import sections_of, template_fields, usual_variables
+from edgen.space.model import list_usual_variables, sections_of, template_fields
 from edgen.space.splits import explain_split_problem
 
 
@@ -167,7 +167,7 @@ def _with_forms(prompt: Prompt, job: Job, template: Template) -> Prompt:
 
 def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
     """Raise JobError for dimensions whose names have another meaning in the protocol's templates."""
-    own = {name for kind in protocol.answers for name in kind.variables} - {*usual_variables()}
+    own = {name for kind in protocol.answers for name in kind.variables} - {*list_usual_variables()}
     problems = tuple(
         Problem(
             "$.space",

@@ -52,7 +52,7 @@ from edgen.protocols.labelling import Unit, labelling_variables, labels_form
 from edgen.protocols.task import AnsweringModel, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import LabelChoices
 from edgen.space import Space, content_sha256
-from edgen.space.model import layout_roles
+from edgen.space.model import list_layout_roles
 from edgen.space.phrases import NAME as PHRASES
 from edgen.space.sampling import Sampler
 from edgen.space.scene import SpaceBook
@@ -321,7 +321,7 @@ class Plan:
         forms |= {f"{use} of others": one.forms_of for use, one in prompts.items() if one.forms_of}
         if forms:
             facts["forms"] = forms
-        if self.space.roles != layout_roles(self.space.names):
+        if self.space.roles != list_layout_roles(self.space.names):
             facts["roles"] = self.space.roles
         if phrases := self.space.sections.get(PHRASES):
             facts["phrases"] = phrases

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edgen.core import resources
-from edgen.core.space_layouts import bare_fields
+from edgen.core.space_layouts import map_bare_fields
 from edgen.planning.plan import Plan
 from edgen.space.model import sections_of
 
@@ -24,7 +24,7 @@ def find_unused(plan: Plan) -> list[UnusedVariable]:
     """Return the variables of a scenario that a template might read and never does, by template; and the
     dimensions that no template may read, as no role sees them. Closing questions are exempt."""
     stated = {field for one in plan.space.dimensions for field in one.fields}
-    absent = {*bare_fields()} - {*stated, *plan.space.names}
+    absent = {*map_bare_fields()} - {*stated, *plan.space.names}
     found = [
         UnusedVariable(name, use, plan.prompts[use].source)
         for use, template in plan.templates.items()

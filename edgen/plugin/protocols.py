@@ -5,17 +5,17 @@
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 Conversations
-    DeclaredReason: a reason for rejections of the protocol's own. Rounds, Starter: for optional methods. SpaceRole: a role of a space. unread: replies that cannot be read.
-    Labels, labels_of: how a space's roles are called in texts. FENCED:
-        the variables of a fence.
+    DeclaredReason: one of the protocol's own reasons for rejections. Rounds, Starter: for optional methods.
+        SpaceRole: a role of a space. unread: replies that cannot be read. Labels, labels_of: how a space's
+        roles are called in texts. FENCED: the variables of a fence.
     Stage, play: a conversation turn by turn. Selfplay, CLOSING, CLOSING_STEP, MOST_TURNS: its settings and
         steps. ask_turn: `ask` for a turn, which is kept up to its last
         sentence if it is cut off. TURN_VARIABLES, CONVERSATION_VARIABLES: what their templates
         may use besides.
     conversation_variables: the values of these. describe_space: the same for a judge, without what entries
         say of themselves. learner: the role that another one teaches.
-    layout_roles: the roles of a space's layout. turn_templates: its templates of turns. AllowedCells: cells of a space without those that it
-        rules out.
+    list_layout_roles: the roles of a space's layout. find_turn_templates: its templates of turns.
+        AllowedCells: cells of a space without those that it rules out.
     FindFile: the path of a file that a job names. describe_ending: who ended the conversation.
 Prompts that quote what models or people wrote
     fence_turns, fence_texts: the variables of one conversation, or of several texts, in a fence. CONTINUED:
@@ -30,8 +30,8 @@ What a person sees who plays a role
 Values for a space
     Protocol: the base of all protocols. read_values: a reply that lists
         values.
-    name_list: the key of a dimension's list. LONGEST: characters of a value. KnownValues, value_problem: values that are old
-        or no good.
+    name_list: the key of a dimension's list. LONGEST: characters of a value. KnownValues, value_problem:
+        values that are old or no good.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ from edgen.reading.answers.values import read_values as read_values
 from edgen.space import SpaceRole as SpaceRole
 from edgen.space.cells import AllowedCells as AllowedCells
 from edgen.space.entries import value_problem as value_problem
-from edgen.space.model import layout_roles as layout_roles
+from edgen.space.model import find_turn_templates as find_turn_templates
+from edgen.space.model import list_layout_roles as list_layout_roles
 from edgen.space.model import name_list as name_list
-from edgen.space.model import turn_templates as turn_templates
 from edgen.space.similar_values import KnownValues as KnownValues

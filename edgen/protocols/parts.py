@@ -20,7 +20,7 @@ from edgen.core.resources import Folder
 from edgen.core.text import join_list
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request, Scenario
 from edgen.reading.roles import learns, teaches
-from edgen.space.model import Space, SpaceRole, layout_roles
+from edgen.space.model import Space, SpaceRole, list_layout_roles
 from edgen.space.phrases import RolePhrases
 from edgen.space.scene import Scene, SpaceBook
 
@@ -58,7 +58,7 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     settings: Any = None  # the protocol's own
     branch: Branch | None = None  # branching of replicates; None without it
     words: OwnWords = ()  # the job's own words for the roles, for reading replies
-    roles: tuple[SpaceRole, ...] = msgspec.field(default_factory=layout_roles)  # roles of the space
+    roles: tuple[SpaceRole, ...] = msgspec.field(default_factory=list_layout_roles)  # roles of the space
     prepared: Any = None  # data that the protocol made once for all of a job's conversations
     too_long: TooLong = "cut"  # treatment of cut-off turns, as in the job
     backends: Mapping[str, BackendConfig] = {}  # the job's, by role; empty: unknown

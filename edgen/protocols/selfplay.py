@@ -37,9 +37,9 @@ from edgen.plugin.protocols import (
     Selfplay,
     Stage,
     Starter,
+    find_turn_templates,
     labels_of,
     play,
-    turn_templates,
 )
 
 # Low, expected and high, of one answer each: tokens.
@@ -146,7 +146,7 @@ class SelfplayProtocol(ConversationProtocol):
         """Return a template for each role, and one for the closing question if it is asked."""
         templates = {}
         sees = {} if space is None else {role.name: role.sees for role in space.roles}
-        usual = turn_templates(None if space is None else space.names)
+        usual = find_turn_templates(None if space is None else space.names)
         for role in job.speakers:
             use = role.lower()
             variables = () if space is None else template_variables(space, sees[role])

@@ -36,7 +36,8 @@ class Selfplay(msgspec.Struct, frozen=True, kw_only=True):
     max_turns: Annotated[int, Meta(ge=2, le=1000)] = 20
     """Maximum turns of a conversation."""
     closing: Text | None = None
-    """Role that states a probability at the end, such as that the student understood, or `judge`; null: none."""
+    """Role that states a probability at the end, such as that the student understood, or `judge`; null:
+    none."""
     leaked_secret: Literal["reject", "flag"] = "reject"  # noqa: S105 - no password
     """Treatment of a turn that reveals a secret: `reject` retries it, `flag` keeps it with a flag."""
     loop: Literal["reject", "flag"] = "reject"

@@ -17,7 +17,7 @@ import msgspec
 from edgen.config import Branch
 from edgen.core.forms import turn_form
 from edgen.core.person_requests import View
-from edgen.core.space_layouts import bare_fields
+from edgen.core.space_layouts import map_bare_fields
 from edgen.core.values import (
     Address,
     Conversation,
@@ -103,7 +103,7 @@ class Stage:
         known = {PICTURE: picture_of(self.scenario, sees)} | {
             name: value for name, value in self._known.items() if name == "index" or name in sees
         }
-        for field, dimension in bare_fields().items():
+        for field, dimension in map_bare_fields().items():
             if dimension in sees and field not in self.scenario.values:
                 known[field] = self._known[field]
         return known

@@ -195,7 +195,7 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
 PICTURE = "picture"  # a field with an image file; the variable with the first picture of a scenario
 
 
-def layout_roles(names: Collection[str] | None = None) -> tuple[SpaceRole, ...]:
+def list_layout_roles(names: Collection[str] | None = None) -> tuple[SpaceRole, ...]:
     """Return the roles of the layout of a space with these dimensions, none without a layout. Without names,
     those of edgen's own first layout."""
     layout = next(iter(list_layouts()), None) if names is None else find_layout(names)
@@ -208,14 +208,14 @@ def name_list(space: Space, dimension: str) -> str:
     return dimension if layout is None else layout.lists.get(dimension, dimension)
 
 
-def turn_templates(names: Collection[str] | None) -> Mapping[str, str]:
+def find_turn_templates(names: Collection[str] | None) -> Mapping[str, str]:
     """Return the shipped templates of turns in a space with these dimensions, by role in lower case; without
     names, those of edgen's own first layout."""
     layout = next(iter(list_layouts()), None) if names is None else find_layout(names)
     return {} if layout is None else layout.templates
 
 
-def usual_variables() -> tuple[str, ...]:
+def list_usual_variables() -> tuple[str, ...]:
     """Return the variables of templates about a scenario of any layout, for a template without a space."""
     layouts = list_layouts()
     names = [one.name for layout in layouts for one in layout.dimensions]

@@ -1,7 +1,8 @@
 """Parser of space files: read whole or refused with every problem and its path.
 
-A file has `dimensions:`, each a list of entries, or the lists of a layout. An entry is a plain text, or a mapping with a weight, conditions, and fields. Values are kept exactly: Jinja code in one is plain
-text. Two values that look the same to a reader count as one value listed twice.
+A file has `dimensions:`, each a list of entries, or the lists of a layout. An entry is a plain text, or a
+mapping with a weight, conditions, and fields. Values are kept exactly: Jinja code in one is plain text. Two
+values that look the same to a reader count as one value listed twice.
 
 `space_files` writes a run's copy, and `content_sha256` names all that shapes conversations.
 """
@@ -37,7 +38,7 @@ from edgen.space.model import (
     Entry,
     Space,
     SpaceRole,
-    layout_roles,
+    list_layout_roles,
     section,
     section_names,
     sections_of,
@@ -352,7 +353,7 @@ def fits_lists(space: Space, layout: SpaceLayout) -> bool:
     labelled = any(dimension.label is not None for dimension in space.dimensions)
     return (
         has_list_content(space, layout)
-        and space.roles == layout_roles(space.names)
+        and space.roles == list_layout_roles(space.names)
         and not labelled
         and space.knowledge is None
     )

@@ -1,7 +1,8 @@
 """The choice of the test side: by hash, in whole groups.
 
-A group is all conversations that share a scenario, a dimension's value, or the values of several. `group_hash` depends only on the
-group's identity; `choose` uses only hashes and counts. So the split is order-independent.
+A group is all conversations that share a scenario, a dimension's value, or the values of several.
+`group_hash` depends only on the group's identity; `choose` uses only hashes and counts. So the split is
+order-independent.
 """
 
 from __future__ import annotations

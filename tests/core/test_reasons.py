@@ -11,12 +11,11 @@ from edgen.core import registry
 from edgen.core.reasons import (
     REASONS,
     DeclaredReason,
-    RejectionReason,
     explain_own_reasons,
     find_reason,
     list_reason_flaws,
 )
-from edgen.core.values import Rejection
+from edgen.core.values import Rejection, RejectionReason
 from edgen.execution.early_stop import advise
 from edgen.protocols.oneshot import Oneshot
 from tests import ROOT

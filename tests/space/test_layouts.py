@@ -13,7 +13,7 @@ from edgen.core.values import Scenario
 from edgen.planning.sizes import strata
 from edgen.prompting import scenario_variables
 from edgen.space import SpaceRole, content_sha256, dump_space, parse_space
-from edgen.space.model import layout_roles, template_variables, turn_templates, usual_variables
+from edgen.space.model import find_turn_templates, list_layout_roles, list_usual_variables, template_variables
 from edgen.space.splits import explain_split_problem, group_hash
 
 pytestmark = pytest.mark.unit
@@ -46,7 +46,7 @@ doctor_habits: [hurries, listens]
 def clinic(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def forget() -> None:
         space_layouts.list_layouts.cache_clear()
-        space_layouts.bare_fields.cache_clear()
+        space_layouts.map_bare_fields.cache_clear()
 
     with registry.lent("space_layout", "clinic", CLINIC):
         names = registry.names
@@ -61,7 +61,7 @@ def test_a_file_of_lists_is_read_and_written_as_it_is() -> None:
     assert space.names == ("complaint", "patient_mood", "doctor_habit")
     assert (
         space.roles
-        == layout_roles(space.names)
+        == list_layout_roles(space.names)
         == tuple(SpaceRole(name, sees) for name, sees in CLINIC.roles.items())
     )
     assert parse_space(dump_space(space), "copy") == space
@@ -83,7 +83,7 @@ def test_a_wrong_file_is_refused_in_the_words_of_its_layout() -> None:
 def test_its_fields_have_bare_names() -> None:
     space = parse_space(LISTS, "clinic.yaml")
     assert template_variables(space, ("complaint",)) == ("index", "complaint", "urgency")
-    assert {"complaint", "urgency", "topic", "level"} <= {*usual_variables()}
+    assert {"complaint", "urgency", "topic", "level"} <= {*list_usual_variables()}
     values = {"complaint": "Burn", "patient_mood": "calm", "doctor_habit": "listens"}
     scenario = Scenario(0, values, {"complaint": {"urgency": "high", "where": "hand"}})
     assert scenario_variables(scenario)["urgency"] == "high"
@@ -98,8 +98,8 @@ def test_its_groups_strata_and_templates_count() -> None:
     assert group_hash("characters", 1, scenario) == group_hash("characters", 2, other)
     assert "no dimension persona" in (explain_split_problem("persona", space) or "")
     assert [names for names, _ in strata(space)] == [space.names, ("patient_mood", "doctor_habit")]
-    assert turn_templates(space.names) == {"doctor": "clinic_doctor"}
+    assert find_turn_templates(space.names) == {"doctor": "clinic_doctor"}
 
 
 def test_edgens_own_layout_stays_the_usual_one() -> None:
-    assert [role.name for role in layout_roles()] == ["Teacher", "Student"]
+    assert [role.name for role in list_layout_roles()] == ["Teacher", "Student"]

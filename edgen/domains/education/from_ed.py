@@ -15,10 +15,12 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import DataError, Problem
 from edgen.core.yaml_values import read_text
 from edgen.domains.education.layout import DIMENSIONS, LAYOUT, TOPIC_FIELDS
-from edgen.space import Dimension, Entry, Space, SpaceRole
+from edgen.plugin import Problem, Space
+from edgen.plugin.errors import DataError
+from edgen.plugin.protocols import SpaceRole
+from edgen.space import Dimension, Entry
 from edgen.space.entries import is_blank, likeness
 from edgen.space.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, choose_name, clean, dump, write
 from edgen.space.parse import default_roles

@@ -29,7 +29,7 @@ from edgen.plugin.answers import NOT_OFFERED
 from edgen.plugin.errors import JobError
 from edgen.plugin.families import family_of
 from edgen.plugin.files import suggest_name
-from edgen.plugin.protocols import Starter
+from edgen.plugin.protocols import DeclaredReason, Starter
 
 # Tokens of an answer: low, expected, high.
 _POST = (15.0, 80.0, 300.0)
@@ -64,7 +64,13 @@ class ForumProtocol(PlayedProtocol):
     about_probability = (
         "threads of a forum have none; whether a post was marked as the answer is in the outcome"
     )
-    reasons = (NOT_OFFERED,)
+    reasons = (
+        DeclaredReason(
+            code=NOT_OFFERED,
+            says="the moderator chooses nothing that was offered",
+            personal="it is neither offered nor allowed",
+        ),
+    )
     answers = (
         AnswerKind(
             "post", "what a member of a forum posts, with its votes and marks", OF_MEMBER, spoken=True

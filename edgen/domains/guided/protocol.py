@@ -35,7 +35,7 @@ from edgen.plugin import (
 from edgen.plugin.answers import NO_ACTIONS, NOT_OFFERED
 from edgen.plugin.errors import JobError
 from edgen.plugin.families import family_of
-from edgen.plugin.protocols import FindFile, Starter
+from edgen.plugin.protocols import DeclaredReason, FindFile, Starter
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.model import Machine
@@ -71,7 +71,14 @@ class GuidedProtocol(PlayedProtocol):
         "conversation is no leak."
     )
     about_probability = "guided conversations have none; how they ended is in the outcome"
-    reasons = (NOT_OFFERED, NO_ACTIONS)
+    reasons = (
+        DeclaredReason(
+            code=NOT_OFFERED,
+            says="the answer is neither one of the offered utterances nor an allowed one",
+            personal="it is neither offered nor allowed",
+        ),
+        DeclaredReason(code=NO_ACTIONS, says="a turn states no label, or an unknown one"),
+    )
     answers = (
         AnswerKind(
             "choice",

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from edgen.plugin import Sample, Space, Words
 from edgen.plugin.measures import PlannedOutcome
-from edgen.plugin.protocols import AllowedCells, SpaceRole, layout_roles
+from edgen.plugin.protocols import AllowedCells, SpaceRole, list_layout_roles
 from edgen.plugin.spaces import name_field
 from edgen.plugin.statistics import Estimate, fisher, holm, log_factorials, share
 
@@ -128,14 +128,14 @@ class _Column:
 
 class CoverageCount:
     """Keeps 9 bytes of every planned conversation and 4 a dimension, and every value once. Without a plan all
-    conversations count as planned, and nothing is said of survivors. `roles`: who knows which dimension; None: those of
-    the usual layout."""
+    conversations count as planned, and nothing is said of survivors. `roles`: who knows which dimension;
+    None: those of the usual layout."""
 
     def __init__(
         self, space: Space | None = None, roles: Sequence[SpaceRole] | None = None, *, planned: bool = True
     ) -> None:
         self._space = space
-        self._roles = layout_roles() if roles is None else roles
+        self._roles = list_layout_roles() if roles is None else roles
         self._planned = planned
         self._dimensions: defaultdict[str, _Column] = defaultdict(_Column)
         self._fields: defaultdict[str, _Column] = defaultdict(_Column)

@@ -1,11 +1,10 @@
 """Secret leaks: a role says word for word what it cannot know, before anybody who can.
 
 What a role cannot know are the values of the dimensions outside its view (`roles:` of the space), unless its
-view holds the same words. The layout of a space says what of a value is secret: of several parts (`class
-discussions/asking questions`) each, of a clause all but what joins it to its sentence (`and`, `otherwise`). Two
-words and eight characters
-are the least that counts, as in self-play (`reading.detect.find_leak`). A leak of a common phrase may be
-chance.
+view holds the same words. The layout of a space says what leaks: of several parts (`class discussions/asking
+questions`) each, of a clause all but what joins it to its sentence (`and`, `otherwise`). Two words and eight
+characters are the least that counts, as in self-play (`reading.detect.find_leak`). A leak of a common phrase
+may be chance.
 
 The share's interval is that of `stats.intervals`, clustered by scenario.
 """
@@ -31,7 +30,7 @@ from edgen.plugin.measures import (
     rows,
     wrap,
 )
-from edgen.plugin.protocols import SpaceRole, layout_roles
+from edgen.plugin.protocols import SpaceRole, list_layout_roles
 from edgen.plugin.spaces import find_layout
 from edgen.plugin.texts import readable_name
 from edgen.plugin.texts import words as cut_words
@@ -74,7 +73,7 @@ class LeaksMeasure(Measure[Any]):
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
         """Return the dimensions that a role gives away, and their number."""
         return self._columns(
-            _leaks_among(space.roles if space else layout_roles(sample.scenario.values)), sample, words
+            _leaks_among(space.roles if space else list_layout_roles(sample.scenario.values)), sample, words
         )
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:

@@ -15,7 +15,6 @@ import msgspec
 from edgen.core.forms import Form, form, list_of, one_of, turn_form
 from edgen.core.forms import text as text_of
 from edgen.core.lazy_patterns import compile_later
-from edgen.core.reasons import DeclaredReason
 from edgen.core.values import Rejection
 from edgen.reading.answers.body import body_of, object_in, strip_fence
 from edgen.reading.answers.unit_labels import LabelChoices, choose_labels
@@ -25,10 +24,8 @@ from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
 _LINE = compile_later(r"(?im)^[ \t*_]{0,8}(?:dialogue )?acti?ons?[ \t*_]{0,8}[:：][ \t*_]{0,8}(.{1,200})$")
 _FRONT = compile_later(r"\A\s*[\[(]([^\[\]()\n]{1,200})[\])]\s*")
 
-NO_ACTIONS = DeclaredReason(
-    code="no_actions", says="a turn names no action, or an unknown one", personal="it names no known action"
-)
-"""The reason of a reply without the required actions."""
+NO_ACTIONS = "no_actions"
+"""The reason of a reply without the required actions. Protocols that read such replies declare it."""
 
 
 class ActedTurn(msgspec.Struct, frozen=True):
@@ -81,7 +78,7 @@ def choose_actions(named: Any, actions: Collection[str]) -> tuple[str, ...] | Re
     """Return those of the actions that are named, in their order; why not, where none or an unknown one
     is."""
     chosen = choose_labels(named, LabelChoices(actions, several=True), "action")
-    return Rejection(NO_ACTIONS.code, chosen) if isinstance(chosen, str) else chosen
+    return Rejection(NO_ACTIONS, chosen) if isinstance(chosen, str) else chosen
 
 
 def _split(text: str, *, named: bool) -> tuple[str, Any, bool]:

@@ -313,7 +313,7 @@ def test_without_any_response_or_student_it_is_rejected() -> None:
             lambda request, role=role: "none" if request.role == role else simulated(request),
         )  # type: ignore[misc]
         assert isinstance(result, Rejection)
-        assert result.reason == NO_ACTIONS.code
+        assert result.reason == NO_ACTIONS
 
 
 def test_what_the_simulator_says_is_what_it_names() -> None:
