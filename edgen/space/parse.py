@@ -162,7 +162,7 @@ def _guess_layout(value: dict[str, Any]) -> SpaceLayout | None:
 
 
 @functools.cache
-def _form_of(keys: tuple[str, ...]) -> type[Head]:
+def _form_of(keys: tuple[str, ...]) -> type[msgspec.Struct]:
     """Return the struct of a file with these lists."""
     return msgspec.defstruct("ListedSpace", [(key, Any) for key in keys], bases=(Head,), kw_only=True)
 
@@ -189,7 +189,7 @@ def default_roles(names: list[str]) -> tuple[SpaceRole, ...]:
     )
 
 
-def _read_head(value: dict[str, Any], form: type[Head], problems: list[Problem]) -> Head:
+def _read_head(value: dict[str, Any], form: type[msgspec.Struct], problems: list[Problem]) -> Head:
     """Read everything but the entries: missing and unknown keys, name, description, source, duplicates."""
     if value.setdefault("duplicates", "refuse") not in ("refuse", "keep"):
         problems.append(Problem("$.duplicates", "expected refuse (the default) or keep"))

@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.yaml_values import read_text
 from edgen.domains.education.layout import DIMENSIONS, LAYOUT, TOPIC_FIELDS
 from edgen.plugin import Problem, Space
 from edgen.plugin.errors import DataError
+from edgen.plugin.files import read_text
 from edgen.plugin.protocols import SpaceRole
 from edgen.space import Dimension, Entry
 from edgen.space.entries import is_blank, likeness

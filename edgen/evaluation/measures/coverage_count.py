@@ -139,11 +139,12 @@ class CoverageCount:
         self._planned = planned
         self._dimensions: defaultdict[str, _Column] = defaultdict(_Column)
         self._fields: defaultdict[str, _Column] = defaultdict(_Column)
+        names = space.names if space else ()
         for dimension in space.dimensions if space else ():
             self._dimensions[dimension.name] = _Column(dimension.values)
             for field in dimension.fields:
                 said = (_text(entry.fields.get(field)) for entry in dimension.entries)
-                self._fields[name_field(dimension.name, field, space.names)] = _Column(said)
+                self._fields[name_field(dimension.name, field, names)] = _Column(said)
         self._status, self._scenarios = array("b"), array("q")
         self._reasons: dict[str, int] = {}
         self._reason = array("i")  # -1: none
