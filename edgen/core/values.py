@@ -135,8 +135,8 @@ def _read_reason(reason: str) -> str:
         return reason
     if not is_reason_name(reason):
         raise ValueError(
-            "a reason for a rejection is a name of up to 40 lower-case letters, digits and _, a letter first, "
-            f"as in no_answer, not {reason!r}"
+            f"a rejection has a reason that is no word: {reason!r}; use up to 40 lower-case letters, digits and "
+            "_, a letter first, as in no_answer"
         )
     return _OWN_REASONS.get(reason, reason)
 

@@ -273,6 +273,10 @@ def test_a_family_whose_schema_is_missing(command: Command, site: Site, job: Pat
         ),
         ("yield next(work)\n        return Rejection('a\\nb', 'why')", "a reason that is no word: 'a\\nb'"),
         (
+            "yield next(work)\n        return Rejection('So tired', 'why')",
+            "reason that is no word: 'So tired'; use",
+        ),
+        (
             "import msgspec\n        yield msgspec.structs.replace(next(work), role='nobody')",
             "asked the role 'nobody', which its `roles` does not list",
         ),
