@@ -304,6 +304,30 @@ def test_a_protocol_that_yields_or_returns_something_else(
     assert calls_made(command, tmp_path / "run") >= max(before, 12)
 
 
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_reason_of_a_protocols_own(
+    command: Command, site: Site, job: Path, tmp_path: Path, declared: bool
+) -> None:
+    work = "made = yield from work\n        return made if scenario.index else Rejection('tired', 'zzz')"
+    code = PROTOCOL.replace("WORK", work)
+    if declared:
+        said = "(DeclaredReason(code='tired', says='the student is too tired'),)"
+        code = code.replace('"odd"\n\n', f'"odd"\n    reasons = {said}\n\n')
+        code = f"from edgen.plugin.protocols import DeclaredReason\n{code}"
+    site.add("protocols", "odd", code)
+    run = tmp_path / "run"
+    assert command("generate", job, "--set", "protocol=odd", "-o", run).code == 3
+    status = command("status", run).out
+    facts = json.loads(command("status", run, "--json").out)
+    assert facts["rejected"] == {"tired": 1}
+    assert facts.get("reasons") == ({"tired": "the student is too tired"} if declared else None)
+    assert ("tired: the student is too tired" in status) == declared
+    assert command("report", run, "-o", tmp_path / "page.html").code == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert ("<p>The student is too tired.</p>" in page) == declared
+    assert "<h3>tired " in page
+
+
 def test_a_protocol_that_never_ends(
     command: Command, site: Site, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
