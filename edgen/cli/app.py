@@ -35,8 +35,6 @@ def sections() -> dict[str, tuple[str, ...]]:
     """Return the names of the commands by section, with each domain's in its place."""
     named = {title: [*names] for title, names in _SECTIONS.items()}
     for added in registry.find_all("command"):
-        if added.group:
-            continue
         names = named[added.section]
         place = names.index(added.before) if added.before in names else len(names)
         names.insert(place, added.name)
@@ -61,7 +59,9 @@ def _make_command(name: str) -> Any:
     """Return a command or a group of commands. Raises KeyError for an unknown name."""
     if any(name in names for names in _SECTIONS.values()):
         module: Any = importlib.import_module(f"edgen.cli.{_MODULES.get(name, name)}")
-    elif name not in registry.names("command") or (module := registry.find("command", name)).group:
+    elif name in registry.names("command"):
+        module = registry.find("command", name)
+    else:
         raise KeyError(name)
     holder = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
     if (group := getattr(module, "app", None)) is not None:

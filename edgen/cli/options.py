@@ -21,14 +21,14 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class DomainCommand(NamedTuple):
-    """A command that a domain adds to `edgen`, under an entry point of `edgen.commands`."""
+    """A command that a domain adds to `edgen`, under an entry point of `edgen.commands`, or to `edgen space`,
+    under one of `edgen.space_commands`."""
 
     name: str  # of the command
-    section: str  # title under which `edgen --help` lists it
+    section: str = ""  # title under which `edgen --help` lists it; empty in `edgen space`
     before: str = ""  # the command that it stands before; empty: the end of its section
     app: Any = None  # a group of commands, or None
     command: Callable[..., Any] | None = None  # the function of a single command
-    group: str = ""  # the group that it belongs to, such as `space`; empty: none
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -157,9 +157,8 @@ def from_csv(
     print_new_space(made, f"{made.records:,} rows: {found}", output, json=json)
 
 
-for _added in find_all("command"):
-    if _added.group == "space":
-        app.command(_added.name)(with_declared(_added.command))
+for _added in find_all("space_command"):
+    app.command(_added.name)(with_declared(_added.command))
 
 
 _WIDE = 40  # characters of a value that are shown

@@ -34,7 +34,8 @@ from edgen.core.version import __version__
 
 Kind = Literal[
     "provider", "protocol", "family", "format", "measure",
-    "reader", "space_section", "space_layout", "folder_kind", "command", "function",
+    "reader", "space_section", "space_layout", "folder_kind", "command", "space_command",
+    "function",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = ("provider", "protocol", "family", "format", "measure")
 """The kinds described in plugins.md. The others let edgen's own domains read data sets, and extend spaces,
@@ -50,6 +51,7 @@ GROUPS: dict[str, Kind] = {
     "edgen.space_layouts": "space_layout",
     "edgen.folder_kinds": "folder_kind",
     "edgen.commands": "command",
+    "edgen.space_commands": "space_command",
     "edgen.functions": "function",
 }
 _ORDER: tuple[Kind, ...] = get_args(Kind)

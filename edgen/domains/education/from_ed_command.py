@@ -32,4 +32,4 @@ def command(
     print_new_space(made, f"{made.records:,} records: {found}", output, json=json)
 
 
-COMMAND = DomainCommand("from-ed", "Tools", group="space", command=command)
+COMMAND = DomainCommand("from-ed", command=command)
