@@ -336,6 +336,9 @@ class AnswerKind(msgspec.Struct, frozen=True):
     """Variables of its templates besides those of a scenario."""
     spoken: bool = False
     """Whether an answer holds turns: what roles of the space say."""
+    of_scenario: bool = False
+    """Whether its templates also have the variables of a scenario, those of layouts where the space is
+    unknown."""
 
 
 def answer_kinds() -> dict[str, AnswerKind]:
@@ -353,6 +356,6 @@ def answer_kinds() -> dict[str, AnswerKind]:
             known = found.setdefault(kind.name, kind)
             if known is not kind:
                 both = tuple(dict.fromkeys((*known.variables, *kind.variables)))
-                spoken = known.spoken or kind.spoken
-                found[kind.name] = AnswerKind(kind.name, known.says, both, spoken)
+                spoken, of_scenario = known.spoken or kind.spoken, known.of_scenario or kind.of_scenario
+                found[kind.name] = AnswerKind(kind.name, known.says, both, spoken, of_scenario)
     return found

@@ -121,9 +121,8 @@ def _usable(expects: str | None) -> tuple[str, ...]:
     """Return the variables of a template of this kind; those of any kind if it names none."""
     kinds = answer_kinds()
     chosen = kinds.values() if expects is None else (kinds[expects],)
-    return tuple(
-        dict.fromkeys((*list_usual_variables(), *(name for kind in chosen for name in kind.variables)))
-    )
+    usual = list_usual_variables() if any(kind.of_scenario for kind in chosen) else ()
+    return tuple(dict.fromkeys((*usual, *(name for kind in chosen for name in kind.variables))))
 
 
 def _list_templates(folder: Path) -> Iterator[Path]:

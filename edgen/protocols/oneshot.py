@@ -96,6 +96,7 @@ class Oneshot(ConversationProtocol):
             "a whole conversation by all roles, and a probability, such as that the student understood",
             CONVERSATION_VARIABLES,
             spoken=True,
+            of_scenario=True,
         ),
     )
     sends_schemas = True

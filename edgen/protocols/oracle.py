@@ -93,6 +93,7 @@ class Oracle(Protocol):
             "verdict",
             "1 or 2: which of two conversations or responses is the better one",
             tuple(dict.fromkeys((*COMPARED["conversation"], *COMPARED["response"], *OF_SPACE))),
+            of_scenario=True,
         ),
     )
 

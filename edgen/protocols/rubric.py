@@ -56,6 +56,7 @@ class Scoring(Protocol):
             "scores",
             "a JSON object with a number from 0 to 10 for each criterion of a rubric",
             VARIABLES,
+            of_scenario=True,
         ),
     )
 

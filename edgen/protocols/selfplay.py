@@ -60,17 +60,20 @@ class SelfplayProtocol(ConversationProtocol):
             "what one side of a self-play conversation says next",
             TURN_VARIABLES,
             spoken=True,
+            of_scenario=True,
         ),
         AnswerKind(
             "probability",
             "one number from 0 to 1: a probability, such as that the student understood",
             ("conversation", *FENCED),
+            of_scenario=True,
         ),
         # A model trained on a side's turns may be given the side's brief.
         AnswerKind(
             "opening",
             "nothing: it is put in front of the conversations of an export",
             TURN_VARIABLES,
+            of_scenario=True,
         ),
     )
     Config = Selfplay
