@@ -15,7 +15,7 @@ import orjson
 from edgen.core.resources import find
 from edgen.prompting import load_prompt, scenario_variables
 from edgen.space import load_space
-from edgen.space.model import DEFAULT_VARIABLES
+from edgen.space.model import list_usual_variables
 from edgen.space.sampling import Sampler
 
 HEADERS = {"Content-Type": "application/json"}
@@ -24,7 +24,7 @@ HEADERS = {"Content-Type": "application/json"}
 def prompts(count: int) -> list[str]:
     """The prompts that the job under test sends."""
     space = load_space(find("preference_space", "education_dialogue"))
-    prompt = load_prompt(find("prompts", "education_dialogue"), DEFAULT_VARIABLES)
+    prompt = load_prompt(find("prompts", "education_dialogue"), list_usual_variables())
     sampler = Sampler(space, 7, "balanced")
     return [prompt.messages(scenario_variables(sampler.scenario(i)))[0].content for i in range(count)]
 

@@ -24,10 +24,11 @@ from edgen.config.backends import BackendConfig
 from edgen.config.job import MAX_ARMS
 from edgen.config.label_set import MOST_LABELS, LabelDefinition, LabelSet
 from edgen.core import registry
+from edgen.core.space_layouts import list_layouts
 from edgen.space.entries import MAX_ENTRIES
 from edgen.space.knowledge import FILE_NAME
-from edgen.space.model import LISTS, section, section_names
-from edgen.space.parse import MAX_DIMENSIONS, MAX_EXCLUDED, MAX_ROLES, FiveLists, Head, OpenSpace
+from edgen.space.model import section, section_names
+from edgen.space.parse import MAX_DIMENSIONS, MAX_EXCLUDED, MAX_ROLES, Head, OpenSpace
 from tests import ROOT, job_page
 
 VALIDATORS = ROOT / "validators"
@@ -131,25 +132,21 @@ def job_schema() -> _Schema:
 
 
 def space_schema() -> _Schema:
-    """The schema of a space file: Education Dialogue's five lists, or dimensions of one's own."""
+    """The schema of a space file: the lists of a layout, or dimensions of one's own."""
     bad = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
     line = {"type": "string", "pattern": rf"^(?!\s)[^{bad}]*[^\s{bad}]$"}
     name = {"pattern": "^[A-Za-z][A-Za-z0-9_]{0,39}$"}
-    said = sentences(FiveLists) | sentences(OpenSpace)
+    said = sentences(OpenSpace)
     value = {
         "value": {"description": "The exact text of the value in a scenario.", **line},
         "weight": {"description": "How often it is drawn, relative to the others of its list, where the design is random.", "type": "number", "minimum": 0, "default": 1},
     }  # fmt: skip
-    topic = {
-        key: {"description": text, "anyOf": [line, {"type": "null"}]}
-        for key, text in (("subject", "The school subject of a topic."), ("level", "The level of a topic."))
-    }
     when = {
         "when": {"description": "The values of other dimensions that it occurs with.", **_ref("Combination")}
     }
     closed = {"type": "object", "required": ["value"], "additionalProperties": False}
     parts: dict[str, _Schema] = {
-        "Topic": {"anyOf": [line, closed | {"properties": value | topic}]},
+        **_entries_with_fields(line, closed, value),
         "ListedEntry": {"anyOf": [line, closed | {"properties": value}]},
         "Entry": {
             "anyOf": [
@@ -178,10 +175,11 @@ def space_schema() -> _Schema:
     head["duplicates"] |= {"enum": ["refuse", "keep"], "default": "refuse"}
     for key in ("description", "source"):
         head[key] |= {"type": ["string", "null"], "default": None}
-    lists = {
-        key: {"description": said[key], "type": "array", "items": _ref("Topic" if key == "topics" else "ListedEntry"), "minItems": 1, "maxItems": MAX_ENTRIES}
-        for key in LISTS.values()
-    }  # fmt: skip
+    layouts = [
+        {one.list: {"description": one.help, "type": "array", "items": _ref(one.name.capitalize() if one.fields else "ListedEntry"), "minItems": 1, "maxItems": MAX_ENTRIES} for one in layout.dimensions}
+        for layout in list_layouts()
+    ]  # fmt: skip
+    lists = {key: schema for listed in layouts for key, schema in listed.items()}
     own = _own_dimensions(said, name)
     parts |= _sections()
     top = {
@@ -191,15 +189,40 @@ def space_schema() -> _Schema:
         "required": ["name"],
         "anyOf": [
             {"required": ["dimensions"], "properties": dict.fromkeys(lists, False)},
-            {
-                "required": list(lists),
-                "properties": dict.fromkeys([key for key in own if key not in section_names()], False),
-            },
+            *(
+                {
+                    "required": list(listed),
+                    "properties": dict.fromkeys([key for key in own if key not in section_names()], False),
+                }
+                for listed in layouts
+            ),
         ],
     }
     return _whole(
         "space", "A preference space of edgen: the vocabularies that scenarios are drawn from", top, parts
     )
+
+
+def _entries_with_fields(line: _Schema, closed: _Schema, value: _Schema) -> _Schema:
+    """Return the entries of lists whose entries may state more than their value, by name."""
+    return {
+        one.name.capitalize(): {
+            "anyOf": [
+                line,
+                closed
+                | {
+                    "properties": value
+                    | {
+                        key: {"description": text, "anyOf": [line, {"type": "null"}]}
+                        for key, text in one.fields.items()
+                    }
+                },
+            ]
+        }
+        for layout in list_layouts()
+        for one in layout.dimensions
+        if one.fields
+    }
 
 
 def label_set_schema() -> _Schema:

@@ -31,8 +31,8 @@ from edgen.testing import ConformanceError, check_provider
 BASES: dict[type, tuple[tuple[type, ...], int]] = {
     Family: (reader.PARTS, 9),
     DataSetReader: (reader.PARTS, 6),
-    ConversationProtocol: (protocols.PARTS, 8),
-    PlayedProtocol: (protocols.PARTS, 11),
+    ConversationProtocol: (protocols.PARTS, 9),
+    PlayedProtocol: (protocols.PARTS, 12),
     Provider: (providers.PARTS, 4),
 }
 

@@ -14,7 +14,7 @@ import edgen
 from edgen.config.job import conversation_protocols
 from edgen.core import registry, resources
 from edgen.core.errors import JobError
-from edgen.core.values import Reply
+from edgen.core.values import Rejection, Reply
 from edgen.core.version import DISTRIBUTION
 from edgen.core.yaml_values import read_text, read_yaml
 from edgen.domains.education.family import EDUCATION
@@ -159,6 +159,18 @@ def test_a_protocol_that_remembers_does_not_pass() -> None:
         ConformanceError, match="protocol 'remembers': the same replies lead to other requests"
     ):
         check_protocol(Remembers(), keys_of("oneshot"), base=ROOT / "jobs")
+
+
+def test_a_reason_that_the_protocol_does_not_explain() -> None:
+    class Tired(type(registry.find("protocol", "oneshot"))):  # type: ignore[misc]
+        name = "tired"
+
+        def start(self, *given: Any) -> Any:
+            result = yield from super().start(*given)
+            return Rejection("so_tired", "zzz") if isinstance(result, Rejection) else result
+
+    with pytest.raises(ConformanceError, match="rejects with the reason 'so_tired', which its `reasons`"):
+        check_protocol(Tired(), keys_of("oneshot"), base=ROOT / "jobs")
 
 
 def test_a_provider_whose_identity_holds_the_key_does_not_pass() -> None:

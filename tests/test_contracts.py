@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 
+from edgen.core.space_layouts import list_layouts
 from tests import ROOT
 from tests.source_imports import imports_of
 
@@ -133,24 +135,107 @@ def test_the_engine_names_no_domain() -> None:
     assert found.keys() - OTHER_THINGS == set(), found
 
 
-# Modules that decide by the dimensions of Education Dialogue, the data set that a job has which names none. Other
-# defaults for its spaces are attributes of its family (`edgen.plugin.KindDefaults`).
-OF_ITS_DIMENSIONS = {
-    "api/projects", "api/spaces/from_ed", "evaluation/measures/coverage_count", "export/conversation_rows",
-    "planning/sizes", "planning/unused_variables", "plugin/protocols", "protocols/selfplay", "protocols/stage",
-    "space/dump", "space/model", "space/parse", "space/scene", "space/splits",
-}  # fmt: skip
+# Where the engine names a dimension, a field, a group or a role that a layout of a domain has.
+OF_LAYOUTS = {
+    "core/values": "the roles of a space that names none",
+    "evaluation/measures/split_leakage": "keys of its JSON: topic, persona",
+    "protocols/selfplay": "the shipped job of `edgen init`: its templates teacher.j2, student.j2",
+    "space/phrases": "nouns for people in names of dimensions",
+}
+# Folders of language: how people and models word lessons, in any space, and the talk of the embedded model.
+OF_LANGUAGE = ("reading", "simulator")
 
 
-def test_few_modules_decide_by_the_dimensions_of_education_dialogue() -> None:
-    names = re.compile(r"\b(DIMENSIONS|TOPIC_FIELDS|has_five_dimensions|five_list_scenario|is_five_lists)\b")
+def test_the_engine_names_no_dimension_of_a_layout() -> None:
+    """A layout declares what is special about its dimensions, so a space of another domain gets the same."""
+    names = set()
+    for layout in list_layouts():
+        names |= {*layout.lists, *layout.lists.values(), *layout.fields, *layout.groups, *layout.phrases}
+        names |= {*layout.roles, *map(str.lower, layout.roles)}
+    found = {module for module, _ in engine_texts(names)}
+    language = {module for module in found if module.partition("/")[0] in OF_LANGUAGE}
+    assert found - language == OF_LAYOUTS.keys()
+
+
+def engine_texts(names: set[str]) -> Iterator[tuple[str, ast.Constant]]:
+    """The modules of the engine with the constants in them that are one of these texts."""
     folder = ROOT / "edgen"
-    found = {
-        path.relative_to(folder).with_suffix("").as_posix()
-        for path in folder.rglob("*.py")
-        if not path.is_relative_to(folder / "domains") and names.search(path.read_text(encoding="utf-8"))
-    }
-    assert found == OF_ITS_DIMENSIONS
+    for path in sorted(folder.rglob("*.py")):
+        if not path.is_relative_to(folder / "domains"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names:
+                    yield path.relative_to(folder).with_suffix("").as_posix(), node
+
+
+# Names of kinds that are also other things: values of keys, words of texts, sources of labels.
+OTHER_MEANINGS = {
+    "oracle", "probability", "human",  # sources of a label (`edgen.core.pair.Source`)
+    "labels", "actions",  # keys of jobs and records, and options of exports
+    "chat", "dialogue", "score",  # words in replies
+    "function",  # a kind of entry points
+}  # fmt: skip
+OTHER_TABLES = {"edgen/providers/litellm/services.py": "litellm's own names of services"}
+# What a comparison with a kind's name is about: an expression that ends so.
+OF_A_KIND = re.compile(r"(?:protocol|family|format_?|measure|provider|reader|\.name|\.type|\.tag)\Z")
+
+
+def test_no_code_compares_names_of_kinds() -> None:
+    """Facts about a kind are its attributes or methods, so a plugin's object is treated as edgen's own is."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    names = {name for entries in groups.values() for name in entries}
+    found = []
+    for path in sorted((ROOT / "edgen").rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        if name.startswith("edgen/domains/") or name in OTHER_TABLES:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tables = tables_of(tree)
+        for node in ast.walk(tree):
+            # A name of the module stands for the set or the table that it is.
+            sides = [
+                tables.get(one.id, one) if isinstance(one, ast.Name) else one for one in compared_by(node)
+            ]
+            literals = {text for side in sides for text in literal_texts(side) if text in names}
+            about = [ast.unparse(side) for side in sides if not [*literal_texts(side)]]
+            if literals - OTHER_MEANINGS or (literals and any(map(OF_A_KIND.search, about))):
+                found.append(f"{name}:{node.lineno}: {ast.unparse(node)}")
+    assert found == []
+
+
+def tables_of(tree: ast.Module) -> dict[str, ast.expr]:
+    """The sets, lists and mappings that a module writes out, by name."""
+    found = {}
+    for one in tree.body:
+        if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
+            value = one.value.args[0] if isinstance(one.value, ast.Call) and one.value.args else one.value
+            targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+            if isinstance(value, ast.Tuple | ast.List | ast.Set | ast.Dict):
+                found |= {target.id: value for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+def compared_by(node: ast.AST) -> list[ast.expr]:
+    """The sides of a comparison, of a case, or of a look-up in a table that is written there."""
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.Match):
+        values = [
+            one.value for case in node.cases for one in ast.walk(case) if isinstance(one, ast.MatchValue)
+        ]
+        return [node.subject, *values]
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict | ast.Name):
+        return [node.value]
+    return []
+
+
+def literal_texts(side: ast.expr) -> Iterator[str]:
+    """The texts that a side of a comparison is, or holds."""
+    listed = side.elts if isinstance(side, ast.Tuple | ast.List | ast.Set) else [side]
+    if isinstance(side, ast.Dict):
+        listed = [key for key in side.keys if key is not None]
+    for one in listed:
+        if isinstance(one, ast.Constant) and isinstance(one.value, str):
+            yield one.value
 
 
 def test_tests_import_no_other_domains_tests() -> None:

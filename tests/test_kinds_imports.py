@@ -53,6 +53,10 @@ REMAINING: dict[str, tuple[str, ...]] = {
         "edgen.protocols.task", "edgen.runtime", "edgen.store.ledger",
     ),
     "edgen/domains/education/measures/adherence.py": ("edgen.asking.call_estimates",),
+    # A space file from the data set's files.
+    "edgen/domains/education/from_ed.py": ("edgen.core", "edgen.space"),
+    # The check whether both sides prefer the same way.
+    "edgen/domains/education/layout.py": ("edgen.reading.phrase_kinds",),
     # A section of a space file.
     "edgen/domains/tutoring/exercises/*": ("edgen.prompting", "edgen.space"),
     # Conversations that are labelled while they are made, as annotators label them.

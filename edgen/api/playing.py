@@ -21,7 +21,7 @@ from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource, plans_of
 from edgen.planning.plan import Plan
 from edgen.protocols.views import facts_of
-from edgen.reading.roles import side_of
+from edgen.reading.roles import learns
 from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
 
@@ -76,7 +76,7 @@ def open_game(
             "no role to play. Take a job in which each side speaks for itself, such as jobs/selfplay.yaml."
         )
     if role is None:
-        taught = [one for one in playable if side_of(one) == "Student"]
+        taught = [*filter(learns, playable)]
         role = [*(one for one in playable if one in spoken), *playable[:1], *taught][-1]
     role = role.lower()
     if role not in playable:

@@ -11,6 +11,7 @@ from edgen.core.errors import UsageError
 from edgen.core.files import remove_leftovers, write_new
 from edgen.core.optional_parts import part_of
 from edgen.core.registry import find
+from edgen.core.space_layouts import find_layout
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.project_files import plan_for_space, write_job, write_templates
@@ -18,7 +19,7 @@ from edgen.protocols.base import Starter
 from edgen.protocols.optional_parts import SelfDescription
 from edgen.space import load_space, space_files
 from edgen.space.dump import dump_space
-from edgen.space.parse import is_five_lists
+from edgen.space.parse import fits_lists
 
 SCHEMAS = "schemas"
 _OUTSIDE = r"\.\./([\w/-]+\.\w+)"  # a file next to the folder of the shipped jobs
@@ -129,7 +130,8 @@ def _open_space(name: str) -> str:
     """Return a shipped space with `dimensions:`, to which others can be added, with its first comments."""
     text = _read_shipped("preference_space", name)
     space = load_space(resources.find("preference_space", name))
-    if not is_five_lists(space):
+    layout = find_layout(space.names)
+    if layout is None or not fits_lists(space, layout):
         return text
     comments = re.match(r"(?:#[^\n]*\n)*", text)
     return (comments[0] if comments else "") + dump_space(space, lists=False)

@@ -79,8 +79,12 @@ class RolloutMaking:
             raise UsageError(
                 f"{path}: the conversations have no probability, so their rollouts would have none. "
                 "Generate with "
-                "`selfplay: {closing: student}`, or have a judge compare the rollouts with --signal oracle."
+                f"`selfplay: {{closing: {self._name_closing_role()}}}`, or have a judge compare the rollouts with --signal oracle."
             )
+
+    def _name_closing_role(self) -> str:
+        """Return a role that can state the probability: the last one of the space."""
+        return next(iter(self._plans.values())).job.speakers[-1].lower()
 
     def _probabilities(self) -> Iterator[float | None]:
         """Yield the probabilities of the first conversations."""

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, get_args
 
 from edgen.core import registry, resources
 from edgen.core.errors import EdgenError
+from edgen.core.space_layouts import make_space_mark
 
 FileKind = str  # a key of _FILES, or the name of a kind of folders that a domain declares
 PluginKind = Literal["formats", "measures", "providers", "protocols", "families"]
@@ -31,24 +32,21 @@ _HEAD = 65_536  # bytes of a file that are looked at
 
 
 class _Files(NamedTuple):
-    """The shipped and the usual folders of a kind of file, and a line that marks such a file."""
+    """The shipped and the usual folders of a kind of file, and a pattern for the line that marks such a
+    file."""
 
     shipped: resources.Folder
     folders: tuple[str, ...]
     glob: str
-    mark: re.Pattern[bytes]
+    mark: Callable[[], str]
     by_path: bool = False  # commands take shipped ones by their paths, too
 
 
 _YAML = "*.y*ml"
 _FILES: Mapping[FileKind, _Files] = {
-    "jobs": _Files(
-        "jobs", (".", "jobs"), _YAML, re.compile(rb"^(space|backends|protocol):", re.M), by_path=True
-    ),
-    "spaces": _Files(
-        "preference_space", (".", "preference_space"), _YAML, re.compile(rb"^(dimensions|topics):", re.M)
-    ),
-    "label-sets": _Files("label_sets", (".", "label_sets"), _YAML, re.compile(rb"^labels:", re.M)),
+    "jobs": _Files("jobs", (".", "jobs"), _YAML, lambda: r"^(space|backends|protocol):", by_path=True),
+    "spaces": _Files("preference_space", (".", "preference_space"), _YAML, make_space_mark),
+    "label-sets": _Files("label_sets", (".", "label_sets"), _YAML, lambda: r"^labels:"),
 }
 
 
@@ -61,7 +59,7 @@ def _files_of(kind: FileKind) -> _Files:
     if kind in _FILES:
         return _FILES[kind]
     inside = resources.folder_kind(kind).inside
-    return _Files(kind, (".", kind), f"*/{inside}", re.compile(rb"^name:", re.M))
+    return _Files(kind, (".", kind), f"*/{inside}", lambda: r"^name:")
 
 
 class Listed(NamedTuple):
@@ -114,7 +112,7 @@ def is_file_of(kind: FileKind, path: Path) -> bool:
     """Return whether a YAML file looks like one of this kind. It need not be valid."""
     try:
         with path.open("rb") as file:
-            return _files_of(kind).mark.search(file.read(_HEAD)) is not None
+            return re.search(_files_of(kind).mark().encode(), file.read(_HEAD), re.MULTILINE) is not None
     except OSError:
         return False
 

@@ -21,18 +21,14 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class DomainCommand(NamedTuple):
-    """A command that a domain adds to `edgen`, under an entry point of `edgen.commands`.
+    """A command that a domain adds to `edgen`, under an entry point of `edgen.commands`, or to `edgen space`,
+    under one of `edgen.space_commands`."""
 
-    `section`: the title under which `edgen --help` lists it. `before`: the command that it stands before,
-    empty for the end of its section. `app`: a group of commands, or None; `command`: the function of a single
-    command.
-    """
-
-    name: str
-    section: str
-    before: str = ""
-    app: Any = None
-    command: Callable[..., Any] | None = None
+    name: str  # of the command
+    section: str = ""  # title under which `edgen --help` lists it; empty in `edgen space`
+    before: str = ""  # the command that it stands before; empty: the end of its section
+    app: Any = None  # a group of commands, or None
+    command: Callable[..., Any] | None = None  # the function of a single command
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -11,6 +11,8 @@ from typer import Argument, Option
 
 from edgen.cli import complete
 from edgen.cli import options as o
+from edgen.cli.declared import with_declared
+from edgen.cli.new_space import NewSpaceOption, SpaceNameOption, print_new_space
 from edgen.cli.options import CommandGroup
 from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_behind
 from edgen.core.options import Overrides, template
@@ -20,7 +22,6 @@ from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
     from edgen.api.spaces.growth import GrownSpace
-    from edgen.space.new_file import NewSpace
 
 app = CommandGroup(
     "Show, make and extend spaces, from which scenarios are drawn.\n\nExample: edgen space show broad"
@@ -39,10 +40,6 @@ ExamplesOption = Annotated[
         help=" ".join(_DRAWN.values()),
         hidden=not _DRAWN,
     ),
-]
-OutputOption = Annotated[Path | None, o.output("FILE", "The space.  [default: stdout]")]
-NameOption = Annotated[
-    str | None, Option("--name", metavar="NAME", help="The name of the result.  [default: after the file]")
 ]
 
 
@@ -138,8 +135,8 @@ def expand(
 @app.command("from-csv")
 def from_csv(
     file: Annotated[Path, Argument(metavar="FILE", help="A CSV file with a column for each dimension.")],
-    output: OutputOption = None,
-    name: NameOption = None,
+    output: NewSpaceOption = None,
+    name: SpaceNameOption = None,
     weights: Annotated[
         Literal["counts", "equal"],
         Option(help="Weigh values by frequency, or equally."),
@@ -157,38 +154,11 @@ def from_csv(
 
     made = make_space_from_csv(file, output, name, weights=weights, force=yes)
     found = ", ".join(f"{count} of {dimension}" for dimension, count in made.values.items())
-    _say_written(made, f"{made.records:,} rows: {found}", output, json=json)
+    print_new_space(made, f"{made.records:,} rows: {found}", output, json=json)
 
 
-@app.command("from-ed")
-def from_ed(
-    files: Annotated[list[Path], Argument(metavar="FILES", help="Released ED files: JSON lists of records.")],
-    output: OutputOption = None,
-    name: NameOption = None,
-    yes: o.YesOption = False,
-    json: o.JsonOption = False,
-) -> None:
-    """Make a space from released Education Dialogue files.
-
-    It has the values of the files and their frequencies.
-
-    Example: edgen space from-ed conversations_train*.json -o my_space.yaml
-    """
-    from edgen.api.spaces.from_ed import make_space_from_ed
-
-    made = make_space_from_ed(files, output, name, force=yes)
-    found = ", ".join(f"{count} {dimension.replace('_', ' ')}" for dimension, count in made.values.items())
-    _say_written(made, f"{made.records:,} records: {found}", output, json=json)
-
-
-def _say_written(made: NewSpace, summary: str, output: Path | None, *, json: bool) -> None:
-    """Print the new file's text where it is not written, then the remarks and what was found."""
-    facts = {"records": made.records, "values": made.values, "notes": list(made.notes)}
-    facts |= {"text": made.text, "file": None} if output is None else {"file": str(output)}
-    print_value(facts, [] if output else [made.text.rstrip("\n")], json=json)
-    for remark in made.notes:
-        note(remark)
-    note(f"{summary}; written to {output}" if output else summary)
+for _added in find_all("space_command"):
+    app.command(_added.name)(with_declared(_added.command))
 
 
 _WIDE = 40  # characters of a value that are shown

@@ -111,6 +111,8 @@ def render_status(status: StatusReport) -> Iterator[str]:
         yield f"round      {status.round.number} of {status.round.of}"
     yield f"accepted   {status.accepted:,}"
     yield f"rejected   {describe_counts(status.rejected)}"
+    for code, clause in (status.reasons or {}).items():
+        yield f"           {code}: {clause}"
     yield f"failed     {describe_counts(status.failed)}"
     yield f"pending    {status.pending:,}"
     late = f", {status.timeouts:,} timeouts" if status.timeouts else ""

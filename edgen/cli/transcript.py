@@ -11,6 +11,7 @@ import msgspec
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 from edgen.core.pair import Pair
+from edgen.core.space_layouts import find_layout
 from edgen.core.text import escape_hidden, value_in_words
 from edgen.evaluation.data_sets.one_conversation import ConversationDetails, StoredReply
 from edgen.preferences.pair_lines import Rollouts, pair_lines
@@ -18,11 +19,6 @@ from edgen.preferences.pair_lines import Rollouts, pair_lines
 _GAP = 3  # between columns
 _NARROWEST = 44  # of a column
 _ROLE = 9
-_LABELS = {
-    "student_preference": "student prefers", "student_reaction": "otherwise",
-    "teacher_preference": "teacher prefers", "teacher_reaction": "otherwise",
-}  # fmt: skip
-_ED_ORDER = ("topic", "subject", "level", *_LABELS)
 
 
 def conversations_as_json(
@@ -107,13 +103,16 @@ def _render_one(one: ConversationDetails, width: int, *, raw: bool, above: bool)
 
 
 def _render_scenario(one: ConversationDetails, width: int) -> Iterator[str]:
-    """Yield every dimension and field. Those that Education Dialogue has come first, in its order."""
+    """Yield every dimension and field. Those of the space's layout come first, in its order."""
     row = {
         name: value for name, value in one.scenario.as_row().items() if name != "index" and value is not None
     }
-    names = [*(name for name in _ED_ORDER if name in row), *(name for name in row if name not in _ED_ORDER)]
-    for name in names:
-        label = _LABELS.get(name, name.replace("_", " "))
+    layout = find_layout(one.scenario.values)
+    laid_out = () if layout is None else layout.dimensions
+    labels = {dimension.name: dimension.shown for dimension in laid_out if dimension.shown}
+    first = [name for dimension in laid_out for name in (dimension.name, *dimension.fields)]
+    for name in (*(name for name in first if name in row), *(name for name in row if name not in first)):
+        label = labels.get(name, name.replace("_", " "))
         yield from wrap_text(
             escape_hidden(value_in_words(row[name])), width, first=f"  {label + ' ':<17}", rest=" " * 19
         )

@@ -35,7 +35,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     replicate: int  # from 0
     turns: tuple[Turn, ...]  # without the end marker
     arm: str = ""  # empty without arms
-    probability: float | None = None  # that the student understood; None if unknown
+    probability: float | None = None  # of its family's event; None if unknown
     ended_by: Role | None = None  # the speaker of the end marker; None without one
     branch: int | None = None  # turn, from 0, at which it left replicate 0; None if it did not
     simulated: bool = False  # no model wrote it

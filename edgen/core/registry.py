@@ -34,7 +34,8 @@ from edgen.core.version import __version__
 
 Kind = Literal[
     "provider", "protocol", "family", "format", "measure",
-    "reader", "space_section", "folder_kind", "command", "function",
+    "reader", "space_section", "space_layout", "folder_kind", "command", "space_command",
+    "function",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = ("provider", "protocol", "family", "format", "measure")
 """The kinds described in plugins.md. The others let edgen's own domains read data sets, and extend spaces,
@@ -47,8 +48,10 @@ GROUPS: dict[str, Kind] = {
     "edgen.measures": "measure",
     "edgen.readers": "reader",
     "edgen.space_sections": "space_section",
+    "edgen.space_layouts": "space_layout",
     "edgen.folder_kinds": "folder_kind",
     "edgen.commands": "command",
+    "edgen.space_commands": "space_command",
     "edgen.functions": "function",
 }
 _ORDER: tuple[Kind, ...] = get_args(Kind)
@@ -330,9 +333,12 @@ class AnswerKind(msgspec.Struct, frozen=True):
     says: str
     """The value read from an answer, or made from a text."""
     variables: tuple[str, ...]
-    """Variables of its templates, as far as known without a job's space."""
+    """Variables of its templates besides those of a scenario."""
     spoken: bool = False
     """Whether an answer holds turns: what roles of the space say."""
+    of_scenario: bool = False
+    """Whether its templates also have the variables of a scenario, those of layouts where the space is
+    unknown."""
 
 
 def answer_kinds() -> dict[str, AnswerKind]:
@@ -350,6 +356,6 @@ def answer_kinds() -> dict[str, AnswerKind]:
             known = found.setdefault(kind.name, kind)
             if known is not kind:
                 both = tuple(dict.fromkeys((*known.variables, *kind.variables)))
-                spoken = known.spoken or kind.spoken
-                found[kind.name] = AnswerKind(kind.name, known.says, both, spoken)
+                spoken, of_scenario = known.spoken or kind.spoken, known.of_scenario or kind.of_scenario
+                found[kind.name] = AnswerKind(kind.name, known.says, both, spoken, of_scenario)
     return found

@@ -7,13 +7,14 @@ Rejection; the engine stores that as an Outcome.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
 
 Role = str
-ROLES = ("Teacher", "Student")  # of Education Dialogue
+ROLES = ("Teacher", "Student")  # of a space that names none
 END_MARKER = "[end of conversation]"
 
 MAX_ANSWER = 32 * 1024 * 1024  # maximum bytes of one answer of a service
@@ -42,13 +43,13 @@ class Scenario(msgspec.Struct, frozen=True):
         return Scenario(self.index, values, {one: self.fields[one] for one in values if one in self.fields})
 
     def as_row(self) -> dict[str, Any]:
-        """Return every value and field by a flat name: `topic`, `topic.grade`. A topic's `subject` and
-        `level` use their bare names, unless a dimension has the name."""
+        """Return every value and field by a flat name: `topic`, `topic.grade` (see `name_field`)."""
+        from edgen.core.space_layouts import name_field  # it finds layouts, which `Reply` and others need not
+
         row: dict[str, Any] = {"index": self.index, **self.values}
         for dimension, fields in self.fields.items():
             for name, said in fields.items():
-                bare = dimension == "topic" and name in ("subject", "level") and name not in self.values
-                row[name if bare else f"{dimension}.{name}"] = said
+                row[name_field(dimension, name, self.values)] = said
         return row
 
 
@@ -76,7 +77,8 @@ class Conversation(msgspec.Struct, frozen=True):
 
     turns: tuple[Turn, ...]  # with at least one of each role
     probability: float | None = None
-    """Probability that the student understood, in [0, 1]; None if the reply gives no such number."""
+    """Probability of the event that its family names (`probability_clause`), in [0, 1]; None if the reply
+    gives no such number."""
     ended_by: Role | None = None
     """The speaker of the end marker; None if there was none."""
     repairs: tuple[str, ...] = ()
@@ -92,40 +94,65 @@ class Conversation(msgspec.Struct, frozen=True):
 
 
 class RejectionReason(enum.StrEnum):
-    """The reason why an answer is not a conversation."""
+    """The reason why an answer is not a conversation: those that edgen's own parts give."""
 
-    EMPTY = "empty"  # nothing but white space
-    REFUSED = "refused"  # the model declined, or the service blocked it
-    TRUNCATED = "truncated"  # cut off by a token limit
-    NO_TURNS = "no_turns"  # no line spoken by a role
-    ONE_SPEAKER = "one_speaker"  # turns of one side only
-    TOO_SHORT = "too_short"  # fewer than two turns
-    INVALID = "invalid"  # parsed, but the record breaks the schema
+    EMPTY = "empty"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    NO_TURNS = "no_turns"
+    ONE_SPEAKER = "one_speaker"
+    TOO_SHORT = "too_short"
+    INVALID = "invalid"
     # a turn of self-play
-    SPEAKS_FOR_OTHER = "speaks_for_other"  # a side writes the other's lines
-    TWO_TURNS = "two_turns"  # more than one turn in one reply
-    LEAKED_SECRET = "leaked_secret"  # noqa: S105 - a side says word for word what it cannot know
-    LOOP = "loop"  # a side repeats itself
-    PLACEHOLDER = "placeholder"  # dots, or a word in place of a text
-    ECHO = "echo"  # words of the prompt, or the previous turn word for word
-    NO_ACTIONS = "no_actions"  # a turn without the required actions
-    NO_LABELS = "no_labels"  # units with missing or unknown labels
-    NOT_OFFERED = "not_offered"  # neither one of the offered utterances nor an allowed one
-    NO_BRANCH = "no_branch"  # the conversation ended before its branching turn
-    GATE = "gate"  # a conversation that fails one of the job's gates
+    SPEAKS_FOR_OTHER = "speaks_for_other"
+    TWO_TURNS = "two_turns"
+    LEAKED_SECRET = "leaked_secret"  # noqa: S105 - no password
+    LOOP = "loop"
+    PLACEHOLDER = "placeholder"
+    ECHO = "echo"
+    NO_BRANCH = "no_branch"
+    # labels and gates of a job
+    NO_LABELS = "no_labels"
+    GATE = "gate"
     # a comparison
-    UNREAD = "unread"  # a judge's answers name neither side
-    IDENTICAL = "identical"  # both sides are equal, so there is nothing to judge
-    NO_RESPONSES = "no_responses"  # they do not part in two turns of the role that is compared
+    UNREAD = "unread"
+    IDENTICAL = "identical"
+    NO_RESPONSES = "no_responses"
+
+
+_OWN_REASONS: dict[str, RejectionReason] = {str(one): one for one in RejectionReason}
+
+
+def is_reason_name(reason: object) -> bool:
+    """Return whether a value is a short name for a reason: a letter, then up to 39 letters, digits and _."""
+    return isinstance(reason, str) and re.fullmatch(r"[a-z][a-z0-9_]{0,39}", reason) is not None
+
+
+def _read_reason(reason: str) -> str:
+    """Return a reason as `RejectionReason` has it, or the name that a protocol gives. Raises ValueError for
+    anything else."""
+    if isinstance(reason, RejectionReason):
+        return reason
+    if not is_reason_name(reason):
+        raise ValueError(
+            f"a rejection has a reason that is no word: {reason!r}; use up to 40 lower-case letters, digits and "
+            "_, a letter first, as in no_answer"
+        )
+    return _OWN_REASONS.get(reason, reason)
 
 
 class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The outcome of an answer that is not a conversation. `detail` is a short clause; `of` names one of
-    several of the same reason, such as a gate."""
+    """The outcome of an answer that is not a conversation. Raises ValueError for a reason that is no short
+    name."""
 
-    reason: RejectionReason
-    detail: str
-    of: str = ""
+    reason: str
+    """A `RejectionReason`, or a reason that the protocol declares under `reasons`."""
+    detail: str  # a short clause
+    of: str = ""  # one of several of the same reason, such as the name of a gate
+
+    def __post_init__(self) -> None:
+        if (reason := _read_reason(self.reason)) is not self.reason:
+            msgspec.structs.force_setattr(self, "reason", reason)
 
     @property
     def code(self) -> str:

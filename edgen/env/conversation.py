@@ -94,10 +94,10 @@ class Conversation(_Course):
 
         `info` holds `turns` (so far), `ended_by` (the role that ended it, or None), `rejected` (why a role's
         words are not a turn, else None: the conversation is then over, and `rejected_by` names the role),
-        `flags` of the last turns, and, once done, `probability` that the student understood (None without a
-        closing question), `reward`, and `scores` if the reward has several. Raises UsageError if nothing is
-        running, else as `reset`; then the words are not taken, and the step can be retried. Answers from
-        before the failure are reused.
+        `flags` of the last turns, and, once done, `probability` from the closing question (None without one),
+        `reward`, and `scores` if the reward has several. Raises UsageError if nothing is running, else as
+        `reset`; then the words are not taken, and the step can be retried. Answers from before the failure
+        are reused.
         """
         return self._now(await asyncio.wrap_future(self._say(text)))
 

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from edgen.core.errors import JobError, UsageError
-from edgen.core.values import Role
+from edgen.core.values import ROLES, Role
 from edgen.env.conversation import Conversation, Step, SyncConversation
 from edgen.env.episode import Episode, Messages
 from edgen.env.partners import Partners
@@ -23,8 +23,9 @@ Env = TypeVar("Env", bound="_Environment")
 class _Environment:
     """The common part of both environments.
 
-    `plays` names the policy's role; None is the teacher. `shares` is another environment, whose budget,
-    limits and connections this one shares. `reward` rates an ended conversation; None is the probability.
+    `plays` names the policy's role; None is the first one of spaces that name no roles. `shares` is another
+    environment, whose budget, limits and connections this one shares. `reward` rates an ended conversation;
+    None is the probability.
     `broken` is the reward if the policy's words are not a turn; None if unknown, and trainers leave such a
     conversation out. Raises JobError if the job does not fit a policy.
     """
@@ -196,8 +197,8 @@ def _policy_role(plan: Plan, plays: Role | None) -> Role:
     if plan.stage(plan.scenario(0)) is None:
         raise JobError(job.name, "an environment needs two agents: `protocol: selfplay`.")
     if job.arms:
-        raise JobError(job.name, "an environment has one student: take a job without arms.")
-    role = {role.lower(): role for role in job.speakers}.get((plays or "teacher").lower())
+        raise JobError(job.name, "an environment trains one policy: take a job without arms.")
+    role = {role.lower(): role for role in job.speakers}.get((plays or ROLES[0]).lower())
     if role is None:
         roles = ", ".join(job.speakers)
         missing = "plays none that is named" if plays is None else f"cannot play {plays!r}"

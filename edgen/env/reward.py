@@ -52,7 +52,7 @@ class Reward(Protocol):
 
 
 class ProbabilityReward:
-    """The probability that the student understood, from the closing question."""
+    """The probability that the conversation states, from the closing question."""
 
     roles: tuple[str, ...] = ()
 

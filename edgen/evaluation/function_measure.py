@@ -46,7 +46,7 @@ class MeasuredConversation(msgspec.Struct, frozen=True, kw_only=True):
     id: str  # as in the shards
     scenario: Scenario  # `scenario["topic"]` is a value of it
     turns: tuple[Turn, ...]  # without the end marker
-    probability: float | None = None  # that the student understood; None if unknown
+    probability: float | None = None  # of its family's event; None if unknown
     ended_by: Role | None = None  # the speaker of the end marker
     outcome: dict[str, Any] | None = None  # its result, if its protocol states one
     events: tuple[Event, ...] = ()  # besides turns

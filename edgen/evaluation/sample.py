@@ -46,7 +46,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     defects: tuple[str, ...] = ()  # kinds of debris found (`validation.KINDS`), each once
     marker: Marker = "absent"  # where the end marker stands
     ended_by: Role | None = None  # the speaker of the end marker; None without one
-    probability: float | None = None  # that the student understood; None if unknown
+    probability: float | None = None  # of its family's event; None if unknown
     simulated: bool = False  # no model wrote it
     repairs: tuple[str, ...] = ()  # the reader's fixes
     outcome: dict[str, Any] | None = None  # its result, if known

@@ -19,6 +19,7 @@ import msgspec
 
 from edgen.config import CallSettings
 from edgen.core.errors import UselessError
+from edgen.core.reasons import find_reason
 from edgen.core.text import describe_reasons
 from edgen.core.values import RejectionReason, Reply, Request, Status
 from edgen.planning.speakers import describe_reply
@@ -35,22 +36,6 @@ GATED = 50  # settled tasks, none of which passed the gates
 LEAST = 0.05  # minimum share of usable ones
 _SHOWN = 200  # characters of a reply that are quoted
 _FACT = "useless"
-_HELP: dict[str, str] = {
-    RejectionReason.EMPTY: "The model says nothing: give it room with `max_tokens`, and look at its chat "
-    "template.",
-    RejectionReason.TRUNCATED: "Answers are cut off: raise `max_tokens` of the backend, or ask for less in "
-    "the template.",
-    RejectionReason.REFUSED: "The model or its service declines: word the template otherwise, or take "
-    "another model.",
-    RejectionReason.NO_LABELS: "Conversations are not labelled: see the answers of the backend annotator, "
-    "and its `max_tokens`.",
-    RejectionReason.LOOP: "A side repeats itself: raise the temperature, or take a larger model.",
-    RejectionReason.PLACEHOLDER: "The model copies the form of its answer: send it as a schema (`forms: "
-    "schema`), or take a larger model.",
-    RejectionReason.ECHO: "The model copies its prompt: word the template otherwise, or take a larger model.",
-    RejectionReason.LEAKED_SECRET: "A side says what it cannot know: show it less, or take `leaked_secret: "
-    "flag`.",
-}
 _LOOK = "`edgen preview JOB` shows the prompt."
 # By the form that was sent.
 _IN_WORDS = (
@@ -91,15 +76,13 @@ class _Latest(NamedTuple):
         return _NAMES if self.strangers else _IN_WORDS
 
 
-def advise(reasons: Counter[str], otherwise: str = _IN_WORDS) -> str:
+def advise(reasons: Counter[str], otherwise: str = _IN_WORDS, protocol: str = "") -> str:
     """Return advice against the most frequent of these reasons; empty without one. `otherwise`: the advice
-    for answers that do not have the form."""
+    for answers that do not have the form. `protocol`: the one that may have declared the reason."""
     if not reasons:
         return ""
-    reason = max(reasons, key=lambda one: reasons[one])
-    if _is_by_gate(reason):
-        return "No conversation passes: loosen `gates` of the job, or change the template so that some pass."
-    return _HELP.get(reason, otherwise)
+    found = find_reason(max(reasons, key=lambda one: reasons[one]), protocol)
+    return (found and found.advice) or otherwise
 
 
 def _is_by_gate(reason: str) -> bool:
@@ -197,7 +180,9 @@ class Usefulness:
     def _stop(self, found: str, reasons: Counter[str]) -> UselessError:
         noted = _Noted(self._fingerprint, time.time())
         self._ledger.set_fact(_FACT, msgspec.json.encode(noted).decode())
-        help_ = self._help or advise(reasons, _IN_WORDS if self._latest is None else self._latest.help)
+        latest = self._latest
+        asked = ("", _IN_WORDS) if latest is None else (latest.request.protocol, latest.help)
+        help_ = self._help or advise(reasons, asked[1], asked[0])
         return UselessError(
             f"{found} ({describe_reasons(reasons)}), so the run stopped rather than pay for more of them. "
             f"{self._describe_latest()}{help_} {self._look()} Then start again: what was answered is "

@@ -29,6 +29,7 @@ from edgen.export.format import Format
 from edgen.export.options import OptionValues, list_given_flags
 from edgen.export.rows import SPLITS, ColumnType, DataTable, SplitName
 from edgen.export.shared_options import ActionOptions, ExportOptions, LayerOptions
+from edgen.families.base import Family
 from edgen.families.optional_parts import ReportWords
 from edgen.space import Space
 from edgen.store.run_reader import RunReader
@@ -76,7 +77,8 @@ def write_card(format_: Format, run: RunReader, chat: Chat, contents: Contents, 
     stated = options.of(ExportOptions)
     simulated = list_simulated_parts(run.simulated, contents.evidence)
     facts = run.describe()
-    judged = describe_judged(format_.row_facts.level, contents.evidence)
+    words = part_of(run.family, ReportWords)
+    judged = describe_judged(format_.row_facts.level, contents.evidence, words.hearer)
     lines = [
         f"# {run.name if format_.card.hub else f'{run.name}: {format_.name}'}",
         "",
@@ -93,7 +95,7 @@ def write_card(format_: Format, run: RunReader, chat: Chat, contents: Contents, 
         *_columns(contents.tables),
         *("", "## Scenarios", "", *describe_space(run.space)),
         *("", "## Use", "", "```", *format_.use.splitlines(), "```", ""),
-        *(f"- {note}" for note in (*_notes(format_, chat), *contents.notes)),
+        *(f"- {note}" for note in (*_notes(format_, chat, run.family), *contents.notes)),
         *_list_trials(format_),
         *("", "## How it was made", ""),
         *_facts(facts, simulated, chat, format_),
@@ -260,8 +262,9 @@ def describe_space(space: Space) -> Iterator[str]:
         yield f"| {_cell(name)} | {len(one.entries)} | {_cell(roles)} |"
 
 
-def _notes(format_: Format, chat: Chat) -> Iterator[str]:
-    yield from format_.card.notes
+def _notes(format_: Format, chat: Chat, family: Family) -> Iterator[str]:
+    groups = " or ".join(part_of(family, ReportWords).group_words)
+    yield from (note.replace("{groups}", groups) for note in format_.card.notes)
     if not format_.chat:
         return
     users = _cell(" and the ".join(chat.users).lower())

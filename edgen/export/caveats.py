@@ -7,7 +7,7 @@ space are those that may be public.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -15,6 +15,8 @@ from edgen.config import Job
 from edgen.core.optional_parts import part_of
 from edgen.core.registry import find
 from edgen.core.text import escape_markdown
+from edgen.families.base import family_of
+from edgen.families.optional_parts import ReportWords
 from edgen.protocols.optional_parts import SelfDescription
 from edgen.space import Space
 
@@ -58,14 +60,12 @@ def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
             f"This is a piece of its job: scenarios {first} to {int(end) - 1}, of {job.conversations}. "
             "Which side of the split they are on was chosen among them alone."
         )
-    yield from _list_losses(facts)
+    words = part_of(family_of(space, job.family), ReportWords)
+    yield from _list_losses(facts, words.group_words)
     yield from list_unfinished(facts)
     yield from _list_protocol_caveats(facts, job)
-    if any(role.name == "Student" for role in space.roles):
-        yield (
-            "The probability that the student understood is what the model wrote down. Nobody measured "
-            "whether it is right, and no student learnt anything."
-        )
+    if words.probability_caveat:
+        yield words.probability_caveat
     if job.arms:
         yield (
             "The arms share their scenarios and differ on purpose. Taken together they are no sample of "
@@ -73,14 +73,14 @@ def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
         )
     if job.design == "even":
         yield (
-            "The design is even, so nothing is as frequent as in classrooms: among the scenarios that were "
+            f"The design is even, so nothing is as frequent as in {words.setting}: among the scenarios that were "
             "planned, every "
             "value of a dimension occurs equally often, to within one, or as often as its weight in the "
             "space asks. Conditions and exclusions of the space can shift these counts."
         )
     if job.design == "balanced":
         yield (
-            "The design is balanced, so nothing is as frequent as in classrooms: the scenarios that were "
+            f"The design is balanced, so nothing is as frequent as in {words.setting}: the scenarios that were "
             "planned have "
             "every cell of the space (one value of each dimension) equally often, to within one. Where "
             "there are fewer scenarios than cells, no cell comes twice, and how often a value comes differs "
@@ -116,7 +116,7 @@ def _list_protocol_caveats(facts: Mapping[str, Any], job: Job) -> Iterator[str]:
         yield f"{arms}{said}"
 
 
-def _list_losses(facts: Mapping[str, Any]) -> Iterator[str]:
+def _list_losses(facts: Mapping[str, Any], groups: Sequence[str]) -> Iterator[str]:
     if not all(key in facts for key in SETTLED):
         return
     for name, planned in facts["planned"].items():
@@ -125,8 +125,8 @@ def _list_losses(facts: Mapping[str, Any]) -> Iterator[str]:
             yield (
                 f"Survivorship: of {planned} planned conversations of {name}, {lost} "
                 f"({100 * lost / planned:.1f}%) were "
-                "rejected or failed and are not here. What is lost may not be spread evenly over topics and "
-                "personas; `edgen stats RUN` shows where it is missing."
+                "rejected or failed and are not here. What is lost may not be spread evenly over "
+                f"{' and '.join(f'{word}s' for word in groups)}; `edgen stats RUN` shows where it is missing."
             )
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.core.optional_parts import part_of
+from edgen.core.space_layouts import name_field
 from edgen.core.text import escape_markdown
 from edgen.core.values import Scenario
 from edgen.export.chat import Message, digest_of
@@ -15,7 +16,6 @@ from edgen.export.rows import ColumnType, DataTable
 from edgen.families.base import family_of
 from edgen.families.optional_parts import KindDefaults, ReportWords
 from edgen.space import Dimension, Space
-from edgen.space.model import TOPIC_FIELDS
 from edgen.store.run_parts import AcceptedConversation
 
 Columns = Mapping[str, tuple[ColumnType, str]]  # a column's type and meaning, by name
@@ -76,7 +76,7 @@ class _Source(NamedTuple):
 
 class ScenarioColumns:
     """The columns of a space: one per dimension, and one per further field of an entry, such as
-    `topic.grade`. A topic's `subject` and `level` use their bare names. Names of other columns and those in
+    `topic.grade`. Fields may have bare names (see `name_field`). Names of other columns and those in
     `taken` get the prefix `scenario.`."""
 
     def __init__(
@@ -104,10 +104,9 @@ class ScenarioColumns:
         return {name: as_text(value) for name, value in self.read(scenario).items()}
 
     def _add_field(self, space: Space, dimension: Dimension, field: str) -> None:
-        bare = dimension.name == "topic" and field in TOPIC_FIELDS and field not in space.names
         type_ = _type_of([e.fields[field] for e in dimension.entries if field in e.fields])
         meaning = f"the {_words(dimension.name)}'s {_words(field)}; empty where the space names none"
-        name = field if bare else f"{dimension.name}.{field}"
+        name = name_field(dimension.name, field, space.names)
         self._add(name, meaning, _Source(dimension.name, field, type_))
 
     def _add(self, name: str, meaning: str, source: _Source) -> None:

@@ -98,9 +98,9 @@ def list_simulated_parts(run_simulated: bool, found: Iterable[Evidence]) -> tupl
 # The subject of labels on pairs of responses to one turn.
 _OF_MARKS: Mapping[Source, str] = {
     "flag": (
-        "The two responses are to the same turn, after the same words. The student called the rejected one "
+        "The two responses are to the same turn, after the same words. The {hearer} called the rejected one "
         "nonsense; the "
-        "chosen one is another to that turn, which the student did not see: nobody said that it is good."
+        "chosen one is another to that turn, which the {hearer} did not see: nobody said that it is good."
     ),
     "judged": (
         "The two responses are to the same turn, after the same words. A judge saw all responses to that "
@@ -111,12 +111,13 @@ _OF_MARKS: Mapping[Source, str] = {
 }
 
 
-def describe_judged(level: Level | None, found: Mapping[Evidence, int]) -> str | None:
-    """Return the sentence that compares the rows' content with the labels' subject; None without labels."""
+def describe_judged(level: Level | None, found: Mapping[Evidence, int], hearer: str) -> str | None:
+    """Return the sentence that compares the rows' content with the labels' subject; None without labels.
+    `hearer`: the family's word for the role that hears responses."""
     if level is not None and (often := next((one.rollouts for one in found if one.rollouts), None)):
         return _of_rollouts(level, often)
     if marks := {one.by for one in found if one.by is not None} & OF_RESPONSES:
-        return " ".join(_OF_MARKS[by] for by in sorted(marks))
+        return " ".join(_OF_MARKS[by].format(hearer=hearer) for by in sorted(marks))
     who = "People" if {one.by for one in found} == {"human"} else "The judge"
     rows: dict[Compare, int] = {"conversation": 0, "response": 0}
     for one, count in found.items():

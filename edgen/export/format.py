@@ -68,7 +68,8 @@ class FormatCard:
     """The texts of a card on a format, beyond its columns."""
 
     notes: tuple[str, ...] = ()
-    """Facts that a user has to know, in sentences."""
+    """Facts that a user has to know, in sentences. `{groups}`: the family's words for groups, such as "topic
+    or persona"."""
     tags: tuple[str, ...] = ()
     """Tags of the card."""
     tasks: tuple[str, ...] = ()

@@ -33,7 +33,7 @@ class DialogueRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     provenance: Provenance  # origin of the conversation
     outcome: dict[str, Any] | None = None  # its result, if its protocol states one
     events: tuple[Event, ...] = ()  # besides turns
-    probability: float | None = None  # that the student understood; None if unknown
+    probability: float | None = None  # of its family's event; None if unknown
     ended_by: Role | None = None  # the speaker of the end marker; None without one
 
 

@@ -46,6 +46,16 @@ class ReportWords:
     """A clause about each dimension that a space need not label."""
     probability_clause: ClassVar[str] = ""
     """The event of a conversation's probability, such as "that the student understood"; empty: unnamed."""
+    probability_caveat: ClassVar[str] = ""
+    """Sentences of a card about the probability's limits; empty: none."""
+    setting: ClassVar[str] = "real conversations"
+    """The place of such conversations in reality, such as "classrooms"."""
+    group_words: ClassVar[tuple[str, ...]] = ("dimension",)
+    """Words for what conversations are grouped by, such as "topic"."""
+    hearer: ClassVar[str] = "listener"
+    """The word for the role that hears responses which are compared, such as "student"."""
+    section_words: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """Titles and first sentences of sections of the report, in place of the general ones, by name."""
 
     @property
     def probability_words(self) -> str:

@@ -78,7 +78,7 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
     speech: Speech  # the spoken parts of its turns
     entries: int  # number of turns as written
     ended_by: Role | None  # the speaker of the end marker; None without one
-    probability: float | None  # that the student understood; None if unknown
+    probability: float | None  # of its family's event; None if unknown
     simulated: bool  # no model wrote it
     repairs: tuple[str, ...]  # the reader's fixes
     outcome: dict[str, Any] | None = None  # its result, if known

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from edgen.config import texts_of
 from edgen.config.label_set import LabelSetError
 from edgen.core import resources
 from edgen.core.errors import FileError, SpaceError, TemplateError
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.space_layouts import make_space_mark
 from edgen.core.yaml_values import suggest_file, suggest_name
 from edgen.prompting.prompt import SUFFIX, schema_file
 
@@ -222,9 +222,9 @@ def _is_there(path: Path) -> bool:
 
 
 # Text in a file of each kind, so that a job with the name of its space is not mistaken for a space.
-_MARKS = {
-    "preference_space": compile_later(r"^(?:dimensions|topics)\s*:", re.MULTILINE),
-    "label_sets": compile_later(r"^labels\s*:", re.MULTILINE),
+_MARKS: dict[str, Callable[[], str]] = {
+    "preference_space": make_space_mark,
+    "label_sets": lambda: r"^labels\s*:",
 }
 _MOST = 65_536  # characters of a file that are examined
 
@@ -263,6 +263,6 @@ def _is_another(kind: resources.Folder, path: Path, shipped: Path) -> bool:
     except OSError:
         return False
     mark = _MARKS.get(kind)
-    return (mark is None or mark.search(text) is not None) and text != shipped.read_text(encoding="utf-8")[
-        :_MOST
-    ]
+    return (mark is None or re.search(mark(), text, re.MULTILINE) is not None) and text != shipped.read_text(
+        encoding="utf-8"
+    )[:_MOST]

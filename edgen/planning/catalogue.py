@@ -20,7 +20,7 @@ from edgen.prompting import FrontMatter, Prompt, load_prompt
 from edgen.prompting.front_matter import find_stray, read_front
 from edgen.prompting.prompt import schema_file
 from edgen.space import load_space
-from edgen.space.model import DEFAULT_VARIABLES, template_fields, template_variables
+from edgen.space.model import list_usual_variables, template_fields, template_variables
 
 _NOT_READ = (
     "the comment in line {line} looks like front matter and is not read: front matter comes first in a file, "
@@ -112,7 +112,8 @@ def load(path: Path) -> Prompt:
         space = load_space(file)
     except SpaceError as error:
         raise TemplateError(str(path), f"its front matter names a space that is invalid: {error}") from None
-    own = (*template_variables(space), *[name for name in names if name not in DEFAULT_VARIABLES])
+    usual = list_usual_variables()
+    own = (*template_variables(space), *[name for name in names if name not in usual])
     return load_prompt(path, own, fields=template_fields(space))
 
 
@@ -120,7 +121,8 @@ def _usable(expects: str | None) -> tuple[str, ...]:
     """Return the variables of a template of this kind; those of any kind if it names none."""
     kinds = answer_kinds()
     chosen = kinds.values() if expects is None else (kinds[expects],)
-    return tuple(dict.fromkeys(name for kind in chosen for name in kind.variables))
+    usual = list_usual_variables() if any(kind.of_scenario for kind in chosen) else ()
+    return tuple(dict.fromkeys((*usual, *(name for kind in chosen for name in kind.variables))))
 
 
 def _list_templates(folder: Path) -> Iterator[Path]:

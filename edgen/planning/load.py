@@ -36,7 +36,7 @@ from edgen.prompting import Prompt, load_prompt, scenario_variables
 from edgen.prompting.prompt import PICTURE, SUFFIX, read_answer_schema, schema_text
 from edgen.protocols.base import ConversationProtocol, Template
 from edgen.space import Entry, Space, load_space, space_files
-from edgen.space.model import DEFAULT_VARIABLES, sections_of, template_fields
+from edgen.space.model import list_usual_variables, sections_of, template_fields
 from edgen.space.splits import explain_split_problem
 
 
@@ -168,7 +168,7 @@ def _with_forms(prompt: Prompt, job: Job, template: Template) -> Prompt:
 
 def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
     """Raise JobError for dimensions whose names have another meaning in the protocol's templates."""
-    own = {name for kind in protocol.answers for name in kind.variables} - {*DEFAULT_VARIABLES}
+    own = {name for kind in protocol.answers for name in kind.variables} - {*list_usual_variables()}
     problems = tuple(
         Problem(
             "$.space",

@@ -55,7 +55,7 @@ from edgen.protocols.optional_parts import AnswerForms, SharedPreparation, TurnB
 from edgen.protocols.task import AnsweringModel, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import LabelChoices
 from edgen.space import Space, content_sha256
-from edgen.space.model import ROLES as USUAL_ROLES
+from edgen.space.model import list_layout_roles
 from edgen.space.phrases import NAME as PHRASES
 from edgen.space.sampling import Sampler
 from edgen.space.scene import SpaceBook
@@ -325,7 +325,7 @@ class Plan:
         forms |= {f"{use} of others": one.forms_of for use, one in prompts.items() if one.forms_of}
         if forms:
             facts["forms"] = forms
-        if self.space.roles != USUAL_ROLES:
+        if self.space.roles != list_layout_roles(self.space.names):
             facts["roles"] = self.space.roles
         if phrases := self.space.sections.get(PHRASES):
             facts["phrases"] = phrases

@@ -1,7 +1,7 @@
 """Sample sizes of a balanced design, and frequencies of each value among the first N scenarios of any design.
 
 Every cell of the space has k conversations after k passes over all cells, and not before. Combinations that
-span many cells, such as a pair of preferences with all topics and reactions, reach k much earlier, but by
+span many cells, such as a pair of values with all values of other dimensions, reach k much earlier, but by
 chance: within a pass the order of the cells is pseudo-random (`sampling`). `needed` gives the number from
 which that is almost certain.
 """
@@ -12,14 +12,11 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
+from edgen.core.space_layouts import find_layout
 from edgen.space import Space
-from edgen.space.model import DIMENSIONS
 from edgen.space.sampling import Design, Sampler
 
 _SURE = 0.95  # minimum share of all seeds
-
-# Usual comparisons in Education Dialogue besides its cells: the dimensions that conversations are grouped by.
-_STRATA = (("student_preference", "teacher_preference"), ("student_reaction", "teacher_reaction"), ("topic",))
 
 
 def count_values(space: Space, design: Design, conversations: int, seed: int = 0) -> dict[str, Counter[str]]:
@@ -33,9 +30,10 @@ def count_values(space: Space, design: Design, conversations: int, seed: int = 0
 
 
 def strata(space: Space) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yield the dimensions to group by, with their number of combinations: all, then those of Education
-    Dialogue, or each separately. `space` rules nothing out."""
-    chosen = _STRATA if {*DIMENSIONS} <= {*space.names} else tuple((name,) for name in space.names)
+    """Yield the dimensions to group by, with their number of combinations: all, then those of the space's
+    layout, or each separately. `space` rules nothing out."""
+    layout = find_layout(space.names)
+    chosen = (layout and layout.strata) or tuple((name,) for name in space.names)
     for names in (space.names, *chosen):
         yield names, math.prod(len(space[name].entries) for name in names)
 

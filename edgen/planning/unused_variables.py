@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edgen.core import resources
+from edgen.core.space_layouts import map_bare_fields
 from edgen.planning.plan import Plan
-from edgen.space.model import TOPIC_FIELDS, sections_of
+from edgen.space.model import sections_of
 
 
 class UnusedVariable(NamedTuple):
@@ -22,8 +23,8 @@ class UnusedVariable(NamedTuple):
 def find_unused(plan: Plan) -> list[UnusedVariable]:
     """Return the variables of a scenario that a template might read and never does, by template; and the
     dimensions that no template may read, as no role sees them. Closing questions are exempt."""
-    fields = plan.space["topic"].fields if "topic" in plan.space.names else ()
-    absent = {*TOPIC_FIELDS} - {*fields, *plan.space.names}
+    stated = {field for one in plan.space.dimensions for field in one.fields}
+    absent = {*map_bare_fields()} - {*stated, *plan.space.names}
     found = [
         UnusedVariable(name, use, plan.prompts[use].source)
         for use, template in plan.templates.items()

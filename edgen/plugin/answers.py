@@ -4,16 +4,17 @@
 
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
-read_turn: one turn. ActedTurn, make_acted_turn_form, read_acted_turn: a turn with the actions that it takes.
-Chosen, choice_form, read_choice: one of several offers, or words of its own. read_scores: a number for each
-name, MOST_SCORE at most. body_of, object_in, strip_fence, drop_thinking: the part of a reply that answers.
-fold_key: a name as it is compared. find_service_refusal: a refusal by the service. RoleWords, OwnWords,
-TEACHER_STUDENT: words for roles. JsonMembers, parse: JSON with mistakes. replace_surrogates: a text that
-every file can hold.
+read_turn: one turn. ActedTurn, make_acted_turn_form, read_acted_turn: a turn with the actions that it takes;
+NO_ACTIONS: the reason of one without. Chosen, choice_form, read_choice: one of several offers, or words of
+its own; NOT_OFFERED: the reason of anything else. read_scores: a number for each name, MOST_SCORE at most.
+body_of, object_in, strip_fence, drop_thinking: the part of a reply that answers. fold_key: a name as it is
+compared. find_service_refusal: a refusal by the service. RoleWords, OwnWords, TEACHER_STUDENT: words for
+roles. JsonMembers, parse: JSON with mistakes. replace_surrogates: a text that every file can hold.
 """
 
 from __future__ import annotations
 
+from edgen.reading.answers.acted_turn import NO_ACTIONS as NO_ACTIONS
 from edgen.reading.answers.acted_turn import ActedTurn as ActedTurn
 from edgen.reading.answers.acted_turn import make_acted_turn_form as make_acted_turn_form
 from edgen.reading.answers.acted_turn import read_acted_turn as read_acted_turn
@@ -21,6 +22,7 @@ from edgen.reading.answers.body import body_of as body_of
 from edgen.reading.answers.body import fold_key as fold_key
 from edgen.reading.answers.body import object_in as object_in
 from edgen.reading.answers.body import strip_fence as strip_fence
+from edgen.reading.answers.choice import NOT_OFFERED as NOT_OFFERED
 from edgen.reading.answers.choice import Chosen as Chosen
 from edgen.reading.answers.choice import choice_form as choice_form
 from edgen.reading.answers.choice import read_choice as read_choice

@@ -5,18 +5,17 @@
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 Conversations
-    Rounds, Starter: for optional methods. SpaceRole: a role of a space. unread: replies that cannot be read.
-    Labels, labels_of: how a space's roles are called in texts. FENCED:
-        the variables of a fence.
+    DeclaredReason: one of the protocol's own reasons for rejections. Rounds, Starter: for optional methods.
+        SpaceRole: a role of a space. unread: replies that cannot be read. Labels, labels_of: how a space's
+        roles are called in texts. FENCED: the variables of a fence.
     Stage, play: a conversation turn by turn. Selfplay, CLOSING, CLOSING_STEP, MOST_TURNS: its settings and
         steps. ask_turn: `ask` for a turn, which is kept up to its last
         sentence if it is cut off. TURN_VARIABLES, CONVERSATION_VARIABLES: what their templates
         may use besides.
     conversation_variables: the values of these. describe_space: the same for a judge, without what entries
         say of themselves. learner: the role that another one teaches.
-    DEFAULT_VARIABLES, DIMENSIONS, ROLES: those of the space of five lists.
-    has_five_dimensions: whether a space is that one. TOPIC_FIELDS: fields of its topics.
-    five_list_scenario: a scenario of it. AllowedCells: cells of a space without those that it rules out.
+    list_layout_roles: the roles of a space's layout. find_turn_templates: its templates of turns.
+        AllowedCells: cells of a space without those that it rules out.
     FindFile: the path of a file that a job names. describe_ending: who ended the conversation.
 Prompts that quote what models or people wrote
     fence_turns, fence_texts: the variables of one conversation, or of several texts, in a fence. CONTINUED:
@@ -31,8 +30,8 @@ What a person sees who plays a role
 Values for a space
     Protocol: the base of all protocols. read_values: a reply that lists
         values.
-    LISTS: the five lists. LONGEST: characters of a value. KnownValues, value_problem: values that are old
-        or no good.
+    name_list: the key of a dimension's list. LONGEST: characters of a value. KnownValues, value_problem:
+        values that are old or no good.
 """
 
 from __future__ import annotations
@@ -42,6 +41,7 @@ from edgen.config.plugin_parts import FindFile as FindFile
 from edgen.core.pair import Candidate as Candidate
 from edgen.core.person_requests import Offer as Offer
 from edgen.core.person_requests import View as View
+from edgen.core.reasons import DeclaredReason as DeclaredReason
 from edgen.core.values import TaskId as TaskId
 from edgen.protocols.base import Protocol as Protocol
 from edgen.protocols.base import Rounds as Rounds
@@ -82,11 +82,7 @@ from edgen.reading.answers.values import read_values as read_values
 from edgen.space import SpaceRole as SpaceRole
 from edgen.space.cells import AllowedCells as AllowedCells
 from edgen.space.entries import value_problem as value_problem
-from edgen.space.model import DEFAULT_VARIABLES as DEFAULT_VARIABLES
-from edgen.space.model import DIMENSIONS as DIMENSIONS
-from edgen.space.model import LISTS as LISTS
-from edgen.space.model import ROLES as ROLES
-from edgen.space.model import TOPIC_FIELDS as TOPIC_FIELDS
-from edgen.space.model import five_list_scenario as five_list_scenario
-from edgen.space.model import has_five_dimensions as has_five_dimensions
+from edgen.space.model import find_turn_templates as find_turn_templates
+from edgen.space.model import list_layout_roles as list_layout_roles
+from edgen.space.model import name_list as name_list
 from edgen.space.similar_values import KnownValues as KnownValues

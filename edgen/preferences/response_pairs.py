@@ -1,10 +1,10 @@
 """Pairs of responses to one turn, by the marks in the run's own records and by people's votes; no model is
 asked.
 
-Several responses to a turn share all previous turns exactly. A response that the student called nonsense is
-paired with each other response to that turn (`flag`); the student did not see those. The response that a
-judge of the run found best is paired with the worst one (`judged`). Both marks are in a turn's `data`:
-`nonsense`, and `judged` with "best" or "worst".
+Several responses to a turn share all previous turns exactly. A response that its hearer called nonsense is
+paired with each other response to that turn (`flag`), which the hearer did not see. The response that a judge
+of the run found best is paired with the worst one (`judged`). Both marks are in a turn's `data`: `nonsense`,
+and `judged` with "best" or "worst".
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from edgen.core.errors import TemplateError
 from edgen.core.forms import Form
 from edgen.core.pictures import pictures_in
 from edgen.core.registry import answer_kinds
+from edgen.core.space_layouts import map_bare_fields
 from edgen.core.values import Message, Scenario
 from edgen.core.yaml_values import read_text, shorten_word
 from edgen.prompting.check import BLOCKS, RENDERING, Block, compile_text, word_error
@@ -156,11 +157,11 @@ MAX_TEMPLATE = 250_000  # characters of a file: far more than a prompt, few enou
 
 def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
     """Return the template variables of a scenario: its index and its values, each with the fields of its
-    entry. `subject` and `level` are the topic's, and `picture` is the first one, unless the space has
-    dimensions of these names."""
-    variables: dict[str, str | int | None] = {"index": scenario.index, "subject": None, "level": None}
-    if "topic" in scenario.fields:
-        variables |= {name: scenario.field("topic", name) for name in ("subject", "level")}
+    entry. The fields with bare names, by layouts of spaces, go by these too, and `picture` is the first one,
+    unless the space has dimensions of these names."""
+    variables: dict[str, str | int | None] = {"index": scenario.index}
+    for name, dimension in map_bare_fields().items():
+        variables[name] = scenario.field(dimension, name)
     variables[PICTURE] = picture_of(scenario)
     variables |= scenario.values
     for name, fields in scenario.fields.items():

@@ -26,6 +26,8 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import Form
 from edgen.core.optional_parts import find_misplaced_names
 from edgen.core.person_requests import View
+from edgen.core.reasons import list_reason_flaws
+from edgen.core.reasons import DeclaredReason, list_reason_flaws
 from edgen.core.registry import AnswerKind
 from edgen.core.values import (
     Address,
@@ -80,12 +82,13 @@ class Protocol(ABC):
 
     `name` is that of its entry point. `precedence`: of the protocols that recognise a prompt, the served
     simulator uses the lowest. `answers`: the kinds of answers that it reads, which templates name under
-    `expects`.
+    `expects`. `reasons`: its own reasons for rejections, besides those of `RejectionReason`.
     """
 
     name: ClassVar[str]
     precedence: ClassVar[int] = 0
     answers: ClassVar[tuple[AnswerKind, ...]] = ()
+    reasons: ClassVar[tuple[DeclaredReason, ...]] = ()
 
 
 class NoSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,6 +145,7 @@ def list_flaws(protocol: Protocol) -> Iterator[str]:
     if not isinstance(answers, tuple) or not all(isinstance(one, AnswerKind) for one in answers):
         yield f"has `answers` that are no tuple of AnswerKind: {answers!r}"
     yield from find_misplaced_names(protocol, PARTS)
+    yield from list_reason_flaws(protocol.reasons)
     if not isinstance(protocol, ConversationProtocol):
         return
     config = protocol.Config
@@ -202,7 +206,7 @@ def ask(
     question: Question,
     rules: Rules,
     read: Callable[[Reply], T | Rejection],
-    final: Collection[RejectionReason] = (),
+    final: Collection[str] = (),
 ) -> Generator[Request, Reply, T | Rejection]:
     """Ask until `read` makes something of an answer; the last rejection if it never does, or the first one
     for a reason in `final`.

@@ -37,7 +37,6 @@ from edgen.plugin.families import defaults_of
 from edgen.plugin.forms import Form, form, probability, turns
 from edgen.plugin.protocols import (
     CONVERSATION_VARIABLES,
-    DEFAULT_VARIABLES,
     Labels,
     SpaceRole,
     Starter,
@@ -98,9 +97,10 @@ class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation,
     answers = (
         AnswerKind(
             "conversation",
-            "a whole conversation by both sides, and the probability that the student understood",
-            (*DEFAULT_VARIABLES, *CONVERSATION_VARIABLES),
+            "a whole conversation by all roles, and a probability, such as that the student understood",
+            CONVERSATION_VARIABLES,
             spoken=True,
+            of_scenario=True,
         ),
     )
     sends_schemas = True

@@ -46,7 +46,6 @@ from edgen.plugin import (
 from edgen.plugin.families import defaults_of
 from edgen.plugin.forms import form, one_of
 from edgen.plugin.protocols import (
-    DEFAULT_VARIABLES,
     Candidate,
     Offer,
     Protocol,
@@ -94,11 +93,8 @@ class Oracle(SimulatedAnswers, Protocol):
         AnswerKind(
             "verdict",
             "1 or 2: which of two conversations or responses is the better one",
-            tuple(
-                dict.fromkeys(
-                    (*DEFAULT_VARIABLES, *COMPARED["conversation"], *COMPARED["response"], *OF_SPACE)
-                )
-            ),
+            tuple(dict.fromkeys((*COMPARED["conversation"], *COMPARED["response"], *OF_SPACE))),
+            of_scenario=True,
         ),
     )
 

@@ -19,8 +19,8 @@ from edgen.core.forms import Form
 from edgen.core.resources import Folder
 from edgen.core.text import join_list
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request, Scenario
-from edgen.reading.roles import side_of
-from edgen.space.model import ROLES, Space, SpaceRole
+from edgen.reading.roles import learns, teaches
+from edgen.space.model import Space, SpaceRole, list_layout_roles
 from edgen.space.phrases import RolePhrases
 from edgen.space.scene import Scene, SpaceBook
 
@@ -55,7 +55,7 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     settings: Any = None  # the protocol's own
     branch: Branch | None = None  # branching of replicates; None without it
     words: OwnWords = ()  # the job's own words for the roles, for reading replies
-    roles: tuple[SpaceRole, ...] = ROLES  # roles of the space
+    roles: tuple[SpaceRole, ...] = msgspec.field(default_factory=list_layout_roles)  # roles of the space
     prepared: Any = None  # data that the protocol made once for all of a job's conversations
     too_long: TooLong = "cut"  # treatment of cut-off turns, as in the job
     backends: Mapping[str, BackendConfig] = {}  # the job's, by role; empty: unknown
@@ -307,6 +307,5 @@ def describe_space(space: Space, scenario: Scenario) -> dict[str, str]:
 
 def learner(roles: Sequence[SpaceRole]) -> str | None:
     """Return the role that learns, None if no role teaches another one."""
-    sides = {role.name: side_of(role.name) for role in roles}
-    taught = (name for name, side in sides.items() if side == "Student")
-    return next(taught, None) if "Teacher" in sides.values() else None
+    names = [role.name for role in roles]
+    return next(filter(learns, names), None) if any(map(teaches, names)) else None

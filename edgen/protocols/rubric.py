@@ -31,7 +31,7 @@ from edgen.plugin import (
 )
 from edgen.plugin.answers import MOST_SCORE, read_scores
 from edgen.plugin.forms import form_of, whole_number
-from edgen.plugin.protocols import DEFAULT_VARIABLES, Protocol, TaskId, describe_space, fence_turns, unread
+from edgen.plugin.protocols import Protocol, TaskId, describe_space, fence_turns, unread
 
 # What a rubric's template is given besides the scenario; it has to show `SHOWN`.
 SHOWN = ("guarded", "criteria", "form")
@@ -56,7 +56,8 @@ class Scoring(SimulatedAnswers, Protocol):
         AnswerKind(
             "scores",
             "a JSON object with a number from 0 to 10 for each criterion of a rubric",
-            (*DEFAULT_VARIABLES, *VARIABLES),
+            VARIABLES,
+            of_scenario=True,
         ),
     )
 

@@ -37,16 +37,14 @@ from edgen.plugin.forms import Form, turn_form
 from edgen.plugin.protocols import (
     CLOSING,
     CLOSING_STEP,
-    DEFAULT_VARIABLES,
-    DIMENSIONS,
     FENCED,
     MOST_TURNS,
-    ROLES,
     TURN_VARIABLES,
     Labels,
     Selfplay,
     Stage,
     Starter,
+    find_turn_templates,
     labels_of,
     play,
 )
@@ -76,19 +74,22 @@ class SelfplayProtocol(
         AnswerKind(
             "turn",
             "what one side of a self-play conversation says next",
-            (*TURN_VARIABLES, *DEFAULT_VARIABLES),
+            TURN_VARIABLES,
             spoken=True,
+            of_scenario=True,
         ),
         AnswerKind(
             "probability",
-            "one number from 0 to 1: how probable it is that the student understood",
-            (*DEFAULT_VARIABLES, "conversation", *FENCED),
+            "one number from 0 to 1: a probability, such as that the student understood",
+            ("conversation", *FENCED),
+            of_scenario=True,
         ),
         # A model trained on a side's turns may be given the side's brief.
         AnswerKind(
             "opening",
             "nothing: it is put in front of the conversations of an export",
-            (*TURN_VARIABLES, *DEFAULT_VARIABLES),
+            TURN_VARIABLES,
+            of_scenario=True,
         ),
     )
     Config = Selfplay
@@ -163,13 +164,12 @@ class SelfplayProtocol(
         """Return a template for each role, and one for the closing question if it is asked."""
         templates = {}
         sees = {} if space is None else {role.name: role.sees for role in space.roles}
+        usual = find_turn_templates(None if space is None else space.names)
         for role in job.speakers:
             use = role.lower()
             variables = () if space is None else template_variables(space, sees[role])
-            known = role in [one.name for one in ROLES] and (space is None or {*DIMENSIONS} <= {*space.names})
-            usual = f"selfplay_{use}" if known else "plain_turn"
             templates[use] = Template(
-                name=job.prompts.get(use, usual),
+                name=job.prompts.get(use, usual.get(use, "plain_turn")),
                 key=f"prompts.{use}",
                 expects="turn",
                 variables=(*variables, *(TURN_VARIABLES if variables else ())),

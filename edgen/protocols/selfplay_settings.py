@@ -35,7 +35,7 @@ class Selfplay(msgspec.Struct, frozen=True, kw_only=True):
     max_turns: Annotated[int, Meta(ge=2, le=1000)] = 20
     """Maximum turns."""
     closing: Text | None = None
-    """Role that finally states how probably the student understood, or `judge`; null: none."""
+    """Role that finally states a probability, such as that the student understood, or `judge`; null: none."""
     leaked_secret: Literal["reject", "flag"] = "reject"  # noqa: S105 - no password
     """A turn that reveals a secret: `reject` retries it, `flag` flags it."""
     loop: Literal["reject", "flag"] = "reject"

@@ -28,10 +28,10 @@ from edgen.plugin import (
 )
 from edgen.plugin.forms import form, list_of, text
 from edgen.plugin.protocols import (
-    LISTS,
     LONGEST,
     KnownValues,
     Protocol,
+    name_list,
     read_values,
     value_problem,
 )
@@ -90,7 +90,7 @@ def expansion(
         # does.
         shown = draw_shown([*present, *kept], seed, answers, shuffled=barren > 0)
         variables = {
-            "dimension": LISTS.get(dimension, dimension),
+            "dimension": name_list(space, dimension),
             "name": space.name,
             "description": space.description,
             "count": BATCH,

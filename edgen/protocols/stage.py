@@ -17,6 +17,7 @@ import msgspec
 from edgen.config import Branch
 from edgen.core.forms import turn_form
 from edgen.core.person_requests import View
+from edgen.core.space_layouts import map_bare_fields
 from edgen.core.values import (
     Address,
     Conversation,
@@ -42,7 +43,6 @@ from edgen.protocols.views import facts_of, list_utterances
 from edgen.reading.answers.probability import read_probability
 from edgen.reading.detect import find_leak, loops
 from edgen.reading.one_turn.reader import TurnReply, read_turn
-from edgen.space.model import TOPIC_FIELDS
 
 
 class PlayedTurn(msgspec.Struct, frozen=True):
@@ -103,8 +103,9 @@ class Stage:
         known = {PICTURE: picture_of(self.scenario, sees)} | {
             name: value for name, value in self._known.items() if name == "index" or name in sees
         }
-        if "topic" in sees:  # its subject and level go by names of their own
-            known |= {name: self._known[name] for name in TOPIC_FIELDS if name not in self.scenario.values}
+        for field, dimension in map_bare_fields().items():
+            if dimension in sees and field not in self.scenario.values:
+                known[field] = self._known[field]
         return known
 
     @property
@@ -169,7 +170,7 @@ class Stage:
     def hear(self, role: Role, entries: Sequence[PlayedTurn], said: TurnReply) -> PlayedTurn | Rejection:
         """Return a turn in its final form, with the detectors' findings; or a rejection."""
         side = role.lower()
-        found: list[tuple[RejectionReason, Literal["reject", "flag"], str]] = []
+        found: list[tuple[str, Literal["reject", "flag"], str]] = []
         secret = find_leak(said.text, self._secret[role], [entry.turn.text for entry in entries])
         policy = self.settings
         if secret is not None:

@@ -241,6 +241,16 @@ def words_of(names: tuple[str, ...]) -> RoleWords:
     )
 
 
+def teaches(name: str) -> bool:
+    """Return whether a role's name means a teacher in any language."""
+    return side_of(name) == TEACHER_STUDENT.names[0]
+
+
+def learns(name: str) -> bool:
+    """Return whether a role's name means a student in any language."""
+    return side_of(name) == TEACHER_STUDENT.names[1]
+
+
 @lru_cache(maxsize=256)
 def side_of(name: str) -> str | None:
     """Return Teacher or Student if a role's name means one of them in any language, else None."""

@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from edgen.config import load_job
+from edgen.config import Job, load_job
 from edgen.core.errors import InputError, JobError, RunError, ShortError
 from edgen.core.files import read_regular
 from edgen.core.optional_parts import part_of
+from edgen.core.reasons import explain_own_reasons
 from edgen.core.text import escape_invisible
 from edgen.core.values import Turn
 from edgen.core.version import __version__
@@ -76,6 +77,7 @@ def gather(run: Path, progress: Progress = lambda _: None) -> Report:
             comparison=comparison,
             uncompared=uncompared,
             pairs=gather_pairs(rundir, progress),
+            section_words=words.section_words,
         )
 
 
@@ -111,7 +113,7 @@ def _gather_arm(
         sessions=tuple(view.sessions()),
         latency=summarize_latency(view.latencies()),
         quality=quality,
-        reasons=_rejections(reader.job.name, view),
+        reasons=_rejections(reader.job, view),
         guide=data.guide,
     )
 
@@ -128,7 +130,7 @@ def summarize_latency(seconds: Iterator[float]) -> Distribution:
     return summarize(data, tuple(bins))
 
 
-def _rejections(name: str, view: LedgerReader) -> tuple[RejectionGroup, ...]:
+def _rejections(job: Job, view: LedgerReader) -> tuple[RejectionGroup, ...]:
     """Return the rejections and failures by status and reason, the most frequent first."""
     examples: defaultdict[tuple[str, str], list[RejectedExample]] = defaultdict(list)
     counts: Counter[tuple[str, str]] = Counter()
@@ -138,12 +140,19 @@ def _rejections(name: str, view: LedgerReader) -> tuple[RejectionGroup, ...]:
         if len(examples[key]) < EXAMPLES:
             reply = None if last is None else last.text if last.refusal is None else last.refusal
             shown = None if reply is None else reply[:CUT]
-            identifier = record_id(name, index, replicate)
+            identifier = record_id(job.name, index, replicate)
             examples[key].append(
                 RejectedExample(id=identifier, detail=detail, reply=shown, length=len(reply or ""))
             )
+    explained = explain_own_reasons([reason for _, reason in counts], job.protocol)
     return tuple(
-        RejectionGroup(status=key[0], reason=key[1], count=counts[key], examples=tuple(examples[key]))
+        RejectionGroup(
+            status=key[0],
+            reason=key[1],
+            count=counts[key],
+            examples=tuple(examples[key]),
+            says=explained.get(key[1], ""),
+        )
         for key in sorted(counts, key=lambda key: (-counts[key], key))
     )
 

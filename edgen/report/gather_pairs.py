@@ -10,8 +10,10 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.core.errors import EdgenError
+from edgen.core.optional_parts import part_of
 from edgen.core.pair import Label, Pair, SideName
 from edgen.core.values import Turn
+from edgen.families.optional_parts import ReportWords
 from edgen.preferences.bias import bias_of_compared
 from edgen.preferences.pairs import PairCounts
 from edgen.report.model import PairExample, PairSide, PairsReport
@@ -27,7 +29,7 @@ _CUT = 400  # characters of a turn
 _RESTS = {
     "probability": "the conversations' own probabilities of understanding",
     "human": "people's votes",
-    "flag": "a student who called one of the responses nonsense",
+    "flag": "a {hearer} who called one of the responses nonsense",
     "judged": "the run's own judge: its best response against its worst",
 }
 _JUDGED = {
@@ -43,7 +45,7 @@ def gather_pairs(run: RunFolder, progress: Callable[[str], None]) -> PairsReport
     progress("reading the preference pairs")
     try:
         with RunReader(run.path) as reader:
-            seen = _SeenPairs()
+            seen = _SeenPairs(part_of(reader.family, ReportWords).hearer)
             bias = bias_of_compared(map(seen.note, reader.compared()), reader.arms)
             return seen.report(bias)
     except EdgenError as problem:
@@ -51,9 +53,11 @@ def gather_pairs(run: RunFolder, progress: Callable[[str], None]) -> PairsReport
 
 
 class _SeenPairs:
-    """Counts of the seen pairs, and the few that are shown."""
+    """Counts of the seen pairs, and the few that are shown. `hearer`: the family's word for the role that
+    hears responses."""
 
-    def __init__(self) -> None:
+    def __init__(self, hearer: str) -> None:
+        self._hearer = hearer
         self._counts = PairCounts()
         self._margins = array("d")
         self._rests: Counter[str] = Counter()
@@ -71,7 +75,7 @@ class _SeenPairs:
                 self._left_out[reason] = one
             return one
         self._margins.append(pair.label.margin)
-        self._rests[_describe_label(pair.label)] += 1
+        self._rests[_describe_label(pair.label, self._hearer)] += 1
         if self._clearest is None or _clearness(pair) < _clearness(self._clearest.pair):
             self._clearest = one
         if self._closest is None or _closeness(pair) < _closeness(self._closest.pair):
@@ -108,13 +112,13 @@ def _closeness(pair: Pair) -> tuple[float, str]:
     return (pair.label.margin if pair.label else 1.0, pair.id)
 
 
-def _describe_label(label: Label) -> str:
+def _describe_label(label: Label, hearer: str) -> str:
     """Describe the basis of a label in words."""
     if label.k is not UNSET:
         by = "compared by a judge" if label.judge else "by their probabilities"
         return f"{label.by}: rollouts, {label.k} from each response, {by}"
     words = _RESTS.get(label.by) or _JUDGED.get(label.compare or "", "verdicts in both orders")
-    return f"{label.by}: {words}"
+    return f"{label.by}: {words.format(hearer=hearer)}"
 
 
 def _example(one: ComparedPair, why: str) -> PairExample:

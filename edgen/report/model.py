@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from edgen.core.space_layouts import find_layout
 from edgen.core.text import readable_name, value_in_words
 from edgen.core.values import Turn
 from edgen.evaluation.comparison.result import ComparisonResult
@@ -33,6 +35,8 @@ class RejectionGroup(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     count: int
     examples: tuple[RejectedExample, ...]
+    says: str = ""
+    """A clause that explains a reason that the protocol declares."""
 
 
 class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,10 +105,10 @@ class ShownConversation(msgspec.Struct, frozen=True, kw_only=True):
             key: value_in_words(said) for key, said in self.record.scenario.as_row().items() if key != "index"
         }
         row.pop(next(iter(self.record.scenario.values), ""), None)
-        # a preference and its reaction in Education Dialogue form one phrase
-        for role in ("student", "teacher"):
-            if {f"{role}_preference", f"{role}_reaction"} <= row.keys():
-                row[f"{role}_prefers"] = f"{row.pop(f'{role}_preference')} {row.pop(f'{role}_reaction')}"
+        layout = find_layout(self.record.scenario.values)
+        for phrase, names in layout.phrases.items() if layout is not None else ():
+            if row.keys() >= {*names}:  # else the first dimension, which is the title
+                row[phrase] = " ".join([row.pop(name) for name in names])
         return [(readable_name(key).replace(".", ", ").capitalize(), said) for key, said in row.items()]
 
 
@@ -168,3 +172,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     uncompared: str | None = None  # why arms are not compared
     pairs: PairsReport | str | None = None
     """A text says why they cannot be read."""
+    section_words: Mapping[str, tuple[str, str]] = {}
+    """The family's titles and texts of sections, by name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import get_args
 
@@ -26,8 +26,8 @@ _MEASURED = {
     ),
     "language": ("Variety of language", "Whether the conversations say the same things over and over."),
     "understanding": (
-        "Did the student understand?",
-        "The probability that each conversation states, by whether both sides prefer the same way.",
+        "The stated probability",
+        "The probability that each conversation states.",
     ),
     "behaviour": (
         "Do they keep to their scenarios?",
@@ -114,7 +114,7 @@ def sections(report: Report) -> Iterator[Section]:
             tuple((metric.title, metric.definition) for metric in found.metrics) if found else (),
         )  # fmt: skip
         yield msgspec.structs.replace(section, method=(found.method,) if found else ())
-    yield from _list_measure_sections(arms)
+    yield from _list_measure_sections(arms, report.section_words)
     if isinstance(report.pairs, str):
         lead = f"The pairs of this run cannot be read: {report.pairs}"
         yield Section(name="pairs", title="Preference pairs", lead=lead)
@@ -146,14 +146,17 @@ def sections(report: Report) -> Iterator[Section]:
     )
 
 
-def _list_measure_sections(arms: Sequence[ArmReport]) -> Iterator[Section]:
-    """Yield the sections of the measures; without accepted conversations, only those on the plan."""
+def _list_measure_sections(
+    arms: Sequence[ArmReport], section_words: Mapping[str, tuple[str, str]]
+) -> Iterator[Section]:
+    """Yield the sections of the measures; without accepted conversations, only those on the plan.
+    `section_words`: the family's titles and texts of sections."""
     accepted = any(arm.status.accepted for arm in arms)
     by_section: dict[str, list[Measure[object]]] = {name: [] for name in _MEASURED}
     for measure in measures({name for arm in arms for name in arm.quality.values}):
         if accepted or isinstance(measure, PlanOutcomes):
             by_section.get(measure.section, by_section["more"]).append(measure)
-    for name, (title, lead) in _MEASURED.items():
+    for name, (title, lead) in {**_MEASURED, **section_words}.items():
         blocks: list[Block] = []
         for measure in by_section[name]:
             found = partial(blocks_of, measure, _results(measure, arms))

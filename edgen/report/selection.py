@@ -15,12 +15,11 @@ from functools import partial
 import msgspec
 
 from edgen.core.digest import hash64
+from edgen.core.space_layouts import find_layout
 from edgen.core.text import join_list, number, percent, quantity, readable_name
-from edgen.core.values import Scenario
 from edgen.evaluation.measuring import Quality, measures
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.views import examples_of, show
-from edgen.reading.phrase_kinds import MOST, preferences_match
 from edgen.report.model import Pick
 
 SHOWN = 12
@@ -35,10 +34,10 @@ class ConversationFacts(msgspec.Struct, frozen=True):
     words: int  # number of words
     share: float  # of the words, the talker's
     talker: str  # the role with the most words
-    probability: float | None  # that the student understood; None if unknown
+    probability: float | None  # of its family's event; None if unknown
     repairs: tuple[str, ...]  # the reader's fixes
     ended_by: str | None  # the speaker of the end marker; None without one
-    match: bool | None  # whether both sides prefer the same way; None if unknown
+    different: str  # a clause where its roles want different things; empty: they do not, or it is unknown
     measured: str = "probability"  # the probability's name
 
 
@@ -56,8 +55,8 @@ _EXTREMES: tuple[tuple[Score, Callable[[ConversationFacts], str]], ...] = (
         lambda f: f"highest {f.measured}: {number(f.probability)}",
     ),
     (
-        lambda f: f.probability if f.match is False else None,
-        lambda f: f"the two prefer different ways, and yet the probability is {number(f.probability)}",
+        lambda f: f.probability if f.different else None,
+        lambda f: f"{f.different}, and yet the probability is {number(f.probability)}",
     ),
     (
         lambda f: len(f.repairs) or None,
@@ -152,7 +151,9 @@ def _facts(sample: Sample, words: Words, measured: str) -> ConversationFacts:
         by_role[turn.role] += len(said)
     talker, most = by_role.most_common(1)[0] if by_role else ("nobody", 0)
     total = by_role.total()
-    told = {"student_preference", "teacher_preference"} <= sample.scenario.values.keys()
+    layout = find_layout(sample.scenario.values)
+    agreement = None if layout is None else layout.agreement
+    differ = agreement is not None and agreement.check(sample.scenario.values) is False
     return ConversationFacts(
         id=sample.id,
         turns=len(sample.turns),
@@ -162,14 +163,9 @@ def _facts(sample: Sample, words: Words, measured: str) -> ConversationFacts:
         probability=sample.probability,
         repairs=sample.repairs,
         ended_by=sample.ended_by,
-        match=_preferences_match(sample.scenario) if told else None,
+        different=agreement.different if agreement is not None and differ else "",
         measured=measured,
     )
-
-
-def _preferences_match(scenario: Scenario) -> bool | None:
-    learning, teaching = (scenario.values[name] for name in ("student_preference", "teacher_preference"))
-    return preferences_match(learning[:MOST], teaching[:MOST])
 
 
 def _typical(sampled: Sequence[ConversationFacts]) -> Iterator[_Clause]:

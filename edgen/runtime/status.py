@@ -14,7 +14,9 @@ from typing import Any, ClassVar, Literal, Self, cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.core.errors import ShortError
+from edgen.config import load_kept_job
+from edgen.core.errors import EdgenError, ShortError
+from edgen.core.reasons import REASONS, explain_own_reasons
 from edgen.core.text import describe_counts
 from edgen.runtime.budget_status import BudgetStatus
 from edgen.runtime.snapshot import Amount, CallCounts, Tokens, UsageCounts, add_amounts, add_usage
@@ -185,6 +187,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     accepted: int  # conversations
     rejected: dict[str, int]  # conversations by reason
     failed: dict[str, int]  # conversations by reason
+    reasons: dict[str, str] | UnsetType = UNSET  # clauses that explain those that the protocol declares
     pending: int  # conversations without an outcome
     calls: CallCounts  # over all sessions
     tokens: Tokens  # over all sessions
@@ -229,8 +232,22 @@ def status_of(rundir: RunFolder, *, held: bool = False) -> StatusReport:
         for key, (kind, find_ledgers) in _ASKERS.items()
     }
     return msgspec.structs.replace(
-        status, layers=tuple(layer_names(rundir) if rundir.has_layers else ()) or UNSET, **asked
+        status,
+        layers=tuple(layer_names(rundir) if rundir.has_layers else ()) or UNSET,
+        reasons=_explain_reasons(rundir, status) or UNSET,
+        **asked,
     )
+
+
+def _explain_reasons(rundir: RunFolder, status: StatusReport) -> dict[str, str]:
+    """Return clauses that explain the rejections of a run by reasons that its protocol declares."""
+    if {code.partition(":")[0] for code in status.rejected} <= REASONS.keys():
+        return {}
+    try:
+        job = load_kept_job(rundir.job)
+    except EdgenError:  # the status of a run without its job is known all the same
+        return {}
+    return explain_own_reasons(status.rejected, job.protocol)
 
 
 _ASKERS: dict[str, tuple[type[TasksStatus], Callable[[RunFolder], list[Path]]]] = {

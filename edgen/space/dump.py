@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
+from edgen.core.space_layouts import find_layout
 from edgen.core.yaml_text import as_key, as_number, as_text, flow
-from edgen.space.model import LISTS, TOPIC_FIELDS, Dimension, Entry, Space
-from edgen.space.parse import is_five_lists
+from edgen.space.model import Dimension, Entry, Space
+from edgen.space.parse import fits_lists
 from edgen.space.pictures import format_kept_text, name_kept_file, with_names
 
 
 def dump_space(space: Space, *, lists: bool = True) -> str:
-    """Return the text of a space file, as five lists if these suffice and `lists` is true. Every text is
-    quoted and unprintable characters are escaped, so it is safe to print."""
+    """Return the text of a space file, as the lists of its layout if these suffice and `lists` is true. Every
+    text is quoted and unprintable characters are escaped, so it is safe to print."""
     lines = [f"name: {as_text(space.name)}"]
     if space.description is not None:
         lines.append(f"description: {as_text(space.description)}")
@@ -25,15 +26,17 @@ def dump_space(space: Space, *, lists: bool = True) -> str:
         lines.append(f"knowledge: {as_text(space.knowledge.file)}")
     if space.duplicates != "refuse":
         lines.append(f"duplicates: {space.duplicates}")
-    lists = lists and is_five_lists(space)
-    if not lists:
+    layout = find_layout(space.names)
+    keys = layout.lists if lists and layout is not None and fits_lists(space, layout) else {}
+    fields = () if layout is None else tuple(layout.fields)
+    if not keys:
         lines += ["", "dimensions:"]
     for dimension in with_names(space) if space.pictures else space.dimensions:
         weighted = any(entry.weight != 1 for entry in dimension.entries)
-        lines += ["", f"{LISTS[dimension.name]}:"] if lists else _heading(dimension)
-        indent = "  " if lists else "    " if dimension.label is None else "      "
-        lines += [f"{indent}- {_dump_entry(entry, weighted)}" for entry in dimension.entries]
-    if not lists:
+        lines += ["", f"{keys[dimension.name]}:"] if keys else _heading(dimension)
+        indent = "  " if keys else "    " if dimension.label is None else "      "
+        lines += [f"{indent}- {_dump_entry(entry, weighted, fields)}" for entry in dimension.entries]
+    if not keys:
         lines += ["", "roles:"]
         lines += [
             f"  {as_key(role.name)}: {{sees: [{', '.join(map(as_key, role.sees))}]}}" for role in space.roles
@@ -76,10 +79,11 @@ def _heading(dimension: Dimension) -> list[str]:
     )
 
 
-def _dump_entry(entry: Entry, weighted: bool) -> str:
+def _dump_entry(entry: Entry, weighted: bool, last: Sequence[str]) -> str:
+    """Return an entry, with the fields named `last` after all others."""
     value = as_text(entry.value)
     extra = [f"weight: {as_number(entry.weight)}"] if weighted else []
     extra += [f"when: {flow(entry.when)}"] if entry.when else []
-    names = sorted(entry.fields, key=lambda name: TOPIC_FIELDS.index(name) if name in TOPIC_FIELDS else -1)
+    names = sorted(entry.fields, key=lambda name: last.index(name) if name in last else -1)
     extra += [f"{name}: {flow(entry.fields[name])}" for name in names]
     return f"{{value: {value}, {', '.join(extra)}}}" if extra else value

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.core.errors import Problem
@@ -149,10 +149,16 @@ _KINDS = {
 
 
 def read_entries(
-    values: Any, path: str, problems: list[Problem], *, keep: bool, fields: Collection[str] | None = None
+    values: Any,
+    path: str,
+    problems: list[Problem],
+    *,
+    keep: bool,
+    fields: Collection[str] | None = None,
+    elsewhere: Mapping[str, str] | None = None,
 ) -> tuple[Entry, ...]:
     """Read the entries of a list. `keep`: allow repeated values. `fields`: the only allowed fields, all
-    texts, without conditions; None for any."""
+    texts, without conditions; None for any. `elsewhere`: the lists that have the fields of the layout."""
     if not isinstance(values, list):
         problems.append(Problem(path, "expected a list, each entry on a line of its own after '- '"))
         return ()
@@ -162,8 +168,11 @@ def read_entries(
         message = f"{len(values):,} entries are too many; a list holds at most {MAX_ENTRIES:,}"
         problems.append(Problem(path, message))
         return ()
-    entries = [_read_entry(value, f"{path}[{i}]", problems, fields) for i, value in enumerate(values)]
-    problems += _list_problems(path, entries, keep=keep)
+    entries = [
+        _read_entry(value, f"{path}[{i}]", problems, fields, elsewhere or {})
+        for i, value in enumerate(values)
+    ]
+    problems += _list_problems(path, entries, keep=keep, check_fields=fields is not None)
     problems += _field_kinds(path, entries)
     return tuple(entry for entry in entries if entry is not None)
 
@@ -187,13 +196,17 @@ def read_combination(value: Any, path: str, problems: list[Problem]) -> Combinat
 
 
 def _read_entry(
-    value: Any, path: str, problems: list[Problem], fields: Collection[str] | None
+    value: Any,
+    path: str,
+    problems: list[Problem],
+    fields: Collection[str] | None,
+    elsewhere: Mapping[str, str],
 ) -> Entry | None:
     """Read an element of a list as an Entry, None if it has no value."""
     if isinstance(value, str):
         return Entry(value)
     if isinstance(value, dict):
-        return _read_mapping(value, path, problems, fields)
+        return _read_mapping(value, path, problems, fields, elsewhere)
     if value is None:
         problems.append(Problem(path, "expected a text, got nothing"))
     elif isinstance(value, list):
@@ -205,7 +218,11 @@ def _read_entry(
 
 
 def _read_mapping(
-    value: dict[Any, Any], path: str, problems: list[Problem], allowed: Collection[str] | None
+    value: dict[Any, Any],
+    path: str,
+    problems: list[Problem],
+    allowed: Collection[str] | None,
+    elsewhere: Mapping[str, str],
 ) -> Entry | None:
     weight = convert(value["weight"], float, f"{path}.weight", problems) if "weight" in value else 1.0
     when: Combination = {}
@@ -221,8 +238,8 @@ def _read_mapping(
         elif key in allowed:
             if said is not None:
                 fields[key] = convert(said, str, where, problems)
-        elif key in ("subject", "level"):
-            problems.append(Problem(where, f"only topics have a {key}; remove it"))
+        elif key in elsewhere:
+            problems.append(Problem(where, f"only {elsewhere[key]} have a {key}; remove it"))
         else:
             problems.append(
                 Problem(where, f"unknown key{suggest_name(str(key), ('value', 'weight', *allowed))}")
@@ -267,12 +284,14 @@ def _field_texts(value: Any) -> Iterator[Problem]:
             yield from _field_texts(one)
 
 
-def _list_problems(path: str, entries: Sequence[Entry | None], *, keep: bool) -> Iterator[Problem]:
+def _list_problems(
+    path: str, entries: Sequence[Entry | None], *, keep: bool, check_fields: bool
+) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for i, entry in enumerate(entries):
         if entry is None:
             continue
-        yield from _entry_problems(entry, f"{path}[{i}]")
+        yield from _entry_problems(entry, f"{path}[{i}]", check_fields=check_fields)
         earlier = first.setdefault(likeness(entry.value), i)
         if not keep and earlier != i:
             yield _duplicate(entry.value, entries[earlier], f"{path}[{i}]", f"{path}[{earlier}]")
@@ -280,11 +299,11 @@ def _list_problems(path: str, entries: Sequence[Entry | None], *, keep: bool) ->
         yield Problem(path, "every weight is 0; give at least one entry a positive weight")
 
 
-def _entry_problems(entry: Entry, path: str) -> Iterator[Problem]:
+def _entry_problems(entry: Entry, path: str, *, check_fields: bool) -> Iterator[Problem]:
     yield from text_problems(entry.value, path)
     if not (math.isfinite(entry.weight) and entry.weight >= 0):
         yield Problem(f"{path}.weight", f"a weight is a finite number from 0 upwards, not {entry.weight!r}")
-    if path.startswith("$.topics["):
+    if check_fields:
         for key, text in entry.fields.items():
             yield from text_problems(text, f"{path}.{key}") if isinstance(text, str) else ()
 

@@ -1,7 +1,7 @@
 """A space as immutable values: dimensions with entries, and roles with what each may know.
 
-Sections are parts of a space that domains add (`SpaceSection`). Five dimensions with fixed names are the form
-of the published data set (`DIMENSIONS`): their file lists values only.
+Sections are parts of a space that domains add (`SpaceSection`). Dimensions that a domain names have a layout
+(`edgen.core.space_layouts`), and may have a file that lists values only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from edgen.core import registry
 from edgen.core.errors import Problem
 from edgen.core.pictures import PromptPicture, pictures_in
-from edgen.core.values import Scenario
+from edgen.core.space_layouts import find_layout, list_layouts
 from edgen.space.knowledge import Knowledge
 
 
@@ -192,44 +192,42 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, dimensions=dimensions)
 
 
-# A file's name of each list, by dimension.
-LISTS = {
-    "topic": "topics",
-    "student_preference": "student_preferences",
-    "student_reaction": "student_reactions",
-    "teacher_preference": "teacher_preferences",
-    "teacher_reaction": "teacher_reactions",
-}
-DIMENSIONS = tuple(LISTS)
-TOPIC_FIELDS = ("subject", "level")  # possible fields of a topic
 PICTURE = "picture"  # a field with an image file; the variable with the first picture of a scenario
-DEFAULT_VARIABLES = ("index", *DIMENSIONS, *TOPIC_FIELDS)
-ROLES = (
-    SpaceRole("Teacher", ("topic", "teacher_preference", "teacher_reaction")),
-    SpaceRole("Student", ("topic", "student_preference", "student_reaction")),
-)
 
 
-def has_five_dimensions(space: Space) -> bool:
-    """Return whether the space has the five dimensions, possibly with others, and the roles Teacher and
-    Student."""
-    names = [role.name for role in space.roles]
-    return {*DIMENSIONS} <= {*space.names} and names == [role.name for role in ROLES]
+def list_layout_roles(names: Collection[str] | None = None) -> tuple[SpaceRole, ...]:
+    """Return the roles of the layout of a space with these dimensions, none without a layout. Without names,
+    those of edgen's own first layout."""
+    layout = next(iter(list_layouts()), None) if names is None else find_layout(names)
+    return () if layout is None else tuple(SpaceRole(role, sees) for role, sees in layout.roles.items())
 
 
-def five_list_scenario(
-    index: int, values: Mapping[str, str], subject: str | None = None, level: str | None = None
-) -> Scenario:
-    """Return the scenario with these values of the five dimensions, and its topic's fields."""
-    said = {name: text for name, text in zip(TOPIC_FIELDS, (subject, level), strict=True) if text is not None}
-    return Scenario(index, {name: values[name] for name in DIMENSIONS}, {"topic": said} if said else {})
+def name_list(space: Space, dimension: str) -> str:
+    """Return the key of a dimension's list by the layout of the space, else the dimension's name."""
+    layout = find_layout(space.names)
+    return dimension if layout is None else layout.lists.get(dimension, dimension)
+
+
+def find_turn_templates(names: Collection[str] | None) -> Mapping[str, str]:
+    """Return the shipped templates of turns in a space with these dimensions, by role in lower case; without
+    names, those of edgen's own first layout."""
+    layout = next(iter(list_layouts()), None) if names is None else find_layout(names)
+    return {} if layout is None else layout.templates
+
+
+def list_usual_variables() -> tuple[str, ...]:
+    """Return the variables of templates about a scenario of any layout, for a template without a space."""
+    layouts = list_layouts()
+    names = [one.name for layout in layouts for one in layout.dimensions]
+    return tuple(dict.fromkeys(("index", *names, *(field for one in layouts for field in one.fields))))
 
 
 def template_variables(space: Space, sees: Collection[str] | None = None) -> tuple[str, ...]:
     """Return the variables of a template, all or those of a role that sees these dimensions. The index comes
     first."""
     seen = [name for name in space.names if sees is None or name in sees]
-    said = TOPIC_FIELDS if "topic" in seen and {*DIMENSIONS} <= {*space.names} else ()
+    layout = find_layout(space.names)
+    said = () if layout is None else [field for field, named in layout.fields.items() if named in seen]
     shown = (PICTURE,) if any(_has_pictures(space[name]) for name in seen) else ()
     return tuple(dict.fromkeys(("index", *seen, *said, *shown)))
 

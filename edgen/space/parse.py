@@ -1,14 +1,15 @@
 """Parser of space files: read whole or refused with every problem and its path.
 
-A file has `dimensions:`, each a list of entries, or Education Dialogue's five lists. An entry is a plain
-text, or a mapping with a weight, conditions, and fields. Values are kept exactly: Jinja code in one is plain
-text. Two values that look the same to a reader count as one value listed twice.
+A file has `dimensions:`, each a list of entries, or the lists of a layout. An entry is a plain text, or a
+mapping with a weight, conditions, and fields. Values are kept exactly: Jinja code in one is plain text. Two
+values that look the same to a reader count as one value listed twice.
 
 `space_files` writes a run's copy, and `content_sha256` names all that shapes conversations.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import Any, Literal
 import msgspec
 
 from edgen.core.errors import Problem, SpaceError
+from edgen.core.space_layouts import SpaceLayout, find_layout, list_layouts
+from edgen.core.values import ROLES
 from edgen.core.yaml_values import convert, read_text, read_yaml, shorten_word, suggest_name
 from edgen.space.conditions import condition_problems
 from edgen.space.entries import (
@@ -29,16 +32,13 @@ from edgen.space.entries import (
 )
 from edgen.space.knowledge import find_knowledge
 from edgen.space.model import (
-    DIMENSIONS,
-    LISTS,
     PICTURE,
-    ROLES,
-    TOPIC_FIELDS,
     Combination,
     Dimension,
     Entry,
     Space,
     SpaceRole,
+    list_layout_roles,
     section,
     section_names,
     sections_of,
@@ -62,21 +62,6 @@ class Head(msgspec.Struct, kw_only=True):
     """The origin of the vocabulary."""
     duplicates: Literal["refuse", "keep"] = "refuse"
     """Whether a value may be listed more than once, each copy being a separate entry."""
-
-
-class FiveLists(Head, kw_only=True):
-    """Education Dialogue's form of a space file."""
-
-    topics: Any
-    """The topics of lessons."""
-    student_preferences: Any
-    """The student's preferred ways of learning."""
-    student_reactions: Any
-    """The student's reactions to other ways."""
-    teacher_preferences: Any
-    """The teacher's preferred ways of teaching."""
-    teacher_reactions: Any
-    """The teacher's reactions to other ways."""
 
 
 class OpenSpace(Head, kw_only=True):
@@ -107,20 +92,25 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
     if not isinstance(value, dict):
         raise SpaceError(
             source,
-            "a space is a mapping with a name and dimensions, or with Education Dialogue's five lists "
-            f"({', '.join(LISTS.values())}), and this file holds none.",
+            f"a space is a mapping with a name and dimensions{_describe_layouts()}, and this file holds none.",
         )
     if {"space", "backends"} <= value.keys():
         raise SpaceError(source, f"this file is a job, and its space is {value['space']}; name that instead.")
     problems: list[Problem] = []
     of_domains = {name: value.pop(name) for name in section_names() if name in value}
-    in_lists = {*LISTS.values()} <= value.keys()
+    layout = _guess_layout(value)
+    in_lists = layout is not None and {*layout.lists.values()} <= value.keys()
     is_open = bool(
         {"dimensions", "roles", "exclude", "knowledge"} & value.keys() or (of_domains and not in_lists)
     )
-    head = _read_head(value, OpenSpace if is_open else FiveLists, problems)
+    lists = None if is_open else layout
+    head = _read_head(value, OpenSpace if lists is None else _form_of(tuple(lists.lists.values())), problems)
     keep = value["duplicates"] == "keep"
-    dimensions = (_read_dimensions if is_open else _read_lists)(value, problems, keep)
+    dimensions = (
+        _read_dimensions(value, problems, keep)
+        if lists is None
+        else _read_lists(value, lists, problems, keep)
+    )
     names = [dimension.name for dimension in dimensions]
     sections, seen = {}, names
     for name, given in of_domains.items():
@@ -146,7 +136,7 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
             knowledge=knowledge,
         )
         if space.conditional:
-            problems += condition_problems(space, _paths(value))
+            problems += condition_problems(space, _paths(value, lists))
     if not problems and path is not None and _may_have_pictures(space):
         space = with_pictures(space, path, problems)
     if problems:
@@ -160,23 +150,46 @@ def _may_have_pictures(space: Space) -> bool:
     return any(section.pictures(space) or section.drawings(space) for section, _ in sections_of(space))
 
 
-def _paths(value: dict[str, Any]) -> dict[str, str]:
+def _describe_layouts() -> str:
+    """Return a clause on each layout and its lists."""
+    described = (f", or with {one.title} ({', '.join(one.lists.values())})" for one in list_layouts())
+    return "".join(described)
+
+
+def _guess_layout(value: dict[str, Any]) -> SpaceLayout | None:
+    """Return the layout with the most lists in a file, the first one of several."""
+    return max(list_layouts(), key=lambda one: len(value.keys() & {*one.lists.values()}), default=None)
+
+
+@functools.cache
+def _form_of(keys: tuple[str, ...]) -> type[msgspec.Struct]:
+    """Return the struct of a file with these lists."""
+    return msgspec.defstruct("ListedSpace", [(key, Any) for key in keys], bases=(Head,), kw_only=True)
+
+
+def _paths(value: dict[str, Any], layout: SpaceLayout | None) -> dict[str, str]:
     """Return the places of each dimension's entries."""
     listed = value.get("dimensions", {})
     paths = {name: f"$.dimensions.{name}" for name in listed}
     inner = {name: f"{paths[name]}.values" for name, one in listed.items() if isinstance(one, dict)}
-    return {**{name: f"$.{key}" for name, key in LISTS.items()}, **paths, **inner}
+    lists = {} if layout is None else layout.lists
+    return {**{name: f"$.{key}" for name, key in lists.items()}, **paths, **inner}
 
 
 def default_roles(names: list[str]) -> tuple[SpaceRole, ...]:
-    """Return Teacher and Student, each with all dimensions except those named after the other."""
+    """Return the roles of a space that names none: those of its layout, else the usual ones, each with all
+    dimensions except those that the layout hides from it or that are named after another role."""
+    layout = find_layout(names)
+    sees = dict.fromkeys(ROLES, frozenset(names)) if layout is None else layout.roles
+    hidden = {role: set[str]() if layout is None else layout.names - {*own} for role, own in sees.items()}
+    others = {role: tuple(f"{one.lower()}_" for one in sees if one != role) for role in sees}
     return tuple(
-        SpaceRole(role, tuple(name for name in names if not name.startswith(f"{other}_")))
-        for role, other in (("Teacher", "student"), ("Student", "teacher"))
+        SpaceRole(role, tuple(one for one in names if one not in hidden[role] and not one.startswith(prefix)))
+        for role, prefix in others.items()
     )
 
 
-def _read_head(value: dict[str, Any], form: type[Head], problems: list[Problem]) -> Head:
+def _read_head(value: dict[str, Any], form: type[msgspec.Struct], problems: list[Problem]) -> Head:
     """Read everything but the entries: missing and unknown keys, name, description, source, duplicates."""
     if value.setdefault("duplicates", "refuse") not in ("refuse", "keep"):
         problems.append(Problem("$.duplicates", "expected refuse (the default) or keep"))
@@ -190,17 +203,22 @@ def _read_head(value: dict[str, Any], form: type[Head], problems: list[Problem])
     return Head(**said)  # type: ignore[arg-type]
 
 
-def _read_lists(value: dict[str, Any], problems: list[Problem], keep: bool) -> tuple[Dimension, ...]:
-    """Read Education Dialogue's five lists."""
-    lists = {dimension: key for dimension, key in LISTS.items() if key in value}
-    _check_total([value[key] for key in lists.values()], problems)
-    found = []
-    for name, key in lists.items():
-        fields = TOPIC_FIELDS if name == "topic" else ()
-        found.append(
-            Dimension(name, read_entries(value[key], f"$.{key}", problems, keep=keep, fields=fields))
+def _read_lists(
+    value: dict[str, Any], layout: SpaceLayout, problems: list[Problem], keep: bool
+) -> tuple[Dimension, ...]:
+    """Read the lists of a layout."""
+    listed = [one for one in layout.dimensions if one.list in value]
+    _check_total([value[one.list] for one in listed], problems)
+    elsewhere = {field: layout.lists[name] for field, name in layout.fields.items()}
+    return tuple(
+        Dimension(
+            one.name,
+            read_entries(
+                value[one.list], f"$.{one.list}", problems, keep=keep, fields=one.fields, elsewhere=elsewhere
+            ),
         )
-    return tuple(found)
+        for one in listed
+    )
 
 
 def _read_dimensions(value: dict[str, Any], problems: list[Problem], keep: bool) -> tuple[Dimension, ...]:
@@ -294,11 +312,13 @@ def content_sha256(space: Space) -> str:
     """Return the SHA-256, in hex, of the entries with all their contents in order, the exclusions, the
     sections of domains, and the knowledge file. Name, description, source, roles, labels and layout are not
     included."""
-    if has_list_content(space) and space.knowledge is None and not space.pictures:
+    layout = find_layout(space.names)
+    if layout is not None and has_list_content(space, layout) and not (space.knowledge or space.pictures):
+        fields = tuple(layout.fields)
         content: Any = [
             [
-                LISTS[one.name],
-                [[*_base(entry), *map(entry.fields.get, ("subject", "level"))] for entry in one.entries],
+                layout.lists[one.name],
+                [[*_base(entry), *map(entry.fields.get, fields)] for entry in one.entries],
             ]
             for one in space.dimensions
         ]
@@ -323,21 +343,28 @@ def _base(entry: Entry) -> tuple[str, float]:
     return entry.value, float(entry.weight) + 0.0
 
 
-def has_list_content(space: Space) -> bool:
-    """Return whether five lists can express everything that determines the space's scenarios."""
-    return space.names == DIMENSIONS and not space.conditional and all(map(_is_list, space.dimensions))
+def has_list_content(space: Space, layout: SpaceLayout) -> bool:
+    """Return whether the lists of a layout can express everything that determines the space's scenarios."""
+    return [*space.names] == [*layout.lists] and not space.conditional and _are_lists(space, layout)
 
 
-def is_five_lists(space: Space) -> bool:
-    """Return whether five lists can express the whole space."""
+def fits_lists(space: Space, layout: SpaceLayout) -> bool:
+    """Return whether the lists of a layout can express the whole space."""
     labelled = any(dimension.label is not None for dimension in space.dimensions)
-    return has_list_content(space) and space.roles == ROLES and not labelled and space.knowledge is None
+    return (
+        has_list_content(space, layout)
+        and space.roles == list_layout_roles(space.names)
+        and not labelled
+        and space.knowledge is None
+    )
 
 
-def _is_list(dimension: Dimension) -> bool:
-    allowed = TOPIC_FIELDS if dimension.name == "topic" else ()
+def _are_lists(space: Space, layout: SpaceLayout) -> bool:
     return all(
-        name in allowed and isinstance(said, str) and not [*text_problems(said, "$")]
+        layout.fields.get(name) == dimension.name
+        and isinstance(said, str)
+        and not [*text_problems(said, "$")]
+        for dimension in space.dimensions
         for entry in dimension.entries
         for name, said in entry.fields.items()
     )

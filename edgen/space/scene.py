@@ -14,8 +14,9 @@ import msgspec
 
 from edgen.core.lazy_patterns import compile_later
 from edgen.core.pictures import pictures_in
+from edgen.core.space_layouts import find_layout
 from edgen.core.values import Scenario
-from edgen.space.model import DIMENSIONS, PICTURE, Space
+from edgen.space.model import PICTURE, Space
 from edgen.space.phrases import NAME as PHRASES
 from edgen.space.phrases import Phrases, persona_of, phrases_of
 
@@ -53,8 +54,9 @@ class SpaceBook:
 
     @cached_property
     def speaks(self) -> bool:
-        """True if talk follows the space's values: not where it is about ways to learn and to teach."""
-        if not {*DIMENSIONS} <= {*self.space.names}:
+        """True if talk follows the space's values: not where the simulator has another one for its layout."""
+        layout = find_layout(self.space.names)
+        if layout is None or not layout.simulated:
             return True
         return PHRASES in self.space.sections and bool(self.phrases.roles)
 

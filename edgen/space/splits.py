@@ -1,7 +1,8 @@
 """The choice of the test side: by hash, in whole groups.
 
-A group is all conversations that share a scenario, a topic or a persona. `group_hash` depends only on the
-group's identity; `choose` uses only hashes and counts. So the split is order-independent.
+A group is all conversations that share a scenario, a dimension's value, or the values of several.
+`group_hash` depends only on the group's identity; `choose` uses only hashes and counts. So the split is
+order-independent.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from typing import Any, Protocol
 
 import msgspec
 
+from edgen.core.space_layouts import list_layouts
 from edgen.core.values import Scenario
 from edgen.core.yaml_values import suggest_name
-from edgen.space.model import DIMENSIONS, Space
+from edgen.space.model import Space
 
-By = str | tuple[str, ...]  # `scenario`, `persona`, or names of dimensions
-PERSONA = DIMENSIONS[1:]  # all but the topic
+By = str | tuple[str, ...]  # `scenario`, a group of a layout, or names of dimensions
 Group = tuple[int, int]  # hash, conversations
 
 # Number of groups that are optimised together.
@@ -34,19 +35,28 @@ _encode = msgspec.json.Encoder().encode
 def group_hash(by: By, seed: int, scenario: Scenario) -> int:
     """Return the hash in [0, 2**63) of the group of `scenario`.
 
-    A topic or a persona has the same hash in every job; a scenario, identified by its number, hashes with the
+    A group of values has the same hash in every job; a scenario, identified by its number, hashes with the
     job's `seed`.
     """
     key: Sequence[object]
     if by == "scenario":
         key = (by, seed, scenario.index)
-    elif by == "persona" and by not in scenario.values:
-        key = (by, *map(scenario.__getitem__, PERSONA))
+    elif isinstance(by, str) and (named := _find_group(by, scenario.values)):
+        key = (by, *map(scenario.__getitem__, named))
     elif isinstance(by, str):
         key = (by, scenario[by])
     else:
         key = [part for name in by for part in (name, scenario[name])]
     return hash_key(key)
+
+
+def _find_group(name: str, names: Collection[str]) -> tuple[str, ...]:
+    """Return the dimensions of a layout's group, all of which a space has; none if a dimension has its name,
+    or if there is no such group."""
+    if name in names:
+        return ()
+    found = (one.groups[name] for one in list_layouts() if name in one.groups)
+    return next((group for group in found if {*group} <= {*names}), ())
 
 
 def hash_key(key: Sequence[object]) -> int:
@@ -56,7 +66,7 @@ def hash_key(key: Sequence[object]) -> int:
 
 def explain_split_problem(by: By, space: Space) -> str | None:
     """Explain why a space's conversations cannot be split this way; None if they can."""
-    if by == "scenario" or (by == "persona" and {*PERSONA} <= {*space.names}):
+    if by == "scenario" or (isinstance(by, str) and _find_group(by, space.names)):
         return None
     names = (by,) if isinstance(by, str) else by
     unknown = next((name for name in names if name not in space.names), None)

@@ -40,7 +40,7 @@ class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
     status: str  # with the reason, if it was not accepted
     turns: int | None = None  # number of turns; None without a conversation
     words: int | None = None  # number of words; None without a conversation
-    probability: float | None = None  # that the student understood; None if unknown
+    probability: float | None = None  # of its family's event; None if unknown
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from edgen.config import parse_job
 from edgen.config.plugin_parts import SeveralRoles
 from edgen.core.errors import EdgenError
 from edgen.core.optional_parts import part_of
+from edgen.core.reasons import REASONS
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
@@ -122,6 +123,11 @@ def _drive(
     check.that(right, f"returns a {type(result).__name__}, not a Conversation or a Rejection")
     stored = check.value("returns a result that cannot be stored", require_result, plan.protocol.name, result)
     check.that(stored == result, "returns a result with a lone surrogate")
+    if isinstance(result, Rejection):
+        check.that(
+            result.reason in {*REASONS, *(one.code for one in plan.protocol.reasons)},
+            f"rejects with the reason {result.reason!r}, which its `reasons` does not explain",
+        )
     return asked, result
 
 

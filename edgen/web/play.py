@@ -17,9 +17,11 @@ from typing import Any, NamedTuple
 import msgspec
 from aiohttp import web
 
+from edgen.config import load_kept_job
 from edgen.core.answer_fields import Field, fields_of, write_answer
 from edgen.core.errors import RunError, UsageError
 from edgen.core.person_requests import PersonRequest
+from edgen.core.reasons import find_reason
 from edgen.providers.human.config import HumanConfig
 from edgen.runtime.players import (
     Paper,
@@ -41,16 +43,6 @@ from edgen.web.sources import IndexedRun
 
 _TYPES = 4.0  # seconds for which somebody counts as typing
 _HEADINGS = {"default": "Your answer is asked for"}  # of roles whose name says nothing
-_WHY = {
-    "loop": "it repeats what was said before",
-    "echo": "it repeats words that were there before it",
-    "placeholder": "it has dots, or a word in place of a text",
-    "speaks_for_other": "it speaks for the other side",
-    "two_turns": "it says more than one turn",
-    "leaked_secret": "it says word for word what only your card says",
-    "not_offered": "it is neither offered nor allowed",
-}  # why an answer cannot be used, in a person's words
-
 TYPING = web.AppKey("typing", dict[tuple[str, str], float])
 """The time at which somebody last typed, by game token and role."""
 
@@ -174,7 +166,7 @@ def _show(
         "view": view,
         "turns": turns,
         "sides": [] if view is None else [_number_speakers(side) for side in view.sides],
-        "again": _WHY.get(again, again.replace("_", " ")),
+        "again": _explain_again(player.run, again),
         "left": stage.state in ("after", "over") and last is not None and last[1] is None,
         "paper": "" if paper is None else paper.text or (asked.view.text if asked is not None else ""),
         "fields": [] if pending is None else [_describe_field(field) for field in fields_of(pending)],
@@ -182,6 +174,14 @@ def _show(
         "problem": problem,
         "kept": kept,
     }
+
+
+def _explain_again(run: IndexedRun, reason: str) -> str:
+    """Return why an answer cannot be used, in a clause for the person; empty without a reason."""
+    if not reason:
+        return ""
+    found = find_reason(reason) or find_reason(reason, load_kept_job(RunFolder(run.path).job).protocol)
+    return (found and found.personal) or reason.replace("_", " ")
 
 
 def _refill_text(

@@ -274,6 +274,10 @@ def test_a_family_whose_schema_is_missing(command: Command, site: Site, job: Pat
         ),
         ("yield next(work)\n        return Rejection('a\\nb', 'why')", "a reason that is no word: 'a\\nb'"),
         (
+            "yield next(work)\n        return Rejection('So tired', 'why')",
+            "reason that is no word: 'So tired'; use",
+        ),
+        (
             "import msgspec\n        yield msgspec.structs.replace(next(work), role='nobody')",
             "asked the role 'nobody', which its `roles` does not list",
         ),
@@ -299,6 +303,30 @@ def test_a_protocol_that_yields_or_returns_something_else(
     assert again.code == 0, again.err
     assert json.loads(again.out)["accepted"] == 12
     assert calls_made(command, tmp_path / "run") >= max(before, 12)
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_reason_of_a_protocols_own(
+    command: Command, site: Site, job: Path, tmp_path: Path, declared: bool
+) -> None:
+    work = "made = yield from work\n        return made if scenario.index else Rejection('tired', 'zzz')"
+    code = PROTOCOL.replace("WORK", work)
+    if declared:
+        said = "(DeclaredReason(code='tired', says='the student is too tired'),)"
+        code = code.replace('"odd"\n\n', f'"odd"\n    reasons = {said}\n\n')
+        code = f"from edgen.plugin.protocols import DeclaredReason\n{code}"
+    site.add("protocols", "odd", code)
+    run = tmp_path / "run"
+    assert command("generate", job, "--set", "protocol=odd", "-o", run).code == 3
+    status = command("status", run).out
+    facts = json.loads(command("status", run, "--json").out)
+    assert facts["rejected"] == {"tired": 1}
+    assert facts.get("reasons") == ({"tired": "the student is too tired"} if declared else None)
+    assert ("tired: the student is too tired" in status) == declared
+    assert command("report", run, "-o", tmp_path / "page.html").code == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert ("<p>The student is too tired.</p>" in page) == declared
+    assert "<h3>tired " in page
 
 
 def test_a_protocol_that_never_ends(

@@ -15,10 +15,10 @@ from edgen.api.spaces.growth import write_new_space
 from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.space import Space, content_sha256, dump_space, load_space
-from edgen.space.model import DIMENSIONS
 from edgen.space.similar_values import KnownValues
 from tests.cli.command import Command
 from tests.execution.service import Service, completion, edgen, end, error, serve, start
+from tests.scenarios import DIMENSIONS
 
 SMALL = """\
 name: small

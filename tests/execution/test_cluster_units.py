@@ -27,12 +27,12 @@ from edgen.prompting import load_prompt
 from edgen.simulator.config import SimulatorConfig
 from edgen.simulator.text import respond
 from edgen.space import load_space
-from edgen.space.model import DEFAULT_VARIABLES
 from edgen.store.ledger import Ledger, run_status
 from edgen.store.run_folder import RunFolder
 from tests.execution.in_process_cluster import InProcessCluster
 from tests.execution.making import begin
 from tests.execution.making import execute as run_to_its_end
+from tests.scenarios import DEFAULT_VARIABLES
 
 pytestmark = pytest.mark.unit
 

@@ -20,11 +20,11 @@ from edgen.prompting import load_prompt
 from edgen.simulator.config import SimulatorConfig
 from edgen.simulator.text import respond
 from edgen.space import load_space
-from edgen.space.model import DEFAULT_VARIABLES
 from edgen.store.ledger import Ledger, run_status
 from edgen.store.run_folder import RunFolder
 from tests.execution.making import begin
 from tests.execution.making import execute as run_to_its_end
+from tests.scenarios import DEFAULT_VARIABLES
 from tests.timing import takes_under
 
 pytestmark = pytest.mark.unit

@@ -15,7 +15,7 @@ from edgen.core.resources import find
 from edgen.prompting import load_prompt
 from edgen.prompting.prompt import MAX_SCHEMA, fits_schema, read_answer_schema, schema_text
 from edgen.prompting.token_bound import prompt_token_bound, prompt_token_estimate
-from edgen.space.model import DEFAULT_VARIABLES
+from tests.scenarios import DEFAULT_VARIABLES
 
 SCHEMA = {"type": "object", "properties": {"said": {"type": "string"}}, "required": ["said"]}
 

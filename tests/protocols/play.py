@@ -12,8 +12,7 @@ from edgen.core.values import Conversation, Rejection, Reply, Request, Scenario
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.selfplay import SELFPLAY, Selfplay
-from edgen.space.model import DEFAULT_VARIABLES, ROLES, TOPIC_FIELDS
-from tests.scenarios import scenario_of
+from tests.scenarios import DEFAULT_VARIABLES, ROLES, TOPIC_FIELDS, scenario_of
 
 SCENARIO = scenario_of(
     3,

@@ -15,9 +15,9 @@ from edgen.protocols.space_growth import BATCH, SHOWN, VARIABLES, Expanded, draw
 from edgen.reading.answers.values import LONGEST, read_values
 from edgen.space import load_space
 from edgen.space.entries import value_problem
-from edgen.space.model import DIMENSIONS
-from edgen.space.model import LISTS as FILE_LISTS
 from edgen.space.similar_values import KnownValues, PlainForm
+from tests.scenarios import DIMENSIONS
+from tests.scenarios import LISTS as FILE_LISTS
 from tests.timing import takes_under
 
 SPACE = load_space(resources.find("preference_space", "education_dialogue"))

@@ -23,9 +23,9 @@ from edgen.protocols.selfplay import Selfplay
 from edgen.protocols.stage import Stage
 from edgen.protocols.writing import VARIABLES, writing_messages
 from edgen.space import load_space
-from edgen.space.model import DEFAULT_VARIABLES, five_list_scenario
 from tests.domains import modules_of
 from tests.protocols.fenced import HERE, render
+from tests.scenarios import DEFAULT_VARIABLES, five_list_scenario
 
 BREAKS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 # Headings of every shipped template that judges, labels or ranks, fences, code, look-alikes.

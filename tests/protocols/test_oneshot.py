@@ -13,8 +13,8 @@ from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.oneshot import ONESHOT
 from edgen.providers.openai.config import OpenAIConfig
-from edgen.space.model import DEFAULT_VARIABLES
 from tests.protocols.play import SCENARIO
+from tests.scenarios import DEFAULT_VARIABLES
 
 pytestmark = pytest.mark.unit
 

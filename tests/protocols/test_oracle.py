@@ -23,9 +23,9 @@ from edgen.protocols.base import Rules
 from edgen.protocols.fence import make_mark
 from edgen.protocols.oracle import COMPARED, CandidatePair, count_shared_turns, oracle
 from edgen.space import load_space
-from edgen.space.model import DEFAULT_VARIABLES
 from tests.dose import dose
 from tests.protocols.play import SCENARIO
+from tests.scenarios import DEFAULT_VARIABLES
 
 
 def candidate(number: int, *texts: str) -> Candidate:

@@ -15,9 +15,8 @@ from edgen.core.values import Conversation, Message, Rejection, RejectionReason,
 from edgen.prompting import load_prompt
 from edgen.protocols.selfplay import CLOSING_STEP
 from edgen.simulator.text import respond
-from edgen.space.model import ROLES
 from tests.protocols.play import SCENARIO, VARIABLES, play, prompts
-from tests.scenarios import scenario_of
+from tests.scenarios import ROLES, scenario_of
 
 LINES = [
     "Good morning, let us begin.",

@@ -15,7 +15,8 @@ from edgen.protocols.oracle import ORACLE
 from edgen.protocols.selfplay import SELFPLAY
 from edgen.space import Dimension, Entry, Space, SpaceRole, content_sha256, dump_space, parse_space
 from edgen.space.entries import OF_EDGEN
-from edgen.space.model import DEFAULT_VARIABLES, template_fields, template_variables
+from edgen.space.model import template_fields, template_variables
+from tests.scenarios import DEFAULT_VARIABLES
 from tests.space.spaces import conditional_spaces
 
 pytestmark = pytest.mark.unit

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from edgen.core.errors import SpaceError
 from edgen.space import Dimension, Entry, Space, content_sha256, dump_space, load_space, parse_space
 from edgen.space.entries import MAX_ENTRIES, is_blank, is_forbidden, likeness
-from edgen.space.model import DIMENSIONS, ROLES
 from edgen.space.parse import MAX_TOTAL
 from tests import ROOT
 from tests.dose import dose
+from tests.scenarios import DIMENSIONS, ROLES
 
 LISTS = {
     "topics": "- Tides",

@@ -53,7 +53,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     id: str  # as in the shards
     scenario: Scenario  # `scenario["topic"]` is a value of it
     turns: tuple[Turn, ...]  # without the end marker
-    probability: float | None  # that the student understood; None if unknown
+    probability: float | None  # of its family's event; None if unknown
     ended_by: str | None  # the speaker of the end marker; None without one
     split: Literal["train", "test"]  # side of the split
     arm: str  # empty for a run without arms

@@ -22,7 +22,7 @@ from edgen.runtime.control import Control
 from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
 from edgen.space import dump_space, load_space, parse_space
 from edgen.space.entries import MAX_ENTRIES
-from edgen.space.model import LISTS
+from edgen.space.model import name_list
 from edgen.space.pictures import format_kept_text, name_kept_file
 from edgen.store.ledger import run_status
 
@@ -140,8 +140,8 @@ def _plan(
     files."""
     path = make_unlimited_reach().require("preference_space", space, "space")
     known = load_space(path)
-    # Also what ED's files call the list.
-    named = {**{LISTS.get(name, name): name for name in known.names}, **{name: name for name in known.names}}
+    # Also the key of a layout's list.
+    named = {**{name_list(known, name): name for name in known.names}, **{name: name for name in known.names}}
     if dimension not in named:
         raise UsageError(f"--dimension {dimension}: no such dimension{suggest_name(dimension, known.names)}")
     grown = known[named[dimension]]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Generator, Sequence
 
 from edgen.domains.education.keywords import MEASURES, Verdicts
+from edgen.domains.education.layout import DIMENSIONS, TOPIC_FIELDS
 from edgen.plugin import (
     Address,
     AnswerKind,
@@ -30,7 +31,6 @@ from edgen.plugin import (
 from edgen.plugin.answers import drop_thinking, object_in
 from edgen.plugin.forms import form_of, one_of
 from edgen.plugin.protocols import (
-    DEFAULT_VARIABLES,
     FENCED,
     Protocol,
     TaskId,
@@ -41,7 +41,7 @@ from edgen.plugin.protocols import (
     words_without_marks,
 )
 
-VARIABLES = (*DEFAULT_VARIABLES, "conversation", *FENCED)
+VARIABLES = ("index", *DIMENSIONS, *TOPIC_FIELDS, "conversation", *FENCED)
 TEMPLATE = "adherence_guarded"
 _SHOWN = 80  # characters of an answer that could not be read
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from edgen.domains.education.keywords import MEASURES, verdicts
+from edgen.domains.education.layout import five_list_scenario
 from edgen.plugin import Message, Scenario, Simulation, Turn
 from edgen.plugin.families import Role
-from edgen.plugin.protocols import five_list_scenario
 from edgen.plugin.texts import join_words, words
 from edgen.simulator.judge import find_fenced
 

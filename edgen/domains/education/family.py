@@ -15,6 +15,13 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from edgen.domains.education.layout import (
+    DIMENSIONS,
+    LAYOUT,
+    TOPIC_FIELDS,
+    five_list_scenario,
+    has_five_dimensions,
+)
 from edgen.plugin import (
     Conversation,
     Family,
@@ -38,7 +45,7 @@ from edgen.plugin.families import (
     without_marker,
     write_values,
 )
-from edgen.plugin.protocols import DIMENSIONS, ROLES, TOPIC_FIELDS, five_list_scenario, has_five_dimensions
+from edgen.plugin.protocols import SpaceRole
 
 
 class BackgroundInfo(msgspec.Struct, frozen=True):
@@ -87,8 +94,20 @@ class Education(RecordContents, ReportWords, KindDefaults, Family):
     schema = "conversation"
     tags = ("education", "education-dialogue")
     measures = ("adherence", "answers", "probability")
-    roles = ROLES
+    roles = tuple(SpaceRole(name, sees) for name, sees in LAYOUT.roles.items())
     probability_clause = "that the student understood"
+    probability_caveat = (
+        "The probability that the student understood is what the model wrote down. Nobody measured whether it "
+        "is right, and no student learnt anything."
+    )
+    setting = "classrooms"
+    group_words = ("topic", "persona")
+    section_words: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "understanding": (
+            "Did the student understand?",
+            "The probability that each conversation states, by whether both sides prefer the same way.",
+        ),
+    }
     templates: ClassVar[Mapping[str, str]] = {
         "conversation": "education_dialogue",
         "opening": "export_opening",
@@ -103,12 +122,12 @@ class Education(RecordContents, ReportWords, KindDefaults, Family):
         "teacher_preference": "how the teacher likes to teach",
         "teacher_reaction": "what the teacher does when the student does not go along",
     }
-    fields: ClassVar[Mapping[str, tuple[str, ...]]] = {"topic": TOPIC_FIELDS}
+    fields: ClassVar[Mapping[str, tuple[str, ...]]] = {"topic": tuple(TOPIC_FIELDS)}
     holds_events = False
 
     def fits(self, space: Space) -> bool:
         """Return whether a space has ED's dimensions and roles, possibly with others."""
-        return has_five_dimensions(space)
+        return has_five_dimensions(space.names, [role.name for role in space.roles])
 
     def vocabulary(self, space: Space) -> dict[str, frozenset[str]]:
         """Return the values of ED's dimensions, in its spelling."""
@@ -155,7 +174,7 @@ class Education(RecordContents, ReportWords, KindDefaults, Family):
         if not all(isinstance(background.get(key), str) for key in _KEYS):
             raise ValueError("background_info without its five texts")
         turns = read_filed_turns(record)
-        if not {turn.role for turn in turns} <= {role.name for role in ROLES}:
+        if not {turn.role for turn in turns} <= LAYOUT.roles.keys():
             raise ValueError("a role that is neither Teacher nor Student")
         said = {name: what for name, what in more.items() if what} if isinstance(more, dict) else {}
         scenario = _scenario(read_filed_index(record), background, said)

@@ -33,10 +33,11 @@ from edgen.plugin import (
     settings_of,
     template_variables,
 )
+from edgen.plugin.answers import NOT_OFFERED
 from edgen.plugin.errors import JobError
 from edgen.plugin.families import family_of
 from edgen.plugin.files import suggest_name
-from edgen.plugin.protocols import Starter
+from edgen.plugin.protocols import DeclaredReason, Starter
 
 # Tokens of an answer: low, expected, high.
 _POST = (15.0, 80.0, 300.0)
@@ -75,6 +76,13 @@ class ForumProtocol(
     )
     about_leaks = (
         "Everybody in a forum is told what its own role sees; what it read in the thread is no leak."
+    )
+    reasons = (
+        DeclaredReason(
+            code=NOT_OFFERED,
+            says="the moderator chooses nothing that was offered",
+            personal="it is neither offered nor allowed",
+        ),
     )
     answers = (
         AnswerKind(

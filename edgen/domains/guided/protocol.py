@@ -39,9 +39,10 @@ from edgen.plugin import (
     settings_of,
     template_variables,
 )
+from edgen.plugin.answers import NO_ACTIONS, NOT_OFFERED
 from edgen.plugin.errors import JobError
 from edgen.plugin.families import family_of
-from edgen.plugin.protocols import FindFile, Starter
+from edgen.plugin.protocols import DeclaredReason, FindFile, Starter
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.model import Machine
@@ -77,6 +78,14 @@ class GuidedProtocol(
     about_leaks = (
         "The partner is told what its role may know of scenario and world; what it was told in the "
         "conversation is no leak."
+    )
+    reasons = (
+        DeclaredReason(
+            code=NOT_OFFERED,
+            says="the answer is neither one of the offered utterances nor an allowed one",
+            personal="it is neither offered nor allowed",
+        ),
+        DeclaredReason(code=NO_ACTIONS, says="a turn states no label, or an unknown one"),
     )
     answers = (
         AnswerKind(

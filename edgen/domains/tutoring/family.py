@@ -26,6 +26,8 @@ class Tutoring(KindDefaults, ScenesAndPictures, Dialogue):
     )  # fmt: skip
     roles = (SpaceRole("Tutor", ()), SpaceRole("Student", ()))
     precedence = 50
+    hearer = "student"
+    setting = "classrooms"
 
     def fits(self, space: Space) -> bool:
         """Return whether a space has exercises."""

@@ -36,9 +36,10 @@ from edgen.plugin import (
     Template,
     settings_of,
 )
+from edgen.plugin.answers import NO_ACTIONS
 from edgen.plugin.errors import JobError
 from edgen.plugin.files import shorten_word
-from edgen.plugin.protocols import FindFile, Rounds, SpaceRole, Starter
+from edgen.plugin.protocols import DeclaredReason, FindFile, Rounds, SpaceRole, Starter
 from edgen.protocols.labelling import labelling_template
 
 _TURN = (15.0, 45.0, 160.0)  # tokens of an answer: low, expected, high
@@ -54,6 +55,13 @@ class TutoringProtocol(
     name = "tutoring"
     summary = "A student goes through exercises with right answers; several tutors respond to each turn."
     precedence = 20
+    reasons = (
+        DeclaredReason(
+            code=NO_ACTIONS,
+            says="a turn states no action, or an unknown one",
+            personal="it states no known action",
+        ),
+    )
     answers = (
         AnswerKind(
             "acted_turn",

@@ -48,7 +48,7 @@ class ConversationDetails(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None  # why it was not accepted
     detail: str | None = None  # the reason's details, for people
     turns: tuple[Turn, ...] = ()  # set, as all below up to `events`, where it was accepted
-    probability: float | None = None  # that the student understood; None if unknown
+    probability: float | None = None  # of its family's event; None if unknown
     ended_by: Role | None = None  # the speaker of the end marker
     simulated: bool = False  # no model wrote it
     provenance: dict[str, Any] | None = None  # how it was made

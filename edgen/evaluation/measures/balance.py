@@ -38,7 +38,7 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The shares to show."""
         if self.teacher_words is None or self.teacher_turns is None:
             return self.shares
-        return {"teacher": RoleShares(self.teacher_words, self.teacher_turns)}
+        return {ROLES[0].lower(): RoleShares(self.teacher_words, self.teacher_turns)}
 
 
 _SPREAD = "{{mean:.0%}} of {}, from {{p5:.0%}} (5%) to {{p95:.0%}} (95%)"

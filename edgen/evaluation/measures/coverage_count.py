@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from edgen.plugin import Sample, Space, Words
 from edgen.plugin.measures import PlannedOutcome
-from edgen.plugin.protocols import ROLES, TOPIC_FIELDS, AllowedCells, SpaceRole
+from edgen.plugin.protocols import AllowedCells, SpaceRole, list_layout_roles
+from edgen.plugin.spaces import name_field
 from edgen.plugin.statistics import Estimate, fisher, holm, log_factorials, share
 
 VALUES, UNSEEN, LOST, HEAT = 200, 50, 50, 30
@@ -127,21 +128,23 @@ class _Column:
 
 class CoverageCount:
     """Keeps 9 bytes of every planned conversation and 4 a dimension, and every value once. Without a plan all
-    conversations count as planned, and nothing is said of survivors. `roles`: who knows which dimension."""
+    conversations count as planned, and nothing is said of survivors. `roles`: who knows which dimension;
+    None: those of the usual layout."""
 
     def __init__(
-        self, space: Space | None = None, roles: Sequence[SpaceRole] = ROLES, *, planned: bool = True
+        self, space: Space | None = None, roles: Sequence[SpaceRole] | None = None, *, planned: bool = True
     ) -> None:
         self._space = space
-        self._roles = roles
+        self._roles = list_layout_roles() if roles is None else roles
         self._planned = planned
         self._dimensions: defaultdict[str, _Column] = defaultdict(_Column)
         self._fields: defaultdict[str, _Column] = defaultdict(_Column)
+        names = space.names if space else ()
         for dimension in space.dimensions if space else ():
             self._dimensions[dimension.name] = _Column(dimension.values)
             for field in dimension.fields:
                 said = (_text(entry.fields.get(field)) for entry in dimension.entries)
-                self._fields[_field_name(dimension.name, field)] = _Column(said)
+                self._fields[name_field(dimension.name, field, names)] = _Column(said)
         self._status, self._scenarios = array("b"), array("q")
         self._reasons: dict[str, int] = {}
         self._reason = array("i")  # -1: none
@@ -157,7 +160,7 @@ class CoverageCount:
             self._dimensions[name].add(value, number)
         for dimension, fields in scenario.fields.items():
             for field, said in fields.items():
-                self._fields[_field_name(dimension, field)].add(_text(said), number)
+                self._fields[name_field(dimension, field, scenario.values)].add(_text(said), number)
         self._status.append(STATUSES.index(outcome.status))
         self._scenarios.append(scenario.index)
         reason = outcome.reason
@@ -294,11 +297,6 @@ class CoverageCount:
             planned=tuple(map(tuple, planned.tolist())),
             accepted=tuple(map(tuple, accepted.tolist())),
         )
-
-
-def _field_name(dimension: str, field: str) -> str:
-    """Return the name of a field; a topic's subject and level have their bare names."""
-    return field if dimension == "topic" and field in TOPIC_FIELDS else f"{dimension}.{field}"
 
 
 def _text(said: object) -> str:

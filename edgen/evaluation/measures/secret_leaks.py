@@ -1,10 +1,10 @@
 """Secret leaks: a role says word for word what it cannot know, before anybody who can.
 
 What a role cannot know are the values of the dimensions outside its view (`roles:` of the space), unless its
-view holds the same words. A preference of several parts (`class discussions/asking questions`) leaks with any
-of them, a reaction without what joins it to its sentence (`and`, `otherwise`). Two words and eight characters
-are the least that counts, as in self-play (`reading.detect.find_leak`). A leak of a common phrase may be
-chance.
+view holds the same words. The layout of a space says what leaks: of several parts (`class discussions/asking
+questions`) each, of a clause all but what joins it to its sentence (`and`, `otherwise`). Two words and eight
+characters are the least that counts, as in self-play (`reading.detect.find_leak`). A leak of a common phrase
+may be chance.
 
 The share's interval is that of `stats.intervals`, clustered by scenario.
 """
@@ -34,7 +34,8 @@ from edgen.plugin import (
 )
 from edgen.plugin.families import Role
 from edgen.plugin.measures import ArmResult, Examples, Panel, Shared
-from edgen.plugin.protocols import ROLES, SpaceRole
+from edgen.plugin.protocols import SpaceRole, list_layout_roles
+from edgen.plugin.spaces import find_layout
 from edgen.plugin.texts import readable_name
 from edgen.plugin.texts import words as cut_words
 from edgen.reading import phrase_kinds as ways
@@ -107,7 +108,9 @@ class LeaksMeasure(NeedsDataSet, Measure[Any]):
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
         """Return the dimensions that a role gives away, and their number."""
-        return self._columns(_leaks_among(tuple(space.roles if space else ROLES)), sample, words)
+        return self._columns(
+            _leaks_among(space.roles if space else list_layout_roles(sample.scenario.values)), sample, words
+        )
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
         """Return the reader of columns. The data set knows each role's dimensions even if its space is
@@ -140,9 +143,12 @@ class _Leaks:
         scenario = sample.scenario.values
         whole = "".join(words.spoken)
         found: dict[str, list[Secret]] = {}
+        layout = find_layout(scenario)
+        kinds = {} if layout is None else layout.leaks
         for name in self._private:
             # Few conversations hold any of them, and one look at all words together shows it.
-            if held := [one for one in _secrets(name, scenario.get(name, "")[:MOST]) if one.words in whole]:
+            secrets = _secrets(kinds.get(name, "value"), scenario.get(name, "")[:MOST])
+            if held := [one for one in secrets if one.words in whole]:
                 found[name] = held
         leaked: set[str] = set()
         for role in self._roles if found else ():
@@ -180,22 +186,22 @@ _fold = lru_cache(maxsize=4096)(fold)
 
 
 @lru_cache(maxsize=4096)
-def _secrets(dimension: str, value: str) -> tuple[Secret, ...]:
-    """Return everything that could leak of a dimension's value."""
-    pieces = dict.fromkeys(fold(piece) for piece in _pieces(dimension, value))
+def _secrets(kind: str, value: str) -> tuple[Secret, ...]:
+    """Return everything that could leak of a value, by what of it leaks (`LaidOutDimension.leaks`)."""
+    pieces = dict.fromkeys(fold(piece) for piece in _pieces(kind, value))
     return tuple(Secret(piece, " ".join(cut_words(piece))) for piece in pieces if is_secret(piece))
 
 
-def _pieces(dimension: str, value: str) -> tuple[str, ...]:
-    """Return the forms of a value in speech: of a preference each of its parts, of a reaction its core."""
-    if dimension.endswith("preference"):
+def _pieces(kind: str, value: str) -> tuple[str, ...]:
+    """Return the forms of a value in speech."""
+    if kind == "parts":
         return tuple(ways.parts(value))
-    return (_strip_reaction(value) if dimension.endswith("reaction") else value,)
+    return (_strip_clause(value) if kind == "clause" else value,)
 
 
-def _strip_reaction(reaction: str) -> str:
-    """`and gets rude otherwise` as what somebody may say of it: `gets rude`."""
-    stripped = reaction.strip()
+def _strip_clause(clause: str) -> str:
+    """Return `gets rude` for `and gets rude otherwise`: what somebody may say of it."""
+    stripped = clause.strip()
     begins = _LEADING.match(stripped)
     return _TRAILING.sub("", stripped[begins.end() :] if begins else stripped)
 

@@ -15,7 +15,7 @@ import msgspec
 from edgen.core.forms import Form, form, list_of, one_of, turn_form
 from edgen.core.forms import text as text_of
 from edgen.core.lazy_patterns import compile_later
-from edgen.core.values import Rejection, RejectionReason
+from edgen.core.values import Rejection
 from edgen.reading.answers.body import body_of, object_in, strip_fence
 from edgen.reading.answers.unit_labels import LabelChoices, choose_labels
 from edgen.reading.one_turn.reader import read_turn
@@ -23,6 +23,9 @@ from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords
 
 _LINE = compile_later(r"(?im)^[ \t*_]{0,8}(?:dialogue )?acti?ons?[ \t*_]{0,8}[:：][ \t*_]{0,8}(.{1,200})$")
 _FRONT = compile_later(r"\A\s*[\[(]([^\[\]()\n]{1,200})[\])]\s*")
+
+NO_ACTIONS = "no_actions"
+"""The reason of a reply without the required actions. Protocols that read such replies declare it."""
 
 
 class ActedTurn(msgspec.Struct, frozen=True):
@@ -75,7 +78,7 @@ def choose_actions(named: Any, actions: Collection[str]) -> tuple[str, ...] | Re
     """Return those of the actions that are named, in their order; why not, where none or an unknown one
     is."""
     chosen = choose_labels(named, LabelChoices(actions, several=True), "action")
-    return Rejection(RejectionReason.NO_ACTIONS, chosen) if isinstance(chosen, str) else chosen
+    return Rejection(NO_ACTIONS, chosen) if isinstance(chosen, str) else chosen
 
 
 def _split(text: str, *, named: bool) -> tuple[str, Any, bool]:

@@ -59,6 +59,9 @@ _NUMBERED = compile_later(r"[^\w\n]{0,9}(\d{1,6})[*_]{0,2}\s?(?:[.):\]]|-\s)")
 _NUMBER = compile_later(r"\A[^\w\n]{0,9}(?:\d{1,6}[*_]{0,2}\s?[.):\]]\s{0,5})?")
 _SAY = compile_later(r"(?i)\A\s*[*_\"]{0,3}say[*_\"]{0,3}\s?:\s*")
 
+NOT_OFFERED = "not_offered"
+"""The reason of a reply that makes no allowed choice. Protocols that offer choices declare it."""
+
 
 _BEGUN = 8  # letters of an utterance that nobody says by chance
 
@@ -108,18 +111,16 @@ def read_choice(
         if (begun := _CUT_OBJECT.match(body)) is not None:
             body = begun[1]
     if _SEVERAL.fullmatch(body):
-        return Rejection(RejectionReason.NOT_OFFERED, f"it names several choices: {excerpt(body)}")
+        return Rejection(NOT_OFFERED, f"it names several choices: {excerpt(body)}")
     number, said = _split(body)
     if not _states_one(body, number) and (recited := _count_recited(body, offered)) > 1:
-        return Rejection(RejectionReason.NOT_OFFERED, f"it recites {recited} of the choices")
+        return Rejection(NOT_OFFERED, f"it recites {recited} of the choices")
     if number is None:
         number = _place(said, offered) or _read_spelled_number(said, alone=not free)
     if number is not None:
         if 1 <= number <= len(offered):
             return Chosen(number)
-        return Rejection(
-            RejectionReason.NOT_OFFERED, f"it chooses number {number}, and there are {len(offered)}"
-        )
+        return Rejection(NOT_OFFERED, f"it chooses number {number}, and there are {len(offered)}")
     turn = read_turn(said, role, finish_reason=finish_reason, refusal=refusal, roles=roles, words=words)
     if isinstance(turn, Rejection):
         return turn
@@ -128,7 +129,7 @@ def read_choice(
     if not turn.text:
         return Rejection(RejectionReason.EMPTY, "it neither chooses nor says anything")
     if not free:
-        return Rejection(RejectionReason.NOT_OFFERED, f"it says what was not offered: {excerpt(turn.text)}")
+        return Rejection(NOT_OFFERED, f"it says what was not offered: {excerpt(turn.text)}")
     return Chosen(None, turn.text, turn.ended, turn.repairs)
 
 

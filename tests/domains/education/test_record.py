@@ -13,9 +13,9 @@ from edgen.domains.education.family import EDUCATION
 from edgen.families.base import FiledRecord, Provenance, Recorded, family_of, with_marker
 from edgen.families.dialogue import DIALOGUE
 from edgen.space import Dimension, Entry, Space, SpaceRole
-from edgen.space.model import DIMENSIONS, ROLES, five_list_scenario
 from edgen.validation.schema import is_valid
 from edgen.validation.speech import read_speech
+from tests.scenarios import DIMENSIONS, ROLES, five_list_scenario
 
 pytestmark = pytest.mark.unit
 

@@ -33,6 +33,7 @@ from edgen.families.dialogue import DIALOGUE
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import job_for_run, plan_of, plans_of
 from edgen.planning.plan import Plan
+from edgen.plugin.answers import NOT_OFFERED
 from edgen.protocols.session import CUT_OFF
 from edgen.reading.answers.choice import Chosen, read_choice
 from edgen.simulator.text import respond
@@ -268,12 +269,12 @@ def test_a_number_that_is_not_there_is_asked_for_again(desk: Path) -> None:
     assert [(one.address.step, one.address.attempt) for one in asked[:3]] == [(0, 0), (0, 1), (1, 0)]
     result, asked = play(plan_for(desk), by_role(helper=["17"]))
     assert len(asked) == 3
-    assert result == Rejection(RejectionReason.NOT_OFFERED, "it chooses number 17, and there are 2")
+    assert result == Rejection(NOT_OFFERED, "it chooses number 17, and there are 2")
 
 
 def test_free_text_is_limited_to_its_share(desk: Path) -> None:
     result, asked = play(plan_for(desk, guided={"free_text": 0}), by_role(helper=["Say: As I like."]))
-    assert result.reason == RejectionReason.NOT_OFFERED
+    assert result.reason == NOT_OFFERED
     assert '"Say:"' not in text_of(asked[0])
 
     def writes(request: Request) -> str:
@@ -756,7 +757,7 @@ def test_choices_are_read_from_any_usual_form(text: str, expected: int | str) ->
 def test_what_is_not_free_has_to_be_offered() -> None:
     found = read_choice("Stay there.", OFFERED, "Desk", free=False)
     assert isinstance(found, Rejection)
-    assert found.reason == RejectionReason.NOT_OFFERED
+    assert found.reason == NOT_OFFERED
     assert read_choice("okay.", OFFERED, "Desk", free=False) == Chosen(3)
     cut = read_choice("2", OFFERED, "Desk", finish_reason="length")
     assert isinstance(cut, Rejection)

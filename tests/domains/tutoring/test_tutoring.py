@@ -15,7 +15,7 @@ import edgen
 from edgen.config import parse_job
 from edgen.core import resources
 from edgen.core.errors import EdgenError, JobError
-from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
+from edgen.core.values import Conversation, Rejection, Reply, Request
 from edgen.domains.tutoring.config import cima_actions
 from edgen.domains.tutoring.exercises.check import all_values
 from edgen.domains.tutoring.session import MISSING
@@ -23,6 +23,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
+from edgen.plugin.answers import NO_ACTIONS
 from edgen.protocols.base import role_words
 from edgen.reading.answers.acted_turn import ActedTurn, choose_actions, read_acted_turn
 from edgen.simulator.text import respond
@@ -312,7 +313,7 @@ def test_without_any_response_or_student_it_is_rejected() -> None:
             lambda request, role=role: "none" if request.role == role else simulated(request),
         )  # type: ignore[misc]
         assert isinstance(result, Rejection)
-        assert result.reason is RejectionReason.NO_ACTIONS
+        assert result.reason == NO_ACTIONS
 
 
 def test_what_the_simulator_says_is_what_it_names() -> None:

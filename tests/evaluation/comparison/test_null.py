@@ -16,10 +16,10 @@ from edgen.reading import read
 from edgen.simulator.faults import Fault, parse, struck
 from edgen.simulator.text import request_key, respond
 from edgen.space import load_space
-from edgen.space.model import DEFAULT_VARIABLES
 from edgen.space.sampling import Sampler
 from edgen.stats.ratios import compare_paired
 from tests.evaluation.comparison.values import sample
+from tests.scenarios import DEFAULT_VARIABLES
 
 pytestmark = pytest.mark.integration
 

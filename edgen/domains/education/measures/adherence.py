@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgen.domains.education.keywords import MEASURES, AdherenceShares, VerdictCount, verdicts
+from edgen.domains.education.layout import LAYOUT
 from edgen.plugin import (
     JudgeAnswers,
     Measure,
@@ -28,7 +29,6 @@ from edgen.plugin import (
     figure_kinds,
 )
 from edgen.plugin.measures import Aggregate, ArmResult, ByKey, JudgeAsking, Panel, Value
-from edgen.plugin.protocols import DIMENSIONS
 
 if TYPE_CHECKING:
     from edgen.asking.call_estimates import NeededCalls
@@ -99,7 +99,7 @@ class AdherenceMeasure(OwnCount, JudgeAnswers, Measure[tuple[AdherenceShares, ..
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:
         """Return the keywords' answers by question, None if undecided; an empty mapping if the scenario is
         not of this family."""
-        if not {*DIMENSIONS} <= sample.scenario.values.keys():
+        if not LAYOUT.names.issubset(sample.scenario.values):
             return {}
         given = verdicts(sample.scenario, sample.turns, words.spoken)
         return dict(zip(MEASURES, (None if yes is None else bool(yes) for yes in given), strict=True))

@@ -15,11 +15,13 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.errors import DataError, Problem
-from edgen.core.yaml_values import read_text
-from edgen.space import Dimension, Entry, Space, SpaceRole
+from edgen.domains.education.layout import DIMENSIONS, LAYOUT, TOPIC_FIELDS
+from edgen.plugin import Problem, Space
+from edgen.plugin.errors import DataError
+from edgen.plugin.files import read_text
+from edgen.plugin.protocols import SpaceRole
+from edgen.space import Dimension, Entry
 from edgen.space.entries import is_blank, likeness
-from edgen.space.model import DIMENSIONS, LISTS, TOPIC_FIELDS
 from edgen.space.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, choose_name, clean, dump, write
 from edgen.space.parse import default_roles
 
@@ -182,7 +184,7 @@ def make_space_from_ed(
         notes.append(f"… and {more:,} more")
     if observed.roles:
         notes.append("every role sees every dimension, as records do not say more: give each its own `sees`")
-    values = {LISTS.get(name, name): len(counts) for name, counts in observed.counts.items()}
+    values = {LAYOUT.lists.get(name, name): len(counts) for name, counts in observed.counts.items()}
     return NewSpace(text, observed.records, values, tuple(notes))
 
 

@@ -1,0 +1,35 @@
+"""`edgen space from-ed`: released Education Dialogue files to a space file with observed frequencies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument
+
+from edgen.cli import options as o
+from edgen.cli.new_space import NewSpaceOption, SpaceNameOption, print_new_space
+from edgen.cli.options import DomainCommand
+
+
+def command(
+    files: Annotated[list[Path], Argument(metavar="FILES", help="Released ED files: JSON lists of records.")],
+    output: NewSpaceOption = None,
+    name: SpaceNameOption = None,
+    yes: o.YesOption = False,
+    json: o.JsonOption = False,
+) -> None:
+    """Make a space from released Education Dialogue files.
+
+    It has the values of the files and their frequencies.
+
+    Example: edgen space from-ed conversations_train*.json -o my_space.yaml
+    """
+    from edgen.domains.education.from_ed import make_space_from_ed
+
+    made = make_space_from_ed(files, output, name, force=yes)
+    found = ", ".join(f"{count} {dimension.replace('_', ' ')}" for dimension, count in made.values.items())
+    print_new_space(made, f"{made.records:,} records: {found}", output, json=json)
+
+
+COMMAND = DomainCommand("from-ed", command=command)

@@ -1,0 +1,92 @@
+"""The layout of Education Dialogue's spaces: five lists of texts, for a teacher and a student."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from edgen.plugin import Scenario
+from edgen.plugin.spaces import Agreement, LaidOutDimension, SpaceLayout
+
+# Possible fields of a topic.
+TOPIC_FIELDS: Mapping[str, str] = {
+    "subject": "The school subject of a topic.",
+    "level": "The level of a topic.",
+}
+
+
+def _prefer_same(values: Mapping[str, str]) -> bool | None:
+    """Return whether both sides prefer the same way; None if a way is of no known kind."""
+    from edgen.reading.phrase_kinds import MOST, preferences_match
+
+    return preferences_match(values["student_preference"][:MOST], values["teacher_preference"][:MOST])
+
+
+LAYOUT = SpaceLayout(
+    name="education",
+    title="Education Dialogue's five lists",
+    dimensions=(
+        LaidOutDimension(name="topic", list="topics", help="The topics of lessons.", fields=TOPIC_FIELDS),
+        LaidOutDimension(
+            name="student_preference",
+            list="student_preferences",
+            help="The student's preferred ways of learning.",
+            shown="student prefers",
+            leaks="parts",
+        ),
+        LaidOutDimension(
+            name="student_reaction",
+            list="student_reactions",
+            help="The student's reactions to other ways.",
+            shown="otherwise",
+            leaks="clause",
+        ),
+        LaidOutDimension(
+            name="teacher_preference",
+            list="teacher_preferences",
+            help="The teacher's preferred ways of teaching.",
+            shown="teacher prefers",
+            leaks="parts",
+        ),
+        LaidOutDimension(
+            name="teacher_reaction",
+            list="teacher_reactions",
+            help="The teacher's reactions to other ways.",
+            shown="otherwise",
+            leaks="clause",
+        ),
+    ),
+    roles={
+        "Teacher": ("topic", "teacher_preference", "teacher_reaction"),
+        "Student": ("topic", "student_preference", "student_reaction"),
+    },
+    strata=(
+        ("student_preference", "teacher_preference"),
+        ("student_reaction", "teacher_reaction"),
+        ("topic",),
+    ),
+    groups={
+        "persona": ("student_preference", "student_reaction", "teacher_preference", "teacher_reaction"),
+    },
+    phrases={
+        "student_prefers": ("student_preference", "student_reaction"),
+        "teacher_prefers": ("teacher_preference", "teacher_reaction"),
+    },
+    agreement=Agreement(_prefer_same, "the two prefer the same way", "the two prefer different ways"),
+    templates={"teacher": "selfplay_teacher", "student": "selfplay_student"},
+    simulated=True,
+)
+DIMENSIONS = tuple(one.name for one in LAYOUT.dimensions)
+
+
+def has_five_dimensions(names: Collection[str], roles: Sequence[str]) -> bool:
+    """Return whether a space with these dimensions and roles has the five dimensions, possibly with others,
+    and the roles Teacher and Student."""
+    return LAYOUT.names.issubset(names) and [*roles] == [*LAYOUT.roles]
+
+
+def five_list_scenario(
+    index: int, values: Mapping[str, str], subject: str | None = None, level: str | None = None
+) -> Scenario:
+    """Return the scenario with these values of the five dimensions, and its topic's fields."""
+    said = {name: text for name, text in zip(TOPIC_FIELDS, (subject, level), strict=True) if text is not None}
+    return Scenario(index, {name: values[name] for name in DIMENSIONS}, {"topic": said} if said else {})
