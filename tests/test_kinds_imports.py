@@ -41,11 +41,12 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/evaluation/measures/recited.py": ("edgen.space.phrases",),
     "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judge",),
     # Commands, Python functions and askers of a domain are none of the five kinds.
+    "edgen/domains/*/*_options.py": ("edgen.core.options",),
     "edgen/domains/*/*command.py": ("edgen.cli", "edgen.core.options", "edgen.runtime.options"),
     "edgen/domains/guided/machines/functions.py": ("edgen.core", "edgen.planning", "edgen.space"),
     "edgen/domains/retrieval/functions.py": ("edgen.api.objects.runner", "edgen.core.events", "edgen.runtime"),
     "edgen/domains/retrieval/ranking*.py": (
-        "edgen.asking", "edgen.core.digest", "edgen.planning", "edgen.prompting", "edgen.protocols.task",
+        "edgen.asking", "edgen.core.digest", "edgen.core.options", "edgen.planning", "edgen.prompting", "edgen.protocols.task",
         "edgen.runtime", "edgen.store.ledger",
     ),
     "edgen/domains/education/adherence*.py": (

@@ -48,7 +48,7 @@ def command(
     """
     from edgen.api.previewing import JobPreview
 
-    looked_at = JobPreview(job, o.read_overrides(overrides), allow_outside=allow_outside)
+    looked_at = JobPreview(job, overrides, allow_outside=allow_outside)
     if diff is not None:
         difference = looked_at.compare(diff, count)
         _warn(() if json else difference.warnings)

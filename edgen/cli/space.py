@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
+from edgen.asking.options import GrowthOptions
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.options import CommandGroup
 from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_behind
-from edgen.core.options import Overrides, template
-from edgen.core.options import backend as backend_option
+from edgen.core.options import Yes, declare_name, declare_output
 from edgen.core.registry import find_all
 from edgen.runtime.options import WorkOptions
 
@@ -40,10 +40,8 @@ ExamplesOption = Annotated[
         hidden=not _DRAWN,
     ),
 ]
-OutputOption = Annotated[Path | None, o.output("FILE", "The space.  [default: stdout]")]
-NameOption = Annotated[
-    str | None, Option("--name", metavar="NAME", help="The name of the result.  [default: after the file]")
-]
+OutputOption = Annotated[Path | None, declare_output("FILE", "The space.  [default: stdout]")]
+NameOption = Annotated[str | None, declare_name(" [default: after the file]")]
 
 
 @app.command()
@@ -92,19 +90,7 @@ def show(
 def expand(
     space: SpaceArgument,
     *,
-    dimension: Annotated[str, Option(metavar="NAME", help="The dimension to extend, as in topic.")],
-    count: Annotated[int, Option(metavar="N", min=1, help="Number of new values.")],
-    backend: Annotated[
-        str | None,
-        backend_option(
-            " [default: `default` of ./job.yaml if it exists, else the simulator]", metavar="JOB[:ROLE]"
-        ),
-    ] = None,
-    prompt: Annotated[str | None, template("space_expand")] = None,
-    output: Annotated[
-        Path | None, o.output("FILE", "The new space.  [default: <name>-expanded.yaml]")
-    ] = None,
-    overrides: Overrides = (),
+    options: GrowthOptions,
     dry_run: o.DryRunOption = False,
     work: WorkOptions,
     json: o.JsonOption = False,
@@ -120,17 +106,11 @@ def expand(
     from edgen.cli.control import make_control
 
     control = make_control(work)
-    options: dict[str, Any] = {
-        "job": backend,
-        "prompt": prompt or "space_expand",
-        "output": output,
-        "overrides": overrides,
-    }
     if dry_run:
-        needs = estimate_growth(space, dimension, count, control, **options)
+        needs = estimate_growth(space, options, control)
         print_value(needs, needs.lines(), json=json)
         return
-    made = grow_space(space, dimension, count, control, **options)
+    made = grow_space(space, options, control)
     print_value(made, _render_grown(made), json=json)
     made.require_all()
 
@@ -144,7 +124,7 @@ def from_csv(
         Literal["counts", "equal"],
         Option(help="Weigh values by how often they occur, or all the same."),
     ] = "counts",
-    yes: o.YesOption = False,
+    yes: Yes = False,
     json: o.JsonOption = False,
 ) -> None:
     """Make a space from a table, with a column for each dimension.
@@ -165,7 +145,7 @@ def from_ed(
     files: Annotated[list[Path], Argument(metavar="FILES", help="Released ED files: JSON lists of records.")],
     output: OutputOption = None,
     name: NameOption = None,
-    yes: o.YesOption = False,
+    yes: Yes = False,
     json: o.JsonOption = False,
 ) -> None:
     """Make a space from released Education Dialogue files.

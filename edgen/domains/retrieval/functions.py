@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from edgen.core.events import Listener
-from edgen.domains.retrieval.ranking import MODEL, Baseline, ModelOptions, rank_examples
+from edgen.domains.retrieval.baseline_options import BaselineOptions
+from edgen.domains.retrieval.ranking import MODEL, Baseline, rank_examples
 from edgen.plugin.errors import UsageError
 from edgen.plugin.files import require_extra
 from edgen.runtime.control import Control
@@ -72,12 +73,14 @@ def baseline(
 
     asked = QuestionOptions(progress, on_event, trust_hosts, overrides)
     template = None if prompt is None else str(prompt)
-    options = ModelOptions(backend=backend, prompt=template, none=none, overrides=asked.changes, via=via)
-    if by != MODEL:
-        return rank_examples(Path(examples), Path(output), by, seed, Control(), options)
+    how: dict[str, Any] = {"backend": backend, "prompt": template, "none": none, "via": via}
+    options = BaselineOptions(by=by, seed=seed, overrides=asked.changes, **how)  # type: ignore[arg-type]
 
     def work(control: Control) -> Baseline:
-        return rank_examples(Path(examples), Path(output), by, seed, control, options)
+        return rank_examples(Path(examples), Path(output), options, control)
+
+    if by != MODEL:
+        return work(Control())
 
     made = asked.run(work)
     if made.asked:
