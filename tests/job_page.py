@@ -54,7 +54,7 @@ HEAD = """\
 
 A job is one YAML file of at most 4 MiB. Unknown keys are refused. `--set limits.in_flight=8` overrides a key on the command
 line. Paths are relative to the job's file. Parentheses hold a key's default; without them it is `null` or empty: none, or
-the service's default.
+the service's default. A capital letter such as N stands for the key's value.
 
 Editors with a YAML language server complete and check jobs and spaces by their JSON Schemas
 ([job](../validators/job.schema.json), [space](../validators/space.schema.json)); shipped files name them in the first line.
@@ -343,6 +343,8 @@ def values(kind: Any) -> str:
         case types.UnionType(types=several):
             words = " or ".join(values(one) for one in several if not isinstance(one, types.NoneType))
             return words + (" or null" if kind.includes_none else "")
+        case types.Metadata(type=inner):
+            return values(inner)
         case types.LiteralType(values=words):
             return " · ".join(f"`{word}`" for word in words)
         case types.BoolType():
@@ -388,6 +390,7 @@ def _shape(pattern: str) -> str:
     ):
         info = types.type_info(field.type)
         for one in info.types if isinstance(info, types.UnionType) else (info,):
+            one = one.type if isinstance(one, types.Metadata) else one
             if isinstance(one, types.StrType) and one.pattern == pattern and field.name in _PATTERNS:
                 return _PATTERNS[field.name]
     return "string"

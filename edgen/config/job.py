@@ -7,8 +7,26 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.config.backends import BackendConfig, Forms, Positive, Seed, Share, Text
+from edgen.config.backends import BackendConfig, Forms, Seed, Text
 from edgen.config.label_set import LabelSet
+from edgen.core.options import (
+    Annotators,
+    Conversations,
+    MaxPerScenario,
+    MinMargin,
+    On,
+    Partitions,
+    Positive,
+    Rollouts,
+    Together,
+    TurnsLeft,
+    Workers,
+    declare_label_set,
+    declare_protocol,
+    declare_space,
+    declare_template,
+    declare_unit,
+)
 from edgen.core.plugin_faults import require_type
 from edgen.core.registry import PluginError, find, names
 from edgen.core.values import ROLES, Role
@@ -107,16 +125,15 @@ class PairSettings(msgspec.Struct, frozen=True, kw_only=True):
     compare: Literal["conversation", "response"] | None = None
     """Compared texts: whole conversations, or the next turns; null: responses, but conversations for arms and
     rewards."""
-    min_margin: Share = 0.0
-    """Minimum certainty of a label."""
-    max_per_scenario: Positive | None = None
-    """Maximum labelled pairs per scenario; null: all."""
+    min_margin: MinMargin = 0.0
+    max_per_scenario: MaxPerScenario = None
+    """Null: all."""
     logprobs: Annotated[int, Meta(ge=2, le=20)] | None = None
     """Likely tokens requested at each place of the judge's answers, for soft preferences; null: none."""
-    min_turns_left: Annotated[int, Meta(ge=0)] | None = None
-    """Minimum turns after the one at which a pair parts; null: no minimum."""
-    rollouts: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    """Rollouts from each of a pair's two turns, whose mean makes the label; null: none."""
+    min_turns_left: TurnsLeft = None
+    """Null: no minimum."""
+    rollouts: Rollouts = None
+    """Null: no rollouts."""
     judge_directed: Literal["unlabelled", "label"] = "unlabelled"
     """Whether a pair with a text that addresses the judge is labelled."""
 
@@ -129,14 +146,13 @@ class PairSettings(msgspec.Struct, frozen=True, kw_only=True):
 class LabelsAsked(msgspec.Struct, frozen=True, kw_only=True):
     """Labelling of conversations during generation, for gates: one layer."""
 
-    set: Text | LabelSet | None = None
-    """Label set: a shipped name or a file; null: the shipped one with the layer's name."""
-    unit: Literal["turn", "conversation"] | None = None
-    """Labelled unit; null: the conversation if all labels are numbers, else each turn."""
-    annotators: Annotated[int, Meta(ge=1, le=MOST_ANNOTATORS)] = 1
-    """Annotations per unit, each with its own seed; the majority counts."""
-    together: bool = False
-    """Whether one request labels all turns of a conversation."""
+    set: Annotated[Text, declare_label_set()] | LabelSet | None = None
+    """Null: the shipped one with the layer's name."""
+    unit: Annotated[Literal["turn", "conversation"], declare_unit()] | None = None
+    """Null: the conversation if all labels are numbers, else each turn."""
+    annotators: Annotated[Annotators, Meta(le=MOST_ANNOTATORS)] = 1
+    """The majority counts."""
+    together: Together = False
 
 
 RoleWord = Annotated[str, Meta(min_length=1, max_length=40)]
@@ -168,26 +184,23 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the run and of its folder in outputs/; `{date}` becomes today's date."""
     seed: Seed = 0
     """Seed of the scenarios."""
-    conversations: Annotated[int, Meta(ge=1, le=2**40)]
-    """Number of planned scenarios."""
+    conversations: Annotated[Conversations, Meta(le=2**40)]
+    """With `replicates`: number of scenarios."""
     top_up: bool = False
     """Whether to plan more scenarios until `conversations` are accepted."""
     replicates: Annotated[int, Meta(ge=1, le=2**20)] = 1
     """Conversations per scenario."""
-    space: Text
-    """Space of the scenarios: a shipped name or a file."""
+    space: Annotated[Text, declare_space()]
     design: Literal["even", "balanced", "random", "pairwise"] = "balanced"
     """Draw of scenarios. `balanced`: every combination equally often; `even`: every value, or by its weight;
     `random`: by weight; `pairwise`: first every pair of values, then balanced."""
     strength: Annotated[int, Meta(ge=2, le=3)] = 2
     """For `pairwise`: 2 covers pairs of values, 3 triples."""
-    protocol: Text = "oneshot"
-    """How a scenario becomes a conversation; see `edgen list protocols`."""
+    protocol: Annotated[Text, declare_protocol()] = "oneshot"
     family: Text | None = None
     """Layout of records; null: the first that fits the space."""
-    prompt: Text | None = None
-    """Template of `oneshot`: a shipped name or a file; null: `education_dialogue` for its space, else
-    `plain_conversation`."""
+    prompt: Annotated[Text, declare_template("that of the protocol")] | None = None
+    """For `oneshot`; null: `education_dialogue` for its space, else `plain_conversation`."""
     prompts: dict[str, Text] = {}
     """Templates of the other protocols and of the judge, by use."""
     branch: Branch | None = None
@@ -223,13 +236,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Speed and size limits of the run."""
     batch: BatchSettings = BatchSettings()
     """Settings of batches (`--via batch`)."""
-    on: Annotated[str, Meta(pattern=r"^(here|ray|ray://[^/\s]+)\Z")] | None = None
-    """Place of the run: `ray` for a Ray cluster on this machine, `ray://HOST:PORT` for another; null: this
-    process."""
-    workers: Positive | None = None
-    """Worker processes on the cluster; null: one a core."""
-    partitions: Positive | None = None
-    """Processes with a ledger each, merged at the end; null: one ledger."""
+    on: On = None
+    """Null: in this process."""
+    workers: Workers = None
+    """Null: one a core."""
+    partitions: Partitions = None
+    """Null: one ledger."""
     split: Split = Split()
     """Split into train and test."""
     shards: Shards = Shards()

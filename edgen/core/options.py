@@ -262,6 +262,11 @@ NamedRoles = Annotated[
     Mapping[str, str] | None, option(_ROLE_WORDS, "--role", metavar="ROLE=WORD", reads="read_roles")
 ]
 """Roles by their words in the texts."""
+LatencyMs = Annotated[
+    float,
+    msgspec.Meta(ge=0, le=600_000),
+    option("Milliseconds before each answer.", "--latency-ms", metavar="MS"),
+]
 Yes = Annotated[bool, option("Answer yes: replace what is finished, or pay again for answers.", "--yes")]
 DrawSeed = Annotated[int, option("Seed of random draws.", "--seed", metavar="N")]
 
@@ -293,6 +298,23 @@ def declare_label_set() -> msgspec.Meta:
         "--labels",
         metavar="NAME|FILE",
         completes="label_sets",
+    )
+
+
+def declare_protocol(more: str = "") -> msgspec.Meta:
+    """Declare the option --protocol; `more` is its default."""
+    return option(
+        "How conversations are made, as in oneshot (one prompt plays both sides) or selfplay (agents take "
+        f"turns). `edgen list protocols` describes each.{more}",
+        "--protocol",
+        metavar="NAME",
+    )
+
+
+def declare_faults() -> msgspec.Meta:
+    """Declare the option --faults."""
+    return option(
+        'Faults and their shares of answers, as in "refusal=0.02,429=0.1".', "--faults", metavar="SPEC"
     )
 
 

@@ -12,7 +12,7 @@ from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.options import CommandGroup, DomainCommand
 from edgen.cli.output import count_noun, join_first, note, print_value, wrap_behind
-from edgen.core.options import declare_output
+from edgen.core.options import declare_output, declare_space
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.functions import CheckedMachine
@@ -38,12 +38,7 @@ def check(
     machine: MachineArgument,
     space: Annotated[
         str | None,
-        Option(
-            "--space",
-            metavar="SPACE",
-            help="A space: a shipped one's name, or a file. Its values fill the machine's slots.",
-            autocompletion=complete.spaces,
-        ),
+        declare_space("Its values fill the machine's slots."),
     ] = None,
     json: o.JsonOption = False,
 ) -> None:
