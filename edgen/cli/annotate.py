@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-from typer import Option
 
 from edgen.asking.options import After, AnnotateOptions, Texts, Write
 from edgen.cli import options as o
 from edgen.cli.candidates import print_candidates
 from edgen.cli.output import count_noun, format_cost, print_value, wrap_behind
 from edgen.core.errors import UsageError
-from edgen.core.options import Agent
+from edgen.core.options import Agent, declare_sheet
 from edgen.core.text import describe_counts
 from edgen.runtime.options import WorkOptions
 
@@ -26,14 +25,7 @@ if TYPE_CHECKING:
     from edgen.runtime.control import Control
 
 
-SheetOption = Annotated[
-    Path | None,
-    Option(
-        "--sheet",
-        metavar="FILE",
-        help="Write an empty sheet for people to fill in. To label in: .csv or .jsonl.",
-    ),
-]
+SheetOption = Annotated[Path | None, declare_sheet("To label in: .csv or .jsonl.")]
 
 
 def command(

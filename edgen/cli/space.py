@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from msgspec import Meta
 from typer import Argument, Option
 
 from edgen.asking.options import GrowthOptions
@@ -14,7 +15,7 @@ from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.options import CommandGroup
 from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_behind
-from edgen.core.options import Yes, declare_name, declare_output
+from edgen.core.options import Positive, Yes, declare_conversations, declare_name, declare_output
 from edgen.core.registry import find_all
 from edgen.runtime.options import WorkOptions
 
@@ -47,10 +48,7 @@ NameOption = Annotated[str | None, declare_name(" [default: after the file]")]
 @app.command()
 def show(
     space: SpaceArgument,
-    conversations: Annotated[
-        int,
-        Option("-n", metavar="N", min=1, max=100_000, help="Number of conversations."),
-    ] = 200,
+    conversations: Annotated[Positive, Meta(le=100_000), declare_conversations()] = 200,
     per_cell: Annotated[
         int | None,
         Option(

@@ -134,15 +134,18 @@ On = (
     ]
     | None
 )
-_WORKERS = "Processes that share the work, of a cluster where --on names one."
-Workers = (
-    Annotated[
-        Positive,
-        option(f"{_WORKERS}  [default: the job's, else one a core]", "--workers", metavar="N"),
-    ]
-    | None
-)
-Processes = Annotated[Positive, option(_WORKERS, "--workers", metavar="N")]
+
+
+def _declare_workers(default: str = "") -> msgspec.Meta:
+    return option(
+        f"Processes that share the work, of a cluster where --on names one.{default}",
+        "--workers",
+        metavar="N",
+    )
+
+
+Workers = Annotated[Positive, _declare_workers("  [default: the job's, else one a core]")] | None
+Processes = Annotated[Positive, _declare_workers()]
 Partitions = (
     Annotated[
         Positive,
@@ -155,9 +158,14 @@ Partitions = (
     ]
     | None
 )
-Conversations = Annotated[
-    Positive, option("Number of conversations.  [default: the job's]", "-n", metavar="N")
-]
+
+
+def declare_conversations(default: str = "") -> msgspec.Meta:
+    """Declare the option -n; `default` is its default where the command's own is none."""
+    return option(f"Number of conversations.{default}", "-n", metavar="N")
+
+
+Conversations = Annotated[Positive, declare_conversations("  [default: the job's]")]
 Scenarios = (
     Annotated[
         range,
@@ -254,14 +262,23 @@ People = Annotated[
     tuple[Path, ...],
     option("A file of people's votes or labels; the run keeps it.", "--people", metavar="FILE"),
 ]
-_ROLE_WORDS = (
-    "What the texts call a role, as in Teacher=Tutor; may be repeated. Words of many languages are known."
-)
-RoleWords = Annotated[tuple[str, ...], option(_ROLE_WORDS, "--role", metavar="ROLE=WORD")]
-NamedRoles = Annotated[
-    Mapping[str, str] | None, option(_ROLE_WORDS, "--role", metavar="ROLE=WORD", reads="read_roles")
-]
+
+
+def _declare_roles(reads: str | None = None) -> msgspec.Meta:
+    return option(
+        "What the texts call a role, as in Teacher=Tutor; may be repeated. Words of many languages are known.",
+        "--role",
+        metavar="ROLE=WORD",
+        reads=reads,
+    )
+
+
+RoleWords = Annotated[tuple[str, ...], _declare_roles()]
+NamedRoles = Annotated[Mapping[str, str] | None, _declare_roles("read_roles")]
 """Roles by their words in the texts."""
+Port = Annotated[
+    int, msgspec.Meta(ge=0, le=65535), option("Port to listen on; 0 takes a free one.", "--port", metavar="N")
+]
 LatencyMs = Annotated[
     float,
     msgspec.Meta(ge=0, le=600_000),
@@ -279,6 +296,16 @@ def declare_output(metavar: str, more: str) -> msgspec.Meta:
 def declare_unit(more: str = "") -> msgspec.Meta:
     """Declare the option --unit; `more` says when it applies."""
     return option(f"What to label. {more}".strip(), "--unit")
+
+
+def declare_host(more: str = "") -> msgspec.Meta:
+    """Declare the option --host; `more` says what other addresses need."""
+    return option(f"Address to listen on. {more}".strip(), "--host", metavar="ADDRESS")
+
+
+def declare_sheet(more: str) -> msgspec.Meta:
+    """Declare the option --sheet; `more` says how people fill the sheet in."""
+    return option(f"Write an empty sheet for people to fill in. {more}", "--sheet", metavar="FILE")
 
 
 def declare_name(more: str) -> msgspec.Meta:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from edgen.core.events import Listener
-from edgen.domains.retrieval.baseline_options import BaselineOptions
+from edgen.domains.retrieval.options import BaselineOptions
 from edgen.domains.retrieval.ranking import MODEL, Baseline, rank_examples
 from edgen.plugin.errors import UsageError
 from edgen.plugin.files import require_extra

@@ -13,8 +13,8 @@ from edgen.asking.ledger_paths import AskerFolder
 from edgen.asking.runner import ask_for_file
 from edgen.core.options import CallMode
 from edgen.domains.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
-from edgen.domains.retrieval.baseline_options import BaselineOptions
 from edgen.domains.retrieval.entries import Entries
+from edgen.domains.retrieval.options import BaselineOptions
 from edgen.domains.retrieval.ranking_asker import (
     ModelRanking,
     RankingAsker,

@@ -10,6 +10,8 @@ from typer import Argument, Exit, Option
 
 from edgen.cli.options import DomainCommand, JsonOption
 from edgen.cli.output import align_columns, count_noun, print_value
+from edgen.core.options import Positive
+from edgen.domains.retrieval.options import CANDIDATES
 
 if TYPE_CHECKING:
     from edgen.domains.retrieval.findings import ExampleFinding
@@ -24,7 +26,7 @@ def command(
     ranking: Annotated[
         Path, Argument(metavar="RANKING", help="The ranking (JSON), or predicted labels (TSV or JSON Lines).")
     ],
-    candidates: Annotated[int, Option(metavar="N", min=1, help="Candidates of each example.")] = 100,
+    candidates: Annotated[Positive, CANDIDATES] = 100,
     examples: Annotated[
         Path | None,
         Option(

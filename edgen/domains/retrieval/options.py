@@ -1,4 +1,4 @@
-"""Options of `edgen baseline`, each declared once."""
+"""Options of `edgen baseline` and `edgen score`, each declared once."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from edgen.core.options import (
     declare_template,
     option,
 )
+
+CANDIDATES = option("Candidates of each example.", "--candidates", metavar="N")
 
 
 class BaselineOptions(msgspec.Struct, frozen=True, kw_only=True):
