@@ -70,7 +70,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from edgen.api.objects.job import AnyJob
-    from edgen.api.objects.run import Run
+    from edgen.api.objects.arguments import AnyRun
     from edgen.core.events import Listener
     from edgen.core.pair import Source
 '''
@@ -96,7 +96,7 @@ def _render_function(one: Signed) -> list[str]:
     own = _find_own(one)
     names = {each.arg for each in (*own.posonlyargs, *own.args, *own.kwonlyargs)}
     if own.args and own.args[0].arg == "self":
-        own.args[0].annotation = ast.Name("Run")
+        own.args[0].annotation = ast.Name("Any")
     own.kwarg = None
     shown = ast.unparse(own).replace("'", '"')
     options = [

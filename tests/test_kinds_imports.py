@@ -145,6 +145,9 @@ def test_no_kind_imports_from_elsewhere_what_edgen_plugin_has() -> None:
                 named = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
                 if not named.startswith("edgen.") or named.startswith(("edgen.plugin", own)):
                     continue
+                # `edgen --help` loads these, and edgen.plugin.formats would load the formats.
+                if named == "edgen.core.options" and file.name.endswith(("options.py", "command.py")):
+                    continue
                 assert isinstance(node, ast.ImportFrom)
                 home = importlib.import_module(named)
                 missed += [

@@ -11,7 +11,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ParamSpec, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -22,6 +22,16 @@ from edgen.core.events import Listener
 from edgen.core.options import TrustHosts, find_option, option
 from edgen.core.yaml_values import suggest_name
 
+
+class WithFolder(Protocol):
+    """A run as a value: `edgen.Run`."""
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+
+
+AnyRun = str | Path | WithFolder
 P = ParamSpec("P")
 T = TypeVar("T")
 

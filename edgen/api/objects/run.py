@@ -11,7 +11,7 @@ import msgspec
 
 from edgen.api.finished import export_run, write_report
 from edgen.api.objects import signatures
-from edgen.api.objects.arguments import Listening, QuestionKeys, fit, split, takes
+from edgen.api.objects.arguments import AnyRun, Listening, QuestionKeys, fit, split, takes
 from edgen.api.objects.html import conversation_html, escape, status_html
 from edgen.api.objects.results import Pairs, Stats, Tabular
 from edgen.api.status import read_status
@@ -172,7 +172,7 @@ class Run(Tabular):
         self,
         by: Source | None = None,
         *,
-        against: Run | str | Path | Iterable[Run | str | Path] = (),
+        against: AnyRun | Iterable[AnyRun] = (),
         human: str | Path | None = None,
         **given: Any,
     ) -> Pairs:
@@ -185,8 +185,10 @@ class Run(Tabular):
 
         Raises ShortError where nothing could be labelled, and what stopped the judge.
         """
-        several = [against] if isinstance(against, Run | str | Path) else [*against]
-        others = tuple(one.folder if isinstance(one, Run) else Path(one) for one in several)
+        several = (
+            [*against] if isinstance(against, Iterable) and not isinstance(against, str | Run) else [against]
+        )
+        others = tuple(Path(one) if isinstance(one, str | Path) else one.folder for one in several)
         if by is None:
             return Pairs(self.folder, None, others, given.get("name"))
         if by not in get_args(Source):

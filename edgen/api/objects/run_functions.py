@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from edgen.api.finished import compare_runs, select_run
 from edgen.api.objects import signatures
-from edgen.api.objects.arguments import Listening, QuestionKeys, fit, split, takes
+from edgen.api.objects.arguments import AnyRun, Listening, QuestionKeys, fit, split, takes
 from edgen.api.objects.results import Candidates, Comparison, Layer
 from edgen.api.objects.run import Run
 from edgen.asking.options import AnnotateOptions, CandidateOptions
@@ -19,13 +19,13 @@ from edgen.runtime.control import Control
 from edgen.selection.options import SelectOptions
 
 
-def _folder_of(run: Run | str | Path) -> Path:
-    return run.folder if isinstance(run, Run) else Path(run)
+def _folder_of(run: AnyRun) -> Path:
+    return Path(run) if isinstance(run, str | Path) else run.folder
 
 
 @takes(signatures.select, SelectOptions)
 def select(
-    run: Run | str | Path,
+    run: AnyRun,
     output: str | Path,
     where: str | Iterable[str] = (),
     *,
@@ -52,7 +52,7 @@ def select(
 
 
 @takes(signatures.annotate, AnnotateOptions, Listening, QuestionKeys)
-def annotate(run: Run | str | Path, labels: str | Path | None = None, **given: Any) -> Layer:
+def annotate(run: AnyRun, labels: str | Path | None = None, **given: Any) -> Layer:
     """Make a layer of labels on a run.
 
     Its turns, or whole conversations, are labelled from a label set (a shipped one's name, or a file) by the
@@ -74,7 +74,7 @@ def annotate(run: Run | str | Path, labels: str | Path | None = None, **given: A
 
 
 @takes(signatures.candidates, CandidateOptions, Listening, QuestionKeys)
-def candidates(run: Run | str | Path, write: Literal["paraphrases", "wrong"], **given: Any) -> Candidates:
+def candidates(run: AnyRun, write: Literal["paraphrases", "wrong"], **given: Any) -> Candidates:
     """Texts that the run's backend `by` writes for its agents' turns: `count` paraphrases of each, or replies
     that are wrong in its place. `overrides`: keys of the job.
 
@@ -90,7 +90,7 @@ def candidates(run: Run | str | Path, write: Literal["paraphrases", "wrong"], **
 
 
 @takes(signatures.compare, CompareOptions)
-def compare(*runs: Run | str | Path, **given: Any) -> Comparison:
+def compare(*runs: AnyRun, **given: Any) -> Comparison:
     """Compare the arms of a run, or several runs, on the scenarios that they share; the first is the
     baseline. A path without a run is a data set, such as a released one. It is one arm, compared as
     an independent sample.

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from edgen.api.objects.arguments import AnyRun
     from edgen.api.objects.job import AnyJob
-    from edgen.api.objects.run import Run
     from edgen.core.events import Listener
     from edgen.core.pair import Source
 
@@ -41,7 +41,7 @@ def generate(
 
 
 def select(
-    run: Run | str | Path,
+    run: AnyRun,
     output: str | Path,
     where: str | Iterable[str] = (),
     *,
@@ -57,7 +57,7 @@ def select(
 
 
 def annotate(
-    run: Run | str | Path,
+    run: AnyRun,
     labels: str | Path | None = None,
     *,
     prompt: str | Path | None = None,
@@ -86,7 +86,7 @@ def annotate(
 
 
 def candidates(
-    run: Run | str | Path,
+    run: AnyRun,
     write: Literal["paraphrases", "wrong"],
     *,
     prompt: str | Path | None = None,
@@ -112,7 +112,7 @@ def candidates(
 
 
 def compare(
-    *runs: Run | str | Path,
+    *runs: AnyRun,
     arms: str | Iterable[str] = (),
     prompts: bool = False,
     roles: Mapping[str, str] | None = None,
@@ -122,10 +122,10 @@ def compare(
 
 
 def pairs(
-    self: Run,
+    self: Any,
     by: Source | None = None,
     *,
-    against: Run | str | Path | Iterable[Run | str | Path] = (),
+    against: AnyRun | Iterable[AnyRun] = (),
     human: str | Path | None = None,
     prompt: str | Path | None = None,
     via: Literal["online", "batch"] = "online",
@@ -153,7 +153,7 @@ def pairs(
 
 
 def export(
-    self: Run,
+    self: Any,
     format: str,
     output: str | Path,
     *,
@@ -182,7 +182,7 @@ def export(
 
 
 def stats(
-    self: Run,
+    self: Any,
     only: Iterable[str] | None = None,
     *,
     judge: int | None = None,
