@@ -1,4 +1,5 @@
-"""edgen/api/objects/signatures.py: the signatures of Python functions, from the structs that declare their options.
+"""edgen/api/objects/signatures.py, and a domain's: the signatures of Python functions, from the structs that declare
+their options. A domain has its functions in tests/domains/X/signed_functions.py.
 
 python -m tests.signatures     writes it anew (make docs)
 """
@@ -9,7 +10,7 @@ import ast
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -23,20 +24,10 @@ from edgen.export.shared_options import ChatOptions, ExportOptions, LayerOptions
 from edgen.generation.options import GenerateOptions
 from edgen.selection.options import SelectOptions
 from tests import ROOT
+from tests.domains import modules_of
+from tests.signed_function import Signed, SignedPage
 
-PAGE = ROOT / "edgen" / "api" / "objects" / "signatures.py"
 Struct = type[msgspec.Struct]
-
-
-class Signed(NamedTuple):
-    """A function: its file, the structs that declare its options, the fields that have another form in Python or none,
-    and its keyword arguments of any name."""
-
-    name: str
-    file: str
-    kinds: tuple[Struct, ...]
-    without: tuple[str, ...] = ()
-    free: str | None = "overrides"
 
 
 _ASKING = (Listening, QuestionKeys)
@@ -44,7 +35,7 @@ _ASKING = (Listening, QuestionKeys)
 _FORMATS = tuple(
     kind for one in find_all("format") for kind in one.structs if kind.__module__.startswith("edgen.export.")
 )
-FUNCTIONS = (
+_FUNCTIONS = (
     Signed("generate", "functions.py", (GenerateOptions, Listening, JobBackends), ("write_only",)),
     Signed("select", "run_functions.py", (SelectOptions,), free=None),
     Signed("annotate", "run_functions.py", (AnnotateOptions, *_ASKING)),
@@ -60,25 +51,34 @@ _HEAD = '''"""The signatures of Python functions that take declared options. `ma
 and from the structs of their options; nothing calls what is here.
 """
 
-# ruff: noqa: A002 - names of options
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:
-    from edgen.api.objects.job import AnyJob
-    from edgen.api.objects.arguments import AnyRun
-    from edgen.core.events import Listener
-    from edgen.core.pair import Source
 '''
 
 
-def page() -> str:
-    """The text of the file."""
-    return "\n".join([_HEAD, *("\n".join(["", *_render_function(one), ""]) for one in FUNCTIONS)])
+_IMPORTS = """\
+if TYPE_CHECKING:
+    from edgen.api.objects.arguments import AnyRun
+    from edgen.api.objects.job import AnyJob
+    from edgen.core.events import Listener
+    from edgen.core.pair import Source
+"""
+PAGES = (
+    SignedPage(ROOT / "edgen" / "api" / "objects" / "signatures.py", _IMPORTS, _FUNCTIONS),
+    *(module.PAGE for module in modules_of("signed_functions")),
+)
+
+
+def page(one: SignedPage) -> str:
+    """The text of a file."""
+    parts = [
+        "\n".join(["", *_render_function(each, one.path.parent / each.file), ""]) for each in one.functions
+    ]
+    return "\n".join([_HEAD + one.imports, *parts])
 
 
 def fields_of(one: Signed) -> dict[str, tuple[Any, Any]]:
@@ -92,8 +92,8 @@ def fields_of(one: Signed) -> dict[str, tuple[Any, Any]]:
     return found
 
 
-def _render_function(one: Signed) -> list[str]:
-    own = _find_own(one)
+def _render_function(one: Signed, file: Path) -> list[str]:
+    own = _find_own(one.name, file)
     names = {each.arg for each in (*own.posonlyargs, *own.args, *own.kwonlyargs)}
     if own.args and own.args[0].arg == "self":
         own.args[0].annotation = ast.Name("Any")
@@ -104,7 +104,7 @@ def _render_function(one: Signed) -> list[str]:
         for name, (hint, default) in fields_of(one).items()
         if name not in names
     ]
-    bare = [] if own.kwonlyargs or own.vararg else ["*"]
+    bare = ["*"] if options and not (own.kwonlyargs or own.vararg) else []
     free = [f"**{one.free}: Any"] if one.free else []
     lines = [*_split_arguments(shown), *bare, *options, *free]
     return [
@@ -115,10 +115,10 @@ def _render_function(one: Signed) -> list[str]:
     ]
 
 
-def _find_own(one: Signed) -> ast.arguments:
+def _find_own(name: str, file: Path) -> ast.arguments:
     """The arguments that a function itself declares."""
-    tree = ast.parse((PAGE.parent / one.file).read_text(encoding="utf-8"))
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == one.name]
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name]
     return found[-1].args
 
 
@@ -173,4 +173,5 @@ def _quote(value: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    for each in PAGES:
+        each.path.write_text(page(each), encoding="utf-8")

@@ -41,10 +41,11 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/evaluation/measures/recited.py": ("edgen.space.phrases",),
     "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judge",),
     # Commands, Python functions and askers of a domain are none of the five kinds.
+    "edgen/domains/*/signatures.py": ("edgen.core.events",),
     "edgen/domains/*/options.py": ("edgen.core.options",),
     "edgen/domains/*/*command.py": ("edgen.cli", "edgen.core.options", "edgen.runtime.options"),
     "edgen/domains/guided/machines/functions.py": ("edgen.core", "edgen.planning", "edgen.space"),
-    "edgen/domains/retrieval/functions.py": ("edgen.api.objects.runner", "edgen.core.events", "edgen.runtime"),
+    "edgen/domains/retrieval/functions.py": ("edgen.api.objects.arguments", "edgen.runtime"),
     "edgen/domains/retrieval/ranking*.py": (
         "edgen.asking", "edgen.core.digest", "edgen.core.options", "edgen.planning", "edgen.prompting", "edgen.protocols.task",
         "edgen.runtime", "edgen.store.ledger",

@@ -2,8 +2,6 @@
 and from the structs of their options; nothing calls what is here.
 """
 
-# ruff: noqa: A002 - names of options
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping

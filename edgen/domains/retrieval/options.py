@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -11,12 +12,26 @@ from edgen.core.options import (
     CallVia,
     DrawSeed,
     Overrides,
+    Positive,
     declare_backend,
     declare_template,
     option,
 )
 
 CANDIDATES = option("Candidates of each example.", "--candidates", metavar="N")
+
+
+class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a score."""
+
+    candidates: Annotated[Positive, CANDIDATES] = 100
+    examples: Annotated[
+        Path | None,
+        option(
+            "Check that rankings name candidates of these examples, or of this shared pool (TSV).",
+            metavar="FILE",
+        ),
+    ] = None
 
 
 class BaselineOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Exit, Option
+from typer import Argument, Exit
 
 from edgen.cli.options import DomainCommand, JsonOption
 from edgen.cli.output import align_columns, count_noun, print_value
-from edgen.core.options import Positive
-from edgen.domains.retrieval.options import CANDIDATES
+from edgen.domains.retrieval.options import ScoreOptions
 
 if TYPE_CHECKING:
     from edgen.domains.retrieval.findings import ExampleFinding
@@ -26,14 +25,8 @@ def command(
     ranking: Annotated[
         Path, Argument(metavar="RANKING", help="The ranking (JSON), or predicted labels (TSV or JSON Lines).")
     ],
-    candidates: Annotated[Positive, CANDIDATES] = 100,
-    examples: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE",
-            help="Check that rankings name candidates of these examples, or of this shared pool (TSV).",
-        ),
-    ] = None,
+    *,
+    options: ScoreOptions,
     json: JsonOption = False,
 ) -> None:
     """Score a ranking of replies, or predicted labels of turns.
@@ -44,9 +37,9 @@ def command(
 
     Example: edgen score truth.tsv submission.json
     """
-    from edgen.domains.retrieval.functions import score
+    from edgen.domains.retrieval.functions import score_ranking
 
-    found = score(truth, ranking, candidates, examples)
+    found = score_ranking(truth, ranking, options)
     print_value(found, _render(found), json=json)
     if not found.sound:
         raise Exit(3)
