@@ -47,8 +47,8 @@ _FUNCTIONS = (
     ), (), "options"),
     Signed("stats", "run.py", (StatsOptions, *_ASKING), ("own", "trust_code")),
 )  # fmt: skip
-_HEAD = '''"""The signatures of Python functions that take declared options. `make docs` writes this file, from the functions
-and from the structs of their options; nothing calls what is here.
+_HEAD = '''"""The signatures of Python functions that take declared options. `make docs` writes this file, from the
+functions and from the structs of their options; nothing calls what is here.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 
 _IMPORTS = """\
+# ruff: noqa: A002 - names of options
+
 if TYPE_CHECKING:
     from edgen.api.objects.arguments import AnyRun
     from edgen.api.objects.job import AnyJob
@@ -111,7 +113,7 @@ def _render_function(one: Signed, file: Path) -> list[str]:
         f"def {one.name}(",
         *(f"    {line}," for line in lines),
         ") -> None:",
-        f'    """The arguments of `{one.name}`."""',
+        f'    """Take the arguments of `{one.name}`."""',
     ]
 
 

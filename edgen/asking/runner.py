@@ -31,19 +31,15 @@ FA = TypeVar("FA", bound=FileAsker)
 
 
 class Start(ABC, Generic[A]):
-    """The base class of such starts, while the run is held. A subclass makes the asker.
+    """The base class of such starts, while the run is held. A subclass makes the asker."""
 
-    role: under which the backend answers. settable: the keys of the job that `--set` may change.
-    of_what: what these settings are for, in the error about another key. template: the usual one's name, or a
-    file; `variables` are what it may use, and `expects` is the kind of its answer.
-    """
-
-    role: str = "judge"
+    role: str = "judge"  # under which the backend answers
     settable: tuple[str, ...] = ("backends", "limits", "batch", "asks", "forms")
-    of_what: str
-    template: str
-    variables: Collection[str]
-    expects: str | None = None
+    """The keys of the job that `--set` may change."""
+    of_what: str  # the work that these keys are for, in the error about another one
+    template: str  # the name of the usual one, or a file
+    variables: Collection[str]  # of the template
+    expects: str | None = None  # kind of its answer
 
     def __init__(
         self, reader: RunReader, options: AskOptions, folder: Path, control: Control, by: str = ""

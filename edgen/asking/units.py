@@ -1,8 +1,8 @@
 """Askers about the turns of a run's conversations, or about the conversations themselves.
 
-One class declares an asker: `places`, the units of a conversation; `ask`, a generator that asks about one unit
-and reads the answers; and `keep`, the record in the ledger. A task is a turn ("r0@0003") or a conversation
-("r0"). The sample is drawn by hash, so that a larger one holds the smaller.
+One class declares an asker: `places`, the units of a conversation; `ask`, a generator that asks about one
+unit and reads the answers; and `keep`, the record in the ledger. A task is a turn ("r0@0003") or a
+conversation ("r0"). The sample is drawn by hash, so that a larger one holds the smaller.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ Partitions = (
 
 
 def declare_conversations(default: str = "") -> msgspec.Meta:
-    """Declare the option -n; `default` is its default where the command's own is none."""
+    """Declare the option -n; `default` describes the default of a command without one."""
     return option(f"Number of conversations.{default}", "-n", metavar="N")
 
 

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class Listening(msgspec.Struct, frozen=True, kw_only=True):
-    """What a Python caller hears, and the consent for keys."""
+    """Listeners of a Python caller, and the consent for keys."""
 
     progress: Annotated[bool | None, option("Show progress; None: on a terminal and in a notebook.")] = None
     on_event: Annotated[

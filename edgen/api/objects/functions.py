@@ -81,7 +81,7 @@ def _require_types(given: Mapping[str, object]) -> None:
 
 
 def _require_values(options: GenerateOptions) -> None:
-    """Raise UsageError for a value that is none of an option's."""
+    """Raise UsageError for an invalid value of an option."""
     scenarios = options.scenarios
     if options.resume not in ("auto", "never"):
         raise UsageError(f"resume: {options.resume!r} is neither 'auto' nor 'never'.")

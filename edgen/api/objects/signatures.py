@@ -1,5 +1,5 @@
-"""The signatures of Python functions that take declared options. `make docs` writes this file, from the functions
-and from the structs of their options; nothing calls what is here.
+"""The signatures of Python functions that take declared options. `make docs` writes this file, from the
+functions and from the structs of their options; nothing calls what is here.
 """
 
 from __future__ import annotations
@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+# ruff: noqa: A002 - names of options
 
 if TYPE_CHECKING:
     from edgen.api.objects.arguments import AnyRun
@@ -35,7 +37,7 @@ def generate(
     backends: Mapping[str, Any] | None = None,
     **overrides: Any,
 ) -> None:
-    """The arguments of `generate`."""
+    """Take the arguments of `generate`."""
 
 
 def select(
@@ -51,7 +53,7 @@ def select(
     in_order: bool = False,
     test: float | None = None,
 ) -> None:
-    """The arguments of `select`."""
+    """Take the arguments of `select`."""
 
 
 def annotate(
@@ -80,7 +82,7 @@ def annotate(
     forms: Literal["auto", "schema", "prose"] | None = None,
     **overrides: Any,
 ) -> None:
-    """The arguments of `annotate`."""
+    """Take the arguments of `annotate`."""
 
 
 def candidates(
@@ -106,7 +108,7 @@ def candidates(
     forms: Literal["auto", "schema", "prose"] | None = None,
     **overrides: Any,
 ) -> None:
-    """The arguments of `candidates`."""
+    """Take the arguments of `candidates`."""
 
 
 def compare(
@@ -116,7 +118,7 @@ def compare(
     roles: Mapping[str, str] | None = None,
     output: str | Path | None = None,
 ) -> None:
-    """The arguments of `compare`."""
+    """Take the arguments of `compare`."""
 
 
 def pairs(
@@ -147,7 +149,7 @@ def pairs(
     forms: Literal["auto", "schema", "prose"] | None = None,
     **overrides: Any,
 ) -> None:
-    """The arguments of `pairs`."""
+    """Take the arguments of `pairs`."""
 
 
 def export(
@@ -176,7 +178,7 @@ def export(
     masks: bool = True,
     **options: Any,
 ) -> None:
-    """The arguments of `export`."""
+    """Take the arguments of `export`."""
 
 
 def stats(
@@ -197,4 +199,4 @@ def stats(
     forms: Literal["auto", "schema", "prose"] | None = None,
     **overrides: Any,
 ) -> None:
-    """The arguments of `stats`."""
+    """Take the arguments of `stats`."""

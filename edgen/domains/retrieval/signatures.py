@@ -1,5 +1,5 @@
-"""The signatures of Python functions that take declared options. `make docs` writes this file, from the functions
-and from the structs of their options; nothing calls what is here.
+"""The signatures of Python functions that take declared options. `make docs` writes this file, from the
+functions and from the structs of their options; nothing calls what is here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def score(
     candidates: int = 100,
     examples: Path | str | None = None,
 ) -> None:
-    """The arguments of `score`."""
+    """Take the arguments of `score`."""
 
 
 def baseline(
@@ -41,4 +41,4 @@ def baseline(
     forms: Literal["auto", "schema", "prose"] | None = None,
     **overrides: Any,
 ) -> None:
-    """The arguments of `baseline`."""
+    """Take the arguments of `baseline`."""
