@@ -44,7 +44,7 @@ _FUNCTIONS = (
     Signed("pairs", "run.py", (PairOptions, *_ASKING), ("people",)),
     Signed("export", "run.py", (
         ExportRequest, ExportOptions, ChatOptions, PairSetOptions, LayerOptions, *dict.fromkeys(_FORMATS)
-    ), (), "options"),
+    ), ("to",), "options"),
     Signed("stats", "run.py", (StatsOptions, *_ASKING), ("own", "trust_code")),
 )  # fmt: skip
 _HEAD = '''"""The signatures of Python functions that take declared options. `make docs` writes this file, from the

@@ -12,7 +12,9 @@ import msgspec
 from typer import Option
 
 from edgen.cli import complete, readers
+from edgen.core.errors import UsageError
 from edgen.core.options import DeclaredOption, find_option
+from edgen.runtime.options import WorkOptions
 
 _LISTS = (tuple, Sequence)
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -37,7 +39,11 @@ def with_declared(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def command(**given: Any) -> Any:
-        values = {name: read[name](one) for name, one in given.items()}
+        try:
+            values = {name: read[name](one) for name, one in given.items()}
+        except UsageError:
+            _hear_error(given)
+            raise
         for name, kind in structs.items():
             values[name] = kind(**{one.name: values.pop(one.name) for one in _parameters(kind)})
         return function(**values)
@@ -45,6 +51,15 @@ def with_declared(function: Callable[..., Any]) -> Callable[..., Any]:
     command.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
     command.__annotations__ = {name: one.annotation for name, one in parameters.items()}
     return command
+
+
+def _hear_error(given: Mapping[str, Any]) -> None:
+    """Make a command's control, which logs how the command ends: its options cannot be read."""
+    names = [name for name in WorkOptions.__struct_fields__ if name in given]
+    if len(names) == len(WorkOptions.__struct_fields__):
+        from edgen.cli.control import make_control
+
+        make_control(WorkOptions(**{name: given[name] for name in names if given[name] is not None}))
 
 
 def _is_struct(kind: Any) -> bool:

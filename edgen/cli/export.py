@@ -106,8 +106,8 @@ def command(
     from edgen.cli.control import make_control
 
     options = ctx.meta.get(_GIVEN, {})
-    if asked.format is not None:
-        exported = export_run(run, asked.format, asked, options, make_control())
+    if asked.to is not None:
+        exported = export_run(run, asked.to, asked, options, make_control())
         print_value(exported.as_json(), exported.lines(), json=json)
         return
     if asked.output is not None or options:

@@ -14,11 +14,10 @@ from edgen.core.registry import names
 class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The format, the folder, and the processes of an export."""
 
-    format: Annotated[
+    to: Annotated[
         str | None,
         option(
             f"The format to write. One of: {', '.join(names('format'))}. Without it, all are listed.",
-            "--to",
             metavar="FORMAT",
             completes="formats",
         ),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import edgen
+from edgen.api.objects import signatures as SIGNED  # noqa: N812
 from edgen.api.objects.arguments import split
 from edgen.asking.options import AnnotateOptions, CandidateOptions, PairOptions
 from edgen.core.errors import EdgenError, UsageError
@@ -53,7 +54,7 @@ def test_the_same_arguments_without_and_within_an_event_loop() -> None:
 
 
 def test_arguments_are_the_fields_and_the_rest_is_the_jobs() -> None:
-    asked, values = split(AnnotateOptions, {
+    asked, values = split(SIGNED.annotate, AnnotateOptions, {
         "people": "a.csv", "by": ["x", "y"], "gold": Path("g.csv"), "sample": 3, "progress": False,
         "limits": {"in_flight": 2},
     })  # fmt: skip
@@ -61,9 +62,9 @@ def test_arguments_are_the_fields_and_the_rest_is_the_jobs() -> None:
         people=(Path("a.csv"),), by=("x", "y"), gold="g.csv", sample=3, overrides=('limits={"in_flight": 2}',)
     )
     assert asked.changes == ('limits={"in_flight": 2}',)
-    _, values = split(CandidateOptions, {"prompt": Path("mine.j2"), "after": 0})
+    _, values = split(SIGNED.candidates, CandidateOptions, {"prompt": Path("mine.j2"), "after": 0})
     assert values == {"prompt": "mine.j2", "after": 0, "overrides": ()}
-    _, values = split(PairOptions, {"name": "strict", "min_turns_left": 2})
+    _, values = split(SIGNED.pairs, PairOptions, {"name": "strict", "min_turns_left": 2})
     assert PairOptions(**values) == PairOptions(name="strict", min_turns_left=2)
 
 
@@ -78,5 +79,13 @@ def test_an_argument_that_nothing_takes_is_a_key_that_no_job_has(tmp_path: Path)
     wrong: dict[str, Any] = {"min_turn_left": 2}
     with pytest.raises(EdgenError, match="min_turn_left"):
         run.pairs("oracle", **wrong)
+    # Options of the command alone.
+    for name in ("trust_code", "own", "overrides"):
+        with pytest.raises(EdgenError, match=f"{name}: unknown key|--set goes with"):
+            run.stats(**{name: "x"})  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=f"{name}: there is no such argument"):
+            edgen.compare(run, **{name: "x"})  # type: ignore[arg-type]
+    with pytest.raises(EdgenError, match="write_only"):
+        edgen.generate(run.folder / "job.yaml", write_only="x")
     with pytest.raises(UsageError, match="min_turn_left: there is no such argument"):
         edgen.compare(run, **wrong)

@@ -7,6 +7,7 @@ texts of the options in its docstring.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -88,21 +89,35 @@ def _list_helps(kind: type[msgspec.Struct]) -> list[tuple[str, str]]:
     return [(name, one.help) for name, one in found if one is not None]
 
 
-def split(kind: type[msgspec.Struct], given: Mapping[str, object]) -> tuple[QuestionOptions, dict[str, Any]]:
+def split(
+    signature: Callable[..., object], kind: type[msgspec.Struct], given: Mapping[str, object]
+) -> tuple[QuestionOptions, dict[str, Any]]:
     """Split the arguments of a call into the changes to the job with the listeners, and the values of a
-    struct."""
-    own = fit(kind, {name: value for name, value in given.items() if name in kind.__struct_fields__})
+    struct, as far as the signature names them."""
+    named = list_fields(signature, kind)
+    own = fit(signature, kind, {name: value for name, value in given.items() if name in named})
     listening = {name: value for name, value in given.items() if name in Listening.__struct_fields__}
     overrides = {name: value for name, value in given.items() if name not in own and name not in listening}
-    heard = Listening(**fit(Listening, listening))
+    heard = Listening(**fit(signature, Listening, listening))
     asked = QuestionOptions(heard.progress, heard.on_event, heard.trust_hosts, overrides)
     return asked, own | {"overrides": asked.changes}
 
 
-def fit(kind: type[msgspec.Struct], given: Mapping[str, object]) -> dict[str, Any]:
+@functools.cache
+def list_fields(signature: Callable[..., object], kind: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Return the types of a struct's fields that a signature names."""
+    named = inspect.signature(signature).parameters
+    return {
+        name: hint for name, hint in get_type_hints(kind).items() if name in named and name != "overrides"
+    }
+
+
+def fit(
+    signature: Callable[..., object], kind: type[msgspec.Struct], given: Mapping[str, object]
+) -> dict[str, Any]:
     """Return values as a struct's fields hold them: paths, and a single value as the only one of several.
-    Raises UsageError for a name that is no field."""
-    hints = get_type_hints(kind)
+    Raises UsageError for a name that is no field, or none of the signature."""
+    hints = list_fields(signature, kind)
     if unknown := next((name for name in given if name not in hints), None):
         raise UsageError(f"{unknown}: there is no such argument{suggest_name(unknown, hints)}.")
     return {name: _fit(value, hints[name]) for name, value in given.items()}

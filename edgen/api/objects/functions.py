@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from edgen.api.generation import generate as make_run
 from edgen.api.objects import signatures
-from edgen.api.objects.arguments import JobBackends, Listening, fit, takes
+from edgen.api.objects.arguments import JobBackends, Listening, fit, list_fields, takes
 from edgen.api.objects.job import AnyJob, read_source
 from edgen.api.objects.progress import find_progress
 from edgen.api.objects.run import Run
@@ -35,19 +35,20 @@ class _Call(NamedTuple):
 
 def _read_call(job: AnyJob, given: Mapping[str, Any]) -> _Call:
     """Read the arguments of `generate`. Raises UsageError for those of another type, and JobError."""
-    own = {name: value for name, value in given.items() if name in GenerateOptions.__struct_fields__}
+    named = list_fields(signatures.generate, GenerateOptions)
+    own = {name: value for name, value in given.items() if name in named}
     listening = {name: value for name, value in given.items() if name in Listening.__struct_fields__}
     keys = {
         name: given[name] for name in given if name not in own and name not in Listening.__struct_fields__
     }
     _require_types({**own, **listening})
-    heard = Listening(**fit(Listening, listening))
-    options = GenerateOptions(**fit(GenerateOptions, own))
+    heard = Listening(**fit(signatures.generate, Listening, listening))
+    options = GenerateOptions(**fit(signatures.generate, GenerateOptions, own))
     _require_values(options)
     if isinstance(job, Mapping) and "backends" not in job and keys.get("backends") is not None:
         job = {**job, "backends": keys.pop("backends")}
-    named = {"conversations": options.conversations, "backends": keys.pop("backends", None)}
-    changes = {**keys, **{key: value for key, value in named.items() if value is not None}}
+    keyed = {"conversations": options.conversations, "backends": keys.pop("backends", None)}
+    changes = {**keys, **{key: value for key, value in keyed.items() if value is not None}}
     source, functions = read_source(job, changes, allow_outside=options.allow_outside)
     agree = (lambda _question: True) if options.yes else None
     files = [source.reach.base / name.rpartition(":")[0] for name in source.job.measure_references]

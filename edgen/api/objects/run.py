@@ -195,7 +195,7 @@ class Run(Tabular):
             raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(get_args(Source))}.")
         from edgen.api.pairs import make_pairs, require_pairs
 
-        asked, values = split(PairOptions, given)
+        asked, values = split(signatures.pairs, PairOptions, given)
         people = () if human is None else (Path(human),)
         options = PairOptions(by=by, against=others, people=people, **values)
         made = asked.run(partial(make_pairs, self.folder, options))
@@ -212,9 +212,9 @@ class Run(Tabular):
         """Write the run in a format to a new folder, with a card. The format's own options are arguments,
         too, such as `train="student"`; see docs/exports.md. Returns the rows by table and split, and what was
         left out by reason."""
-        own = {name: value for name, value in given.items() if name in ExportRequest.__struct_fields__}
+        own: dict[str, Any] = {name: given[name] for name in ("workers", "on") if name in given}
         options = {name: value for name, value in given.items() if name not in own}
-        asked = ExportRequest(**fit(ExportRequest, {**own, "output": output}))
+        asked = ExportRequest(**fit(signatures.export, ExportRequest, {**own, "output": output}))
         return export_run(self.folder, format, asked, options, Control())
 
     @takes(signatures.stats, StatsOptions, Listening, QuestionKeys)
@@ -224,7 +224,7 @@ class Run(Tabular):
         taken if you agreed to run their files. `overrides`: keys of the job for the judge."""
         from edgen.api.stats import load_measures, measure
 
-        asked, values = split(StatsOptions, {**given, "only": only})
+        asked, values = split(signatures.stats, StatsOptions, {**given, "only": only})
         options = StatsOptions(**values)
 
         def work(control: Control) -> Stats:

@@ -45,7 +45,7 @@ def select(
     options = SelectOptions(
         where=(where,) if isinstance(where, str) else tuple(where),
         cap=tuple(f"{name}={count}" for name, count in (cap or {}).items()),
-        **fit(SelectOptions, given),
+        **fit(signatures.select, SelectOptions, given),
     )
     select_run(_folder_of(run), Path(output), options, Control())
     return Run(output)
@@ -66,7 +66,7 @@ def annotate(run: AnyRun, labels: str | Path | None = None, **given: Any) -> Lay
     from edgen.api.annotating import annotate_run, require_labels
 
     folder = _folder_of(run)
-    asked, values = split(AnnotateOptions, given)
+    asked, values = split(signatures.annotate, AnnotateOptions, given)
     options = AnnotateOptions(labels=None if labels is None else str(labels), **values)
     made = asked.run(partial(annotate_run, folder, options))
     require_labels(made)
@@ -83,7 +83,7 @@ def candidates(run: AnyRun, write: Literal["paraphrases", "wrong"], **given: Any
     from edgen.api.candidates import require_candidates, write_for_run
 
     folder = _folder_of(run)
-    asked, values = split(CandidateOptions, given)
+    asked, values = split(signatures.candidates, CandidateOptions, given)
     made = asked.run(partial(write_for_run, folder, CandidateOptions(write=write, **values)))
     require_candidates(made)
     return Candidates(folder, write, made)
@@ -100,5 +100,5 @@ def compare(*runs: AnyRun, **given: Any) -> Comparison:
     compared, DataError for a data set that cannot be read.
     """
     folders = [_folder_of(run) for run in runs]
-    options = CompareOptions(**fit(CompareOptions, given))
+    options = CompareOptions(**fit(signatures.compare, CompareOptions, given))
     return Comparison(*compare_runs(folders, options, Control()))

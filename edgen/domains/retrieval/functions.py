@@ -31,7 +31,9 @@ def score(
     Raises DataError for a truth that cannot be used and for predictions of which nothing can; what is wrong
     with some of them is in the score, and `score.sound` is False.
     """
-    options = ScoreOptions(**fit(ScoreOptions, {"candidates": candidates, "examples": examples}))
+    options = ScoreOptions(
+        **fit(signatures.score, ScoreOptions, {"candidates": candidates, "examples": examples})
+    )
     return score_ranking(Path(truth), Path(predictions), options)
 
 
@@ -56,7 +58,7 @@ def baseline(
     Raises DataError for a file that holds no such examples; of a model, ShortError where some have no
     ranking, and what stopped it.
     """
-    asked, values = split(BaselineOptions, {**given, "by": by, "seed": seed})
+    asked, values = split(signatures.baseline, BaselineOptions, {**given, "by": by, "seed": seed})
     options = BaselineOptions(**values)
 
     def work(control: Control) -> Baseline:
