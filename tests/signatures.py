@@ -16,8 +16,8 @@ import msgspec
 
 from edgen.api.objects.arguments import JobBackends, Listening, QuestionKeys
 from edgen.asking.options import AnnotateOptions, CandidateOptions, PairOptions
+from edgen.core import registry
 from edgen.core.options import find_option
-from edgen.core.registry import find_all
 from edgen.evaluation.options import CompareOptions, StatsOptions
 from edgen.export.request import ExportRequest
 from edgen.export.shared_options import ChatOptions, ExportOptions, LayerOptions, PairSetOptions
@@ -33,7 +33,10 @@ Struct = type[msgspec.Struct]
 _ASKING = (Listening, QuestionKeys)
 # Formats of domains have options of their own, which any keyword argument can be.
 _FORMATS = tuple(
-    kind for one in find_all("format") for kind in one.structs if kind.__module__.startswith("edgen.export.")
+    kind
+    for plugin in sorted(registry.plugins(), key=lambda one: one.name)
+    if plugin.kind == "format" and plugin.object.startswith("edgen.export.")
+    for kind in registry.find("format", plugin.name).structs
 )
 _FUNCTIONS = (
     Signed("generate", "functions.py", (GenerateOptions, Listening, JobBackends), ("write_only",)),
