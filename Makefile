@@ -142,7 +142,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python -m tests.schemas
 	$(BIN)/python -m tests.commands_page
 	$(BIN)/python -m tests.options_table
-	$(BIN)/python -m tests.argument_types
+	$(BIN)/python -m tests.signatures
 	$(BIN)/python -m tests.measures_page
 	$(BIN)/python -m tests.export.test_docs
 	$(BIN)/python -m tests.readme

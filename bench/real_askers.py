@@ -17,7 +17,7 @@ import yaml
 import edgen
 from edgen.api.spaces.growth import grow_space
 from edgen.asking.declared import AskedUnit, DeclaredAsker, ask_run
-from edgen.asking.options import AskOptions
+from edgen.asking.options import AskOptions, GrowthOptions
 from edgen.core.values import Rejection, Reply, Request
 from edgen.protocols.rubric import VARIABLES, Criterion, Judged, rubric
 from edgen.runtime.control import Control
@@ -136,9 +136,10 @@ def _ranking(run: edgen.Run, settings: dict[str, Any]) -> None:
 def _growth(run: edgen.Run, settings: dict[str, Any]) -> None:
     """Ask for ten more topics, or as many times more or fewer as there are conversations."""
     folder = run.folder.parent
-    grow_space(
-        "education_dialogue", "topic", max(1, round(10 / 6 * _count(run))), Control(), job=str(_job_file(folder, settings)), output=folder / "grown.yaml"
+    options = GrowthOptions(
+        dimension="topic", count=max(1, round(10 / 6 * _count(run))), backend=str(_job_file(folder, settings)), output=folder / "grown.yaml"
     )  # fmt: skip
+    grow_space("education_dialogue", options, Control())
 
 
 def _job_file(folder: Path, settings: dict[str, Any]) -> Path:

@@ -361,6 +361,8 @@ def values(kind: Any) -> str:
             kinds = [values(one) for one in several if not isinstance(one, types.NoneType)]
             words = " or ".join(dict.fromkeys(kinds))
             return words + (" or null" if kind.includes_none else "")
+        case types.Metadata(type=inner):
+            return values(inner)
         case types.LiteralType(values=words):
             return ", ".join(f"`{word}`" for word in words)
         case types.BoolType():
@@ -408,6 +410,7 @@ def _shape(pattern: str) -> str:
     ):
         info = types.type_info(field.type)
         for one in info.types if isinstance(info, types.UnionType) else (info,):
+            one = one.type if isinstance(one, types.Metadata) else one
             if isinstance(one, types.StrType) and one.pattern == pattern and field.name in _PATTERNS:
                 return _PATTERNS[field.name]
     return "string"

@@ -15,7 +15,7 @@ import json
 import operator
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -24,6 +24,7 @@ from edgen.config.backends import BackendConfig
 from edgen.config.job import MAX_ARMS
 from edgen.config.label_set import MOST_LABELS, LabelDefinition, LabelSet
 from edgen.core import registry
+from edgen.core.options import find_option
 from edgen.core.space_layouts import list_layouts
 from edgen.space.entries import MAX_ENTRIES
 from edgen.space.knowledge import FILE_NAME
@@ -46,8 +47,10 @@ KINDS: tuple[type[BackendConfig], ...] = tuple(
 
 @functools.cache
 def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """What each field of a struct means: the text that stands under it, its own classes' and those above."""
-    found: dict[str, str] = {}
+    """What each field of a struct means: the option that it is, and the text that stands under it; its own classes' and
+    those above."""
+    said = {name: find_option(hint) for name, hint in get_type_hints(struct, include_extras=True).items()}
+    found: dict[str, str] = {name: one.sentence for name, one in said.items() if one is not None}
     for cls in reversed(struct.__mro__):
         if not issubclass(cls, msgspec.Struct) or cls is msgspec.Struct:
             continue
@@ -56,7 +59,8 @@ def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
         for field, below in zip(node.body, node.body[1:], strict=False):
             match field, below:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                    found[name] = " ".join(text.split())
+                    key = " ".join(text.split())
+                    found[name] = key if said[name] is None else f"{said[name].sentence} {key}"
     return found
 
 
@@ -318,6 +322,8 @@ def _described(schema: _Schema, structs: dict[str, type[msgspec.Struct]]) -> _Sc
                 if key in getattr(structs[name], "LISTS", ()):
                     node: _Schema = {"const": "node-local"}
                     value = {"anyOf": [value, node, {"type": "array", "minItems": 1, "items": value}]}
+                for one in (value, *value.get("anyOf", ())):
+                    one.pop("description", None)  # an option's, with the default of the command line
                 part["properties"][key] = {
                     "description": sentences(structs[name]).get(key, ""),
                     **_alone(value),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
@@ -48,13 +49,33 @@ def has_comment(field: ast.AnnAssign, lines: list[str]) -> bool:
 
 
 def has_help(field: ast.AnnAssign) -> bool:
-    """Return whether the annotation holds the field's help, as in `option("…")` or `Meta(description="…")`."""
+    """Return whether the annotation holds the field's help, as in `option("…")` or `Meta(description="…")`, or names an
+    option that is declared elsewhere."""
     for call in ast.walk(field.annotation):
+        if isinstance(call, ast.Name) and call.id in list_options():
+            return True
         if isinstance(call, ast.Call):
             texts = [*call.args, *(one.value for one in call.keywords if one.arg == "description")]
             if any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in texts):
                 return True
     return False
+
+
+@functools.cache
+def list_options() -> frozenset[str]:
+    """The names of declared options, as `Sample = Annotated[int, option("…")]`, and of the functions that declare one."""
+    found = set()
+    for path in (ROOT / "edgen").rglob("options.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if any(
+                    isinstance(one, ast.Name) and one.id.lstrip("_").startswith(("option", "declare_"))
+                    for one in ast.walk(value)
+                ):
+                    found.add(name)
+                case ast.FunctionDef(name=name) if name.startswith("declare_"):
+                    found.add(name)
+    return frozenset(found)
 
 
 def test_fields_are_documented_where_they_are_declared() -> None:

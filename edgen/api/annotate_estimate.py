@@ -157,7 +157,7 @@ def _count_request_tokens(
         protocol = tasks.task(index, task).protocol
         request = next(protocol)
         protocol.close()
-        numbers = range(1, 1 + len(tasks.find_units(index, task)[1]))
+        numbers = range(1, 1 + len(tasks.find_units(tasks.unit(index, task))))
         answers = (msgspec.json.encode({str(number): name for number in numbers}).decode() for name in names)
         yield (
             count.prompt(request.messages, request.schema),

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.config import Price
-from edgen.core.options import Via
 from edgen.core.text import round_usd
 from edgen.cost.duration import Duration
 from edgen.cost.estimate import Already, BudgetReach, PlanEstimate, budgets, estimate, prices
+from edgen.cost.options import EstimateOptions
 from edgen.cost.usage import add_up
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
@@ -108,29 +108,16 @@ class JobEstimate(EstimatedNeeds, frozen=True, kw_only=True):
     arms: dict[str, EstimatedNeeds] | UnsetType = UNSET
 
 
-def estimate_job(
-    job: Path,
-    *,
-    overrides: tuple[str, ...] = (),
-    allow_outside: bool = False,
-    part: range | None = None,
-    via: Via = "online",
-    runs: Path = Path("outputs"),
-    output: Path | None = None,
-    passing: float | None = None,
-) -> JobEstimate:
-    """Return calls, tokens, money and time of a job, each as an interval.
-
-    Stored answers of its run are not counted again. `part`: the scenarios to make, None for all; `runs`: the
-    folder of earlier runs; `output`: the job's own run, <runs>/<name> by default; `passing`: the share of
-    conversations that passes the job's gates, None for that of earlier runs.
-    """
-    reach = Reach.of(job, overrides, outside=allow_outside)
-    whole, plans = load_plans(job, list(overrides), reach)
+def estimate_job(job: Path, options: EstimateOptions) -> JobEstimate:
+    """Return calls, tokens, money and time of a job, each as an interval. Stored answers of its run are not
+    counted again."""
+    via, part, runs, output = options.via, options.scenarios, options.runs, options.output
+    reach = Reach.of(job, options.changes, outside=options.allow_outside)
+    whole, plans = load_plans(job, list(options.changes), reach)
     run = RunFolder(output if output is not None else runs / whole.name)
     run.refuse_links()
     each = {
-        arm: estimate(plan, reach, runs, run.arm(arm), via=via, part=part, passing=passing)
+        arm: estimate(plan, reach, runs, run.arm(arm), via=via, part=part, passing=options.passing)
         for arm, plan in plans.items()
     }
     # What shares a service shares its window: at once, it takes as long as one after the other.

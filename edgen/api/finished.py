@@ -17,8 +17,10 @@ from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
     from edgen.evaluation.comparison.result import ComparisonResult
+    from edgen.evaluation.options import CompareOptions
     from edgen.export.format import Format
     from edgen.export.options import OptionValues
+    from edgen.export.request import ExportRequest
     from edgen.export.write import Exported
     from edgen.merging.merge import MergeResult
     from edgen.report.page import WrittenReport
@@ -28,19 +30,14 @@ if TYPE_CHECKING:
 
 def compare_runs(
     runs: Sequence[Path],
+    options: CompareOptions,
     control: Control,
-    *,
-    arms: Sequence[str] = (),
-    prompts: bool = False,
-    roles: Mapping[str, str] | None = None,
-    output: Path | None = None,
 ) -> tuple[ComparisonResult, Path | None]:
-    """Compare the arms of a run, or runs, on the scenarios they share, the first with each other; `arms`
-    chooses some. A path without a run is a data set, which is one arm. `prompts`: with how the
-    rendered prompts differ. `roles`: what the comparison calls the roles of data sets, by their names there.
+    """Compare the arms of a run, or runs, on the scenarios they share, the first with each other. A path
+    without a run is a data set, which is one arm.
 
-    Returns the comparison and its file: `output`, or one in the first run's `comparisons/`, None without a
-    run. Raises what `evaluation.comparison` raises.
+    Returns the comparison and its file: `options.output`, or one in the first run's `comparisons/`, None
+    without a run. Raises what `evaluation.comparison` raises.
     """
     from edgen.evaluation.comparison.run_arms import is_run, open_comparison, store
 
@@ -49,6 +46,7 @@ def compare_runs(
             "name a run, before the options: edgen compare RUN --arms A B (every word after --arms is an "
             "arm)."
         )
+    arms, prompts, roles, output = options.arms, options.prompts, options.roles, options.output
     with (
         control.stages() as tell,
         open_comparison(runs, arms, prompts=prompts, roles=roles, tell=tell) as comparison,
@@ -74,17 +72,11 @@ def has_pairs(run: Path) -> bool:
 
 
 def export_run(
-    run: Path,
-    name: str,
-    output: Path | None,
-    options: Mapping[str, Any],
-    control: Control,
-    workers: int = 1,
-    on: str | None = None,
+    run: Path, name: str, asked: ExportRequest, options: Mapping[str, Any], control: Control
 ) -> Exported:
     """Write a run in the format `name` to a new folder, with a card. What cannot be expressed is left out and
     counted. `options`: by their names in Python, such as `min_turns_left`; None is one that is not given.
-    `workers`: processes that share the work, of this machine or `on` a cluster; the bytes are those of one.
+    With several workers, the bytes are those of one.
 
     Raises UsageError for options that the format does not take or that do not go together, ShortError where
     no row is left, and what reading raises.
@@ -93,6 +85,7 @@ def export_run(
     from edgen.export.shared_options import LayerOptions, PairSetOptions
     from edgen.export.write import check_target, export
 
+    output, workers, on = asked.output, asked.workers, asked.on
     if on is not None:
         require_several(on, workers)
     format_ = find("format", name)

@@ -12,10 +12,12 @@ import msgspec
 from edgen.core.errors import UsageError
 from edgen.core.registry import names
 from edgen.core.yaml_values import suggest_name
+from edgen.evaluation import measure_files
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measure_parts import JudgeAsking
 from edgen.evaluation.measuring import Quality, find_judged_measure
 from edgen.evaluation.measuring import measure as measure_data_set
+from edgen.evaluation.options import StatsOptions
 from edgen.evaluation.parallel import Parts
 from edgen.runtime.control import Control
 from edgen.runtime.processes import require_several
@@ -25,31 +27,30 @@ if TYPE_CHECKING:
     from edgen.asking.call_estimates import NeededCalls
 
 
-def measure(
-    paths: Sequence[Path],
-    control: Control,
-    *,
-    only: Iterable[str] | None = None,
-    judge: int | None = None,
-    prompt: str | None = None,
-    overrides: Sequence[str] = (),
-    workers: int = 1,
-    on: str | None = None,
-) -> dict[str, Quality]:
-    """Return the qualities of a data set, by arm.
+def load_measures(paths: Sequence[Path], options: StatsOptions, control: Control) -> StatsOptions:
+    """Load the user's own measures, and those of the runs' jobs; return the options with the names of the
+    measures to take. Raises UsageError for unknown ones."""
+    loaded = measure_files.load_measures(options.own)
+    named = None if options.only is None else split_names(options.only)
+    measure_files.load_run_measures(paths, control, named)
+    chosen = choose_measures(measure_files.add_own_measures(options.only, loaded))
+    return msgspec.structs.replace(options, only=None if chosen is None else tuple(chosen))
 
-    `only`: names of measures, None for all; `judge`: have the job's judge read so many conversations of each
-    arm, with the template `prompt` and these `overrides` of the job. `workers`: the number of processes, of
-    this machine or `on` a cluster. Raises UsageError, and the errors of reading and asking.
+
+def measure(paths: Sequence[Path], options: StatsOptions, control: Control) -> dict[str, Quality]:
+    """Return the qualities of a data set, by arm. The measures are loaded already.
+
+    Raises UsageError, and the errors of reading and asking.
     """
+    judge, workers, on = options.judge, options.workers, options.on
     if on is not None:
         require_several(on, workers)
-    chosen = choose_measures(only)
-    _check_judge(paths, chosen, judge, prompt, overrides)
+    chosen = choose_measures(options.only)
+    _check_judge(paths, options, chosen)
     judged = {}
     if judge is not None:
         _, judging = find_judged_measure()
-        judged = judging.ask_judge(paths[0], JudgeAsking(control, judge, overrides, prompt))
+        judged = judging.ask_judge(paths[0], _ask(options, control, judge))
     found = {}
     with contextlib.ExitStack() as stack:
         for path in dict.fromkeys(paths):
@@ -73,41 +74,33 @@ def measure(
     return found
 
 
-def estimate_judge(
-    paths: Sequence[Path],
-    control: Control,
-    *,
-    only: Iterable[str] | None,
-    judge: int | None,
-    prompt: str | None,
-    overrides: Sequence[str],
-) -> NeededCalls:
+def estimate_judge(paths: Sequence[Path], options: StatsOptions, control: Control) -> NeededCalls:
     """Return the calls that `measure` would make. Raises what it raises before its first call."""
-    _check_judge(paths, choose_measures(only), judge, prompt, overrides)
-    if judge is None:
+    _check_judge(paths, options, choose_measures(options.only))
+    if options.judge is None:
         raise UsageError("--dry-run goes with --adherence: without it, no model is called.")
     _, judging = find_judged_measure()
-    needs: NeededCalls = judging.estimate_judge(paths[0], JudgeAsking(control, judge, overrides, prompt))
+    needs: NeededCalls = judging.estimate_judge(paths[0], _ask(options, control, options.judge))
     return needs
 
 
-def _check_judge(
-    paths: Sequence[Path],
-    chosen: Sequence[str] | None,
-    judge: int | None,
-    prompt: str | None,
-    overrides: Sequence[str],
-) -> None:
+def _ask(options: StatsOptions, control: Control, sample: int) -> JudgeAsking:
+    """Return the request of the judge."""
+    return JudgeAsking(control, sample, options.overrides, options.prompt)
+
+
+def _check_judge(paths: Sequence[Path], options: StatsOptions, chosen: Sequence[str] | None) -> None:
     """Raise UsageError where options do not go together."""
-    if prompt is not None and judge is None:
+    if options.prompt is not None and options.judge is None:
         raise UsageError("--prompt goes with --adherence: it is the template that the judge is asked with.")
-    if overrides and judge is None:
+    if options.overrides and options.judge is None:
         raise UsageError(
             "--set goes with --adherence: it sets keys of the job for the judge, such as backends.judge."
         )
-    if judge is not None and chosen is not None and (own := find_judged_measure()[0]) not in chosen:
+    judged = options.judge is not None
+    if judged and chosen is not None and (own := find_judged_measure()[0]) not in chosen:
         raise UsageError(f"--adherence: add the measure with --only {own}, or leave --only out.")
-    if judge is not None and len(paths) != 1:
+    if judged and len(paths) != 1:
         raise UsageError("--adherence: name one run; the judge of its job rates it.")
 
 

@@ -8,21 +8,21 @@ with seeds of their own, which their requests carry where the service takes a se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import msgspec
 
 from edgen.annotation.annotator import ROLE, StoredLabels
 from edgen.annotation.identical import SEEDS
 from edgen.asking.answering import Answerer
-from edgen.asking.units import UnitAsker, name_task, read_task
+from edgen.asking.units import AskedUnit, UnitAsker
 from edgen.config import Job
 from edgen.core.digest import fingerprint, hash64
-from edgen.core.values import Address, Turn
+from edgen.core.values import Rejection, Reply, Request
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import LabelledUnit, LabellingTask, digest_said
 from edgen.protocols.labelling import label_units
-from edgen.protocols.task import Spent, Task
+from edgen.protocols.task import Spent
 from edgen.providers import Backend
 from edgen.reading.answers.unit_labels import Labels
 from edgen.store.run_folder import SAMPLE
@@ -79,30 +79,26 @@ class AnnotatorAsker(UnitAsker):
         self._asking = asking
         self.count(like)
 
-    def tasks_in(self, index: int, name: str) -> list[str]:
-        """Return the tasks about one conversation."""
+    def places(self, index: int, name: str) -> Sequence[int | None]:
+        """Return the labelled turns; None for all of them in one request, or for the conversation."""
         units = self._asking.units(self.turns(index, name))
         if self._asking.unit == "conversation" or self._asking.together:
-            return [name] if units else []
-        return [name_task(name, place) for place in units]
+            return [None] if units else []
+        return units
 
-    def task(self, index: int, task: str) -> Task:
-        """Return the work on one turn, or conversation."""
-        turns, units = self.find_units(index, task)
-        shown = self._asking.select_content(turns, units)
-        protocol = label_units(shown, Address(index, task), self.prompt, self.rules, ROLE)
+    def ask(self, unit: AskedUnit) -> Generator[Request, Reply, tuple[Labels, ...] | Rejection]:
+        """Ask for the labels of one turn, or conversation."""
+        shown = self._asking.select_content(unit.turns, self.find_units(unit))
+        return label_units(shown, unit.address, self.prompt, self.rules, ROLE)
 
-        def record(said: tuple[Labels, ...], spent: Spent) -> StoredLabels:
-            labelled = (
-                LabelledUnit(place, digest_said(turns, place), labels)
-                for place, labels in zip(units, said, strict=True)
-            )
-            return StoredLabels(units=tuple(labelled), simulated=spent.simulated)
+    def keep(self, answer: tuple[Labels, ...], unit: AskedUnit, spent: Spent) -> StoredLabels:
+        """Return the labels of each unit with a digest of what was said up to it."""
+        labelled = (
+            LabelledUnit(place, digest_said(unit.turns, place), labels)
+            for place, labels in zip(self.find_units(unit), answer, strict=True)
+        )
+        return StoredLabels(units=tuple(labelled), simulated=spent.simulated)
 
-        return self.work(index, protocol, record)
-
-    def find_units(self, index: int, task: str) -> tuple[Sequence[Turn], list[int | None]]:
-        """Return the turns of the conversation that a task is about, and what of it is labelled."""
-        name, place = read_task(task)
-        turns = self.turns(index, name)
-        return turns, self._asking.units(turns) if place is None else [place]
+    def find_units(self, unit: AskedUnit) -> list[int | None]:
+        """Return what is labelled of the turns of a request."""
+        return self._asking.units(unit.turns) if unit.place is None else [unit.place]

@@ -14,11 +14,10 @@ what `ask` returned. The ledger is asked/<name>/<answerer>.db; `edgen status` co
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -27,17 +26,16 @@ from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import AskOptions
 from edgen.asking.runner import Start
-from edgen.asking.units import UnitAsker, name_task, read_task
+from edgen.asking.units import AskedUnit, UnitAsker, read_task
 from edgen.config import Job
 from edgen.core.digest import fingerprint
 from edgen.core.errors import EdgenError, RunError
 from edgen.core.forms import Form
-from edgen.core.values import Address, Rejection, Reply, Request, Status, Turn
-from edgen.planning.allowed_files import make_unlimited_reach
-from edgen.prompting import Prompt, load_prompt
+from edgen.core.values import Rejection, Reply, Request, Status
+from edgen.prompting import Prompt
 from edgen.protocols.base import Question, ask
 from edgen.protocols.labelled_units import digest_said
-from edgen.protocols.task import Spent, Task
+from edgen.protocols.task import Spent
 from edgen.providers import Backend
 from edgen.runtime.control import Control
 from edgen.runtime.status import AskerStatus
@@ -45,14 +43,6 @@ from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
 
 Answer = msgspec.Struct  # what is kept of a unit: a struct of the asker's own
-
-
-class AskedUnit(NamedTuple):
-    """A unit to ask about: the last of `turns`, or all of them where `place` is None."""
-
-    address: Address
-    turns: Sequence[Turn]
-    place: int | None
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,10 +69,6 @@ class DeclaredAsker(UnitAsker):
         super().__init__(reader, job, answerer, self.name, None)
         self.count()
 
-    @abstractmethod
-    def ask(self, unit: AskedUnit) -> Generator[Request, Reply, Answer | Rejection]:
-        """Ask about a unit, and return what is kept of the answer, or why it could not be read."""
-
     def form(self, unit: AskedUnit) -> Form | None:  # noqa: ARG002
         """Return the form of the answer about a unit, None if the template's words suffice."""
         return None
@@ -102,29 +88,10 @@ class DeclaredAsker(UnitAsker):
         )
         return (yield from ask(question, self.rules, read))
 
-    def places(self, turns: Sequence[Turn]) -> list[int | None]:  # noqa: ARG002
-        """Return what of a conversation is asked about: turns by their places, or None for all of it."""
-        return [None]
-
-    def tasks_in(self, index: int, name: str) -> list[str]:
-        """Return the tasks about one conversation."""
-        return [name_task(name, place) for place in self.places(self.turns(index, name))]
-
-    def unit(self, index: int, task: str) -> AskedUnit:
-        """Return the unit that a task is about."""
-        name, place = read_task(task)
-        turns = self.turns(index, name)
-        return AskedUnit(Address(index, task), turns if place is None else turns[: place + 1], place)
-
-    def task(self, index: int, task: str) -> Task:
-        """Return the work on one unit."""
-        unit = self.unit(index, task)
-
-        def record(answer: Answer, spent: Spent) -> Kept:
-            raw = msgspec.Raw(msgspec.json.encode(answer))
-            return Kept(answer=raw, said=digest_said(unit.turns, None), simulated=spent.simulated)
-
-        return self.work(index, self.ask(unit), record)
+    def keep(self, answer: Answer, unit: AskedUnit, spent: Spent) -> Kept:
+        """Return the answer with a digest of the unit's text."""
+        raw = msgspec.Raw(msgspec.json.encode(answer))
+        return Kept(answer=raw, said=digest_said(unit.turns, None), simulated=spent.simulated)
 
     def lines(self, ledger: Path) -> Iterator[bytes]:
         """Yield the line of each unit that was answered, in the run's order."""
@@ -147,8 +114,9 @@ class TurnAsker(DeclaredAsker):
 
     of: ClassVar[tuple[str, ...]] = ()
 
-    def places(self, turns: Sequence[Turn]) -> list[int | None]:
+    def places(self, index: int, name: str) -> list[int | None]:
         """Return the places of the turns."""
+        turns = self.turns(index, name)
         return [place for place, turn in enumerate(turns) if not self.of or turn.role in self.of]
 
 
@@ -159,14 +127,8 @@ class DeclaredStart(Start[DeclaredAsker]):
         self, reader: RunReader, kind: type[DeclaredAsker], options: AskOptions, control: Control, by: str
     ) -> None:
         self.role, self.of_what = kind.role, f"{kind.name} of an existing run"
+        self.template, self.variables, self._kind = kind.template, kind.variables, kind
         super().__init__(reader, options, reader.rundir.asked / kind.name, control, by)
-        self._kind, self._named = kind, options.prompt or kind.template
-
-    def prompt(self) -> Prompt:
-        """Read the template."""
-        return load_prompt(
-            make_unlimited_reach().require("prompts", self._named, "--prompt"), self._kind.variables
-        )
 
     def asker(self, job: Job, backend: Backend, prompt: Prompt) -> DeclaredAsker:
         """Return the asker."""

@@ -9,19 +9,31 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.options import (
+    OTHERWISE,
     Agent,
     AllowOutside,
+    Annotators,
     CallMode,
     CallVia,
+    MaxPerScenario,
+    MinMargin,
     On,
     Overrides,
     People,
+    Positive,
+    Rollouts,
     Sample,
+    Together,
     TurnsLeft,
     Workers,
-    backend,
+    declare_backend,
+    declare_label_set,
+    declare_layer,
+    declare_name,
+    declare_output,
+    declare_template,
+    declare_unit,
     option,
-    template,
 )
 from edgen.core.pair import Source
 
@@ -29,10 +41,26 @@ Unit = Literal["turn", "conversation"]
 AFTER = 3  # turns before those that something is written for
 
 
+Write = Annotated[
+    Literal["paraphrases", "wrong"],
+    option(
+        "Write texts in place of labels: paraphrases of a turn, or wrong replies that look right.", "--write"
+    ),
+]
+Texts = Annotated[
+    Positive, option("With --write: texts for each turn.  [default: 3]", "--texts", metavar="N")
+]
+After = Annotated[
+    int,
+    msgspec.Meta(ge=0),
+    option("With --write: only turns after N other turns.  [default: 3]", "--after", metavar="N"),
+]
+
+
 class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options that every asker takes."""
 
-    prompt: Annotated[str | None, template("the asker's own")] = None
+    prompt: Annotated[str | None, declare_template("the asker's own")] = None
     overrides: Overrides = ()
     """Keys of the job: backends, limits, asks."""
     via: CallVia = "online"
@@ -60,28 +88,17 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
             "response; whole for arms, several runs, and other signals]"
         ),
     ] = None
-    rollouts: Annotated[
-        int | None,
-        option("Rollouts from each response.  [default: 4]", metavar="K", ge=1),
-    ] = None
-    judge: Annotated[str | None, backend("It judges.  [default: judge, else default]")] = None
-    prompt: Annotated[str | None, template("the job's, else oracle_guarded or oracle_roles")] = None
+    rollouts: Rollouts = None
+    judge: Annotated[str | None, declare_backend("It judges.  [default: judge, else default]")] = None
+    prompt: Annotated[str | None, declare_template("the job's, else oracle_guarded or oracle_roles")] = None
     people: People = ()
     """A file of votes."""
-    min_margin: Annotated[
-        float | None,
-        option("Leave out pairs less clear than M.", metavar="M", ge=0, le=1),
-    ] = None
-    max_per_scenario: Annotated[
-        int | None, option("Keep the N clearest pairs per scenario.", metavar="N", ge=1)
-    ] = None
-    min_turns_left: TurnsLeft = None  # minimum turns after the one at which a pair parts
+    min_margin: MinMargin | None = None
+    max_per_scenario: MaxPerScenario = None
+    min_turns_left: TurnsLeft = None
     name: Annotated[
         str | None,
-        option(
-            "The name of the result. The pair set.  [default: default, or human]",
-            metavar="NAME",
-        ),
+        declare_name("A set of pairs to make or to report on.  [default: default, or human]"),
     ] = None
     allow_outside: AllowOutside = False  # also read files that the job names outside its project
 
@@ -96,33 +113,23 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
 class AnnotateOptions(AskOptions, frozen=True, kw_only=True):
     """The options of annotators."""
 
-    labels: Annotated[
-        str | None,
-        option(
-            "The label set: a shipped one's name, or a file.", metavar="NAME|FILE", completes="label_sets"
-        ),
-    ] = None
+    labels: Annotated[str | None, declare_label_set()] = None
     """None for that of an existing layer."""
     by: Annotated[
         tuple[str, ...],
-        backend(
-            "Repeat it for more annotators; NAME= names one.  [default: annotator or writer, else default]",
+        declare_backend(
+            "Give it again for more annotators; NAME= names one.  [default: annotator or writer, else "
+            "default]",
             metavar="[NAME=][JOB:]ROLE",
         ),
     ] = ()
-    annotators: Annotated[
-        int, option("Annotators of each backend, each with its own seed.", metavar="N", ge=1)
-    ] = 1
-    unit: Annotated[Unit, option("What to label.")] = "turn"
-    together: Annotated[bool, option("Label all turns of a conversation in one request.")] = False
+    annotators: Annotators = 1
+    unit: Annotated[Unit, declare_unit()] = "turn"
+    together: Together = False
     sample: Sample = None  # conversations to label, of each arm; None: all
     layer: Annotated[
         str | None,
-        option(
-            "A layer of labels.  [default: the label set's name]",
-            metavar="NAME",
-            completes="layers",
-        ),
+        declare_layer(" [default: the label set's name]"),
     ] = None
     people: People = ()
     """Files of labels."""
@@ -134,7 +141,7 @@ class AnnotateOptions(AskOptions, frozen=True, kw_only=True):
             completes="layers",
         ),
     ] = None
-    prompt: Annotated[str | None, template("label_turns, paraphrase or wrong_reply")] = None
+    prompt: Annotated[str | None, declare_template("label_turns, paraphrase or wrong_reply")] = None
 
     @property
     def asks(self) -> bool:
@@ -145,11 +152,24 @@ class AnnotateOptions(AskOptions, frozen=True, kw_only=True):
 class CandidateOptions(AskOptions, frozen=True, kw_only=True):
     """The options of a writer."""
 
-    write: Literal["paraphrases", "wrong"]
-    """The kind of texts."""
-    count: Annotated[int, option("Texts for each turn.")] = 3
+    write: Write
+    count: Texts = 3
     agent: Agent = None  # the role whose turns get texts
-    after: Annotated[int, option("Only turns after that many others get texts.")] = AFTER
-    by: Annotated[str, backend("It writes.")] = ""
+    after: After = AFTER
+    by: Annotated[str, declare_backend("It writes.")] = ""
     sample: Sample = None  # conversations of each arm; None: all
-    prompt: Annotated[str | None, template("paraphrase or wrong_reply")] = None
+    prompt: Annotated[str | None, declare_template("paraphrase or wrong_reply")] = None
+
+
+class GrowthOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of new values for a space."""
+
+    dimension: Annotated[str, option("The dimension to extend, as in topic.", metavar="NAME")]
+    count: Annotated[Positive, option("Number of new values.", metavar="N")]
+    backend: Annotated[str | None, declare_backend(f" {OTHERWISE}", metavar="JOB[:ROLE]")] = None
+    prompt: Annotated[str | None, declare_template("space_expand")] = None
+    output: Annotated[
+        Path | None, declare_output("FILE", "The new space.  [default: <name>-expanded.yaml]")
+    ] = None
+    overrides: Overrides = ()
+    """Keys of the job: backends, limits, asks."""

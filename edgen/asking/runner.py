@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -19,7 +19,8 @@ from edgen.config import Job
 from edgen.core.errors import EdgenError
 from edgen.core.options import CallMode
 from edgen.core.threads import run_in_thread
-from edgen.prompting import Prompt
+from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.prompting import Prompt, load_prompt
 from edgen.providers import Backend
 from edgen.runtime.control import Control
 from edgen.store.mailbox import make_desk
@@ -30,15 +31,15 @@ FA = TypeVar("FA", bound=FileAsker)
 
 
 class Start(ABC, Generic[A]):
-    """The base class of such starts, while the run is held. A subclass has the template and makes the asker.
+    """The base class of such starts, while the run is held. A subclass makes the asker."""
 
-    role: under which the backend answers. settable: the keys of the job that `--set` may change.
-    of_what: what these settings are for, in the error about another key.
-    """
-
-    role: str = "judge"
+    role: str = "judge"  # under which the backend answers
     settable: tuple[str, ...] = ("backends", "limits", "batch", "asks", "forms")
-    of_what: str
+    """The keys of the job that `--set` may change."""
+    of_what: str  # the work that these keys are for, in the error about another one
+    template: str  # the name of the usual one, or a file
+    variables: Collection[str]  # of the template
+    expects: str | None = None  # kind of its answer
 
     def __init__(
         self, reader: RunReader, options: AskOptions, folder: Path, control: Control, by: str = ""
@@ -48,11 +49,12 @@ class Start(ABC, Generic[A]):
         self.reader, self.control = reader, control
         self.job = load_run_job(reader.rundir, options.overrides, self.settable, self.of_what)
         self.place = AskerFolder(folder, reader.rundir)
-        self._way, self._by = options.way, by
+        self._way, self._by, self._named = options.way, by, options.prompt
 
-    @abstractmethod
     def prompt(self) -> Prompt:
         """Read the template. Raises TemplateError."""
+        path = make_unlimited_reach().require("prompts", self._named or self.template, "--prompt")
+        return load_prompt(path, self.variables, expects=self.expects)
 
     @abstractmethod
     def asker(self, job: Job, backend: Backend, prompt: Prompt) -> A:

@@ -1,31 +1,43 @@
 """Askers about the turns of a run's conversations, or about the conversations themselves.
 
-A task is a turn ("r0@0003") or a conversation ("r0"). The sample is drawn by hash, so that a larger one holds
-the smaller.
+One class declares an asker: `places`, the units of a conversation; `ask`, a generator that asks about one
+unit and reads the answers; and `keep`, the record in the ledger. A task is a turn ("r0@0003") or a
+conversation ("r0"). The sample is drawn by hash, so that a larger one holds the smaller.
 """
 
 from __future__ import annotations
 
 import heapq
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
 
 from edgen.asking.answering import Answerer
 from edgen.asking.asker import PromptAsker
 from edgen.config import Job
 from edgen.core.digest import hash64
 from edgen.core.pair import Candidate, candidate_name
-from edgen.core.values import Turn
+from edgen.core.values import Address, Reply, Request, Turn
+from edgen.protocols.task import Spent, Task
 from edgen.store.run_folder import SAMPLE
 from edgen.store.run_reader import RunReader
 
 _AT = "@"  # stands in no candidate's name
 
 
+class AskedUnit(NamedTuple):
+    """A unit to ask about: the last of `turns`, or all of them where `place` is None."""
+
+    address: Address
+    turns: Sequence[Turn]
+    place: int | None
+
+
 class UnitAsker(PromptAsker):
-    """An asker about units of a run, in a sample of the conversations of each arm or in all. A subclass says
-    which units a conversation has, and calls `count` once it can."""
+    """An asker about units of a run, in a sample of the conversations of each arm or in all. A subclass has
+    `places`, `ask` and `keep`, and calls `count` once it can say which units a conversation has."""
 
     drawn_by = "annotate"  # the name of the draw: askers that share it ask about the same conversations
 
@@ -39,8 +51,31 @@ class UnitAsker(PromptAsker):
         self._last: tuple[tuple[int, str], Candidate] | None = None
 
     @abstractmethod
+    def ask(self, unit: AskedUnit) -> Generator[Request, Reply, Any]:
+        """Ask about a unit, and return the answer, or a Rejection if it could not be read."""
+
+    @abstractmethod
+    def keep(self, answer: Any, unit: AskedUnit, spent: Spent) -> msgspec.Struct:
+        """Return the record of an answer in the ledger."""
+
+    def places(self, index: int, name: str) -> Sequence[int | None]:  # noqa: ARG002
+        """Return what of a conversation is asked about: turns by their places, or None for all of it."""
+        return [None]
+
     def tasks_in(self, index: int, name: str) -> list[str]:
         """Return the tasks about one conversation."""
+        return [name_task(name, place) for place in self.places(index, name)]
+
+    def unit(self, index: int, task: str) -> AskedUnit:
+        """Return the unit that a task is about."""
+        name, place = read_task(task)
+        turns = self.turns(index, name)
+        return AskedUnit(Address(index, task), turns if place is None else turns[: place + 1], place)
+
+    def task(self, index: int, task: str) -> Task:
+        """Return the work on one unit."""
+        unit = self.unit(index, task)
+        return self.work(index, self.ask(unit), lambda answer, spent: self.keep(answer, unit, spent))
 
     def count(self, like: UnitAsker | None = None) -> None:
         """Count the units. `like`: an asker about units of the same kind, whose counts are taken if its

@@ -8,19 +8,19 @@ for a turn that has changed since are left out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from edgen.asking.answering import Answerer
-from edgen.asking.units import UnitAsker, name_task, read_task
+from edgen.asking.units import AskedUnit, UnitAsker, name_task
 from edgen.config import Job
 from edgen.core.digest import fingerprint
-from edgen.core.values import Address, Status, Turn
+from edgen.core.values import Rejection, Reply, Request, Status, Turn
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import digest_said
-from edgen.protocols.task import Spent, Task
+from edgen.protocols.task import Spent
 from edgen.protocols.writing import Kind, Written, write_texts
 from edgen.providers import Backend
 from edgen.store.layers import text_digest
@@ -106,23 +106,19 @@ class WriterAsker(UnitAsker):
         self._wanted = wanted
         self.count()
 
-    def tasks_in(self, index: int, name: str) -> list[str]:
-        """Return the tasks about one conversation."""
-        return [name_task(name, place) for place in self._wanted.places(self.turns(index, name))]
+    def places(self, index: int, name: str) -> Sequence[int | None]:
+        """Return the turns for which texts are written."""
+        return self._wanted.places(self.turns(index, name))
 
-    def task(self, index: int, task: str) -> Task:
-        """Return the work on one turn."""
-        name, place = read_task(task)
-        assert place is not None
-        turns = self.turns(index, name)[: place + 1]
-        wanted, address = self._wanted, Address(index, task)
-        protocol = write_texts(turns, wanted.kind, wanted.count, address, self.prompt, self.rules, ROLE)
+    def ask(self, unit: AskedUnit) -> Generator[Request, Reply, Written | Rejection]:
+        """Ask for the texts of one turn."""
+        kind, count = self._wanted.kind, self._wanted.count
+        return write_texts(unit.turns, kind, count, unit.address, self.prompt, self.rules, ROLE)
 
-        def record(result: Written, spent: Spent) -> TurnTexts:
-            said = digest_said(turns, place)
-            return TurnTexts(texts=result.texts, said=said, dropped=result.dropped, simulated=spent.simulated)
-
-        return self.work(index, protocol, record)
+    def keep(self, answer: Written, unit: AskedUnit, spent: Spent) -> TurnTexts:
+        """Return the texts with a digest of what was said up to the turn."""
+        said = digest_said(unit.turns, unit.place)
+        return TurnTexts(texts=answer.texts, said=said, dropped=answer.dropped, simulated=spent.simulated)
 
 
 def write_candidates(

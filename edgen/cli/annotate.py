@@ -5,17 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-from typer import Option
 
-from edgen.asking.options import AnnotateOptions
+from edgen.asking.options import After, AnnotateOptions, Texts, Write
 from edgen.cli import options as o
 from edgen.cli.candidates import print_candidates
 from edgen.cli.output import count_noun, format_cost, print_value, wrap_behind
 from edgen.core.errors import UsageError
-from edgen.core.options import Agent
+from edgen.core.options import Agent, declare_sheet
 from edgen.core.text import describe_counts
 from edgen.runtime.options import WorkOptions
 
@@ -26,29 +25,7 @@ if TYPE_CHECKING:
     from edgen.runtime.control import Control
 
 
-SheetOption = Annotated[
-    Path | None,
-    Option(
-        "--sheet",
-        metavar="FILE",
-        help="Write an empty sheet for people to fill in. CSV or .jsonl.",
-    ),
-]
-WriteOption = Annotated[
-    Literal["paraphrases", "wrong"] | None,
-    Option(
-        "--write",
-        help="Write texts in place of labels: paraphrases, or plausible wrong replies.",
-    ),
-]
-TextsOption = Annotated[
-    int | None,
-    Option("--texts", metavar="N", min=1, help="With --write: texts per turn.  [default: 3]"),
-]
-AfterOption = Annotated[
-    int | None,
-    Option("--after", metavar="N", min=0, help="With --write: only turns after N other turns.  [default: 3]"),
-]
+SheetOption = Annotated[Path | None, declare_sheet("To label in: .csv or .jsonl.")]
 
 
 def command(
@@ -56,9 +33,9 @@ def command(
     *,
     options: AnnotateOptions,
     sheet: SheetOption = None,
-    write: WriteOption = None,
-    texts: TextsOption = None,
-    after: AfterOption = None,
+    write: Write | None = None,
+    texts: Texts | None = None,
+    after: After | None = None,
     agent: Agent = None,
     dry_run: o.DryRunOption = False,
     work: WorkOptions,

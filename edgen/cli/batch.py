@@ -11,7 +11,7 @@ from typer import Argument
 from edgen.cli.options import CommandGroup, JsonOption, RunArgument
 from edgen.cli.output import note, print_value
 from edgen.core.durations import span
-from edgen.core.options import TrustHost
+from edgen.core.options import TrustHosts
 
 if TYPE_CHECKING:
     from edgen.api.batches import BatchFacts, Cancelled, ReadResults
@@ -61,7 +61,7 @@ def cancel(
             help="Numbers of batches, as `edgen batch list` prints them.  [default: all]",
         ),
     ] = None,
-    trust_host: TrustHost = (),
+    trust_host: TrustHosts = (),
     json: JsonOption = False,
 ) -> None:
     """Cancel the open batches of a run at the provider.
@@ -75,7 +75,7 @@ def cancel(
     from edgen.cli.control import make_control
     from edgen.runtime.options import WorkOptions
 
-    cancelled = cancel_batches(run, numbers or (), make_control(WorkOptions(trust_host=trust_host)))
+    cancelled = cancel_batches(run, numbers or (), make_control(WorkOptions(trust_hosts=trust_host)))
     print_value(cancelled, [_describe_cancelled(cancelled)], json=json)
 
 

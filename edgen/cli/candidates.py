@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from edgen.api.candidates import CandidatesEstimate, WrittenCandidates
     from edgen.runtime.control import Control
 
-DEFAULT = 3  # texts for a turn, and turns before it
-
 
 def print_candidates(
     run: Path,
@@ -42,10 +40,10 @@ def print_candidates(
 
     if len(asked.by) > 1:
         raise UsageError("--write takes one --backend: a single model writes the texts.")
+    given = {"count": texts, "after": after}
     options = CandidateOptions(
         write=write,
-        count=DEFAULT if texts is None else texts,
-        after=DEFAULT if after is None else after,
+        **{name: number for name, number in given.items() if number is not None},
         agent=agent,
         by="".join(asked.by),
         sample=asked.sample,

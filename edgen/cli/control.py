@@ -46,13 +46,13 @@ def make_control(
     person = _ask if _is_somebody_there() else None
     control = Control(
         deadline=None if work.until is None and work.span is None else Deadline(work.until, work.span),
-        trusting=partial(Trust, work.trust_host, confirm=person, code=trust_code),
+        trusting=partial(Trust, work.trust_hosts, confirm=person, code=trust_code),
         agree=(lambda _question: True) if yes else person,
         interrupts=_signals,
     )
     control.events.listen(recorder)
     recorder.find_keys = lambda: control.trust.variables
-    if work.trust_host:
+    if work.trust_hosts:
         _ = control.trust  # which refuses invalid hosts
     return control
 

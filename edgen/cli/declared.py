@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from typer import Option
 
-from edgen.cli import complete
+from edgen.cli import complete, readers
+from edgen.core.errors import UsageError
+from edgen.core.options import DeclaredOption, find_option
+from edgen.runtime.options import WorkOptions
 
 _LISTS = (tuple, Sequence)
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -25,18 +28,22 @@ def with_declared(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     hints = get_type_hints(function, include_extras=True)
     structs = {name: kind for name, kind in hints.items() if _is_struct(kind)}
-    parameters: dict[str, inspect.Parameter] = {}
+    declared: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if name in structs:
-            parameters |= {one.name: one for one in _parameters(structs[name])}
+            declared |= {one.name: one for one in _parameters(structs[name])}
         else:
-            parameters[name] = _convert_parameter(parameter.replace(kind=_KEYWORD, annotation=hints[name]))
-    repeated = {name for name, one in parameters.items() if one.default == ()}
-    parameters |= {name: parameters[name].replace(default=None) for name in repeated}
+            declared[name] = parameter.replace(kind=_KEYWORD, annotation=hints[name])
+    read = {name: _find_reader(one) for name, one in declared.items()}
+    parameters = {name: _convert_parameter(one) for name, one in declared.items()}
 
     @functools.wraps(function)
     def command(**given: Any) -> Any:
-        values = {name: tuple(one or ()) if name in repeated else one for name, one in given.items()}
+        try:
+            values = {name: read[name](one) for name, one in given.items()}
+        except UsageError:
+            _hear_error(given)
+            raise
         for name, kind in structs.items():
             values[name] = kind(**{one.name: values.pop(one.name) for one in _parameters(kind)})
         return function(**values)
@@ -44,6 +51,15 @@ def with_declared(function: Callable[..., Any]) -> Callable[..., Any]:
     command.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
     command.__annotations__ = {name: one.annotation for name, one in parameters.items()}
     return command
+
+
+def _hear_error(given: Mapping[str, Any]) -> None:
+    """Make a command's control, which logs how the command ends: its options cannot be read."""
+    names = [name for name in WorkOptions.__struct_fields__ if name in given]
+    if len(names) == len(WorkOptions.__struct_fields__):
+        from edgen.cli.control import make_control
+
+        make_control(WorkOptions(**{name: given[name] for name in names if given[name] is not None}))
 
 
 def _is_struct(kind: Any) -> bool:
@@ -57,42 +73,67 @@ def _parameters(kind: type[msgspec.Struct]) -> tuple[inspect.Parameter, ...]:
     inherited = getattr(kind.__base__, "__struct_fields__", ())
     hints = get_type_hints(kind, include_extras=True)
     fields = sorted(msgspec.structs.fields(kind), key=lambda one: one.name in inherited)
-    every = (
-        inspect.Parameter(one.name, _KEYWORD, default=one.default, annotation=hints[one.name])
+    return tuple(
+        inspect.Parameter(one.name, _KEYWORD, default=_find_default(one), annotation=hints[one.name])
         for one in fields
+        if find_option(hints[one.name]) is not None
     )
-    return tuple(made for one in every if (made := _convert_parameter(one)) is not one)
+
+
+def _find_default(field: msgspec.structs.FieldInfo) -> Any:
+    """Return a field's default; none for a required one."""
+    return inspect.Parameter.empty if field.default is msgspec.NODEFAULT else field.default
+
+
+def _find_reader(parameter: inspect.Parameter) -> Callable[[Any], Any]:
+    """Return the function that makes the value of an option from the words that typer has read: the declared
+    reader, a tuple of several words, or the same value."""
+    option, default = find_option(parameter.annotation), parameter.default
+    if option is not None and option.reads is not None:
+        read = getattr(readers, option.reads)
+        return lambda given: read(given) if given else default
+    if default == () or (option is not None and _unwrap(parameter.annotation)[1]):
+        return lambda given: tuple(given) if given else default
+    return lambda given: given
 
 
 def _convert_parameter(parameter: inspect.Parameter) -> inspect.Parameter:
-    """Return the parameter of an option that its annotation declares; itself if it declares none."""
-    for meta in getattr(parameter.annotation, "__metadata__", ()):
-        if isinstance(meta, msgspec.Meta) and meta.extra is not None:
-            taken = _convert_type(get_args(parameter.annotation)[0])
-            made = _as_option(parameter.name, taken, meta.description, meta.extra)
-            return parameter.replace(annotation=Annotated[taken, made])
-    return parameter
+    """Return the parameter as typer takes it, with the option that its annotation declares."""
+    default = None if parameter.default == () else parameter.default
+    option = find_option(parameter.annotation)
+    if option is None:
+        return parameter.replace(default=default)
+    kind, several = _unwrap(parameter.annotation)
+    if option.reads is not None:
+        kind = str
+    taken = list[kind] if several else kind  # type: ignore[valid-type]
+    if several or default is None:
+        taken = taken | None
+    made = _make_option(parameter.name, taken, option)
+    return parameter.replace(default=default, annotation=Annotated[taken, made])
 
 
-def _as_option(name: str, taken: Any, help_: str | None, extra: dict[str, Any]) -> Any:
-    flags = extra["flags"] or (f"--{name.replace('_', '-')}",)
+def _make_option(name: str, taken: Any, option: DeclaredOption) -> Any:
+    flags = option.flags or (f"--{name.replace('_', '-')}",)
     if taken == bool | None and len(flags) == 1:
         flags = (f"{flags[0]}/--no-{flags[0][2:]}",)
-    completes = extra["completes"]
     return Option(
         *flags,
-        help=help_,
-        metavar=extra["metavar"],
-        min=extra["ge"],
-        max=extra["le"],
-        autocompletion=completes and getattr(complete, completes),
+        help=option.help,
+        metavar=option.metavar,
+        min=option.low,
+        max=option.high,
+        autocompletion=None if option.completes is None else getattr(complete, option.completes),
     )
 
 
-def _convert_type(kind: Any) -> Any:
-    """Return a field's type in the form that typer takes: lists for tuples, one type of several."""
-    if get_origin(kind) in (Union, types.UnionType):
-        several = [one for one in get_args(kind) if one is not type(None)]
-        lists = [one for one in several if get_origin(one) in _LISTS]
-        return _convert_type((lists or several)[-1]) | None
-    return list[get_args(kind)[0]] | None if get_origin(kind) in _LISTS else kind  # type: ignore[misc]
+def _unwrap(hint: Any) -> tuple[Any, bool]:
+    """Return a type without annotations and None, and whether an option of it may be repeated."""
+    while hasattr(hint, "__metadata__"):
+        hint = get_args(hint)[0]
+    if get_origin(hint) in (Union, types.UnionType):
+        several = [_unwrap(one) for one in get_args(hint) if one is not type(None)]
+        return next((one for one in several if one[1]), several[-1])
+    if get_origin(hint) in _LISTS:
+        return _unwrap(get_args(hint)[0])[0], True
+    return hint, get_origin(hint) is Mapping

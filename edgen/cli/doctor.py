@@ -8,13 +8,13 @@ from typer import Exit, Option
 
 from edgen.cli import options as o
 from edgen.cli.output import fold_behind, note, print_value
-from edgen.core.options import AllowOutside, Overrides, TrustHost
+from edgen.core.options import AllowOutside, Overrides, TrustHosts
 
 
 def command(
     job: o.JobArgument,
     overrides: Overrides = (),
-    trust_host: TrustHost = (),
+    trust_host: TrustHosts = (),
     allow_outside: AllowOutside = False,
     dry_run: o.DryRunOption = False,
     call: Annotated[bool, Option("--call/--no-call", hidden=True)] = True,
@@ -31,11 +31,11 @@ def command(
     from edgen.cli.control import make_control
     from edgen.runtime.options import WorkOptions
 
-    trust = make_control(WorkOptions(trust_host=trust_host)).trust
+    trust = make_control(WorkOptions(trust_hosts=trust_host)).trust
     found = diagnose(
         job,
         trust,
-        overrides=o.read_overrides(overrides),
+        overrides=overrides,
         allow_outside=allow_outside,
         call=call and not dry_run,
         tell=lambda text: note(f"edgen: {text}"),

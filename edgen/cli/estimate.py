@@ -9,15 +9,13 @@ import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from typer import Option
+from typing import TYPE_CHECKING
 
 from edgen.cli import options as o
 from edgen.cli.output import align_columns, count_noun, print_value
 from edgen.core.durations import span
-from edgen.core.options import AllowOutside, CallVia, Overrides
 from edgen.core.text import dollars
+from edgen.cost.options import EstimateOptions
 
 if TYPE_CHECKING:
     from edgen.api.estimating import AlreadyThere, BackendPrice, EstimatedNeeds, EstimateInterval, JobEstimate
@@ -26,28 +24,7 @@ if TYPE_CHECKING:
 
 def command(
     job: o.JobArgument,
-    count: o.CountOption = None,
-    overrides: Overrides = (),
-    allow_outside: AllowOutside = False,
-    part: o.RangeOption = None,
-    via: CallVia = "online",
-    runs: Annotated[Path, Option("--runs", metavar="DIR", help="The folder of earlier runs.")] = Path(
-        "outputs"
-    ),
-    output: Annotated[
-        Path | None,
-        o.output("RUN", "The job's own run; what it holds is not counted.  [default: DIR/<name>]"),
-    ] = None,
-    passing: Annotated[
-        float | None,
-        Option(
-            "--pass-rate",
-            metavar="SHARE",
-            min=0.0,
-            max=1.0,
-            help="Share that passes the gates.  [default: as in earlier runs]",
-        ),
-    ] = None,
+    options: EstimateOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Estimate the calls, tokens, money and time that a job will take.
@@ -58,15 +35,14 @@ def command(
 
     Example: edgen estimate jobs/quickstart.yaml -n 5000 --via batch
     """
-    facts = {"overrides": o.read_overrides(overrides, count), "part": o.read_range(part), "output": output}
-    print_estimate(job, json=json, allow_outside=allow_outside, via=via, runs=runs, passing=passing, **facts)
+    print_estimate(job, options, json=json)
 
 
-def print_estimate(job: Path, *, json: bool, **options: Any) -> None:
-    """Print what a job will take, with the options of `estimate_job`."""
+def print_estimate(job: Path, options: EstimateOptions, *, json: bool) -> None:
+    """Print what a job will take."""
     from edgen.api.estimating import estimate_job
 
-    estimate = estimate_job(job, **options)
+    estimate = estimate_job(job, options)
     print_value(estimate, _render(estimate), json=json)
 
 

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from typer import Context, Option
+from typer import Context
 from typer.core import TyperOption
 from typer.main import get_param_completion
 
@@ -16,22 +16,11 @@ from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.core.errors import UsageError
-from edgen.core.options import On, Processes
 from edgen.core.registry import names
+from edgen.export.request import ExportRequest
 
 if TYPE_CHECKING:
     from edgen.export.options import Flag
-
-FormatOption = Annotated[
-    str | None,
-    Option(
-        "--to",
-        metavar="FORMAT",
-        help=f"The format to write. One of: {', '.join(names('format'))}. Without it, all are listed.",
-        autocompletion=complete.formats,
-    ),
-]
-FolderOption = Annotated[Path | None, o.output("DIR", "A new or empty folder.")]
 
 
 class ExportCommand(o.Command):
@@ -103,10 +92,7 @@ _LOADED = "edgen.export.loaded"
 def command(
     ctx: Context,
     run: o.RunArgument,
-    to: FormatOption = None,
-    output: FolderOption = None,
-    workers: Processes = 1,
-    on: On = None,
+    asked: ExportRequest,
     json: o.JsonOption = False,
 ) -> None:
     """Write a run as a data set for a trainer or a library.
@@ -120,11 +106,11 @@ def command(
     from edgen.cli.control import make_control
 
     options = ctx.meta.get(_GIVEN, {})
-    if to is not None:
-        exported = export_run(run, to, output, options, make_control(), workers, on)
+    if asked.to is not None:
+        exported = export_run(run, asked.to, asked, options, make_control())
         print_value(exported.as_json(), exported.lines(), json=json)
         return
-    if output is not None or options:
+    if asked.output is not None or options:
         raise UsageError(f"--to is missing: name the format, such as hf; `edgen export {run}` lists all.")
     _print_formats(run, json=json)
 

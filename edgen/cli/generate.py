@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from typer import Option
@@ -13,40 +12,25 @@ from typer import Option
 from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.cli.status import render_status
-from edgen.core.options import AllowOutside, Overrides, TrustCode
 from edgen.generation.options import GenerateOptions
 from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
     from edgen.generation.arms import Generated
 
-RunOption = Annotated[Path | None, o.output("RUN", "The run's folder.  [default: outputs/<name>]")]
-ResumeOption = Annotated[
-    Literal["auto", "never"],
-    Option(
-        "--resume",
-        help="If the run exists, resume it (auto) or refuse (never).",
-    ),
-]
 ShowOption = Annotated[
     int, Option("--show", metavar="K", min=0, help="Print the first K conversations at the end.")
 ]
+# The options of an estimate, which --dry-run prints.
+_ESTIMATED = ("conversations", "overrides", "allow_outside", "scenarios", "via", "output")
 
 
 def command(
     job: o.JobArgument,
     *,
-    output: RunOption = None,
-    count: o.CountOption = None,
-    overrides: Overrides = (),
-    allow_outside: AllowOutside = False,
-    resume: ResumeOption = "auto",
-    show: ShowOption = 0,
     options: GenerateOptions,
-    part: o.RangeOption = None,
-    trust_code: TrustCode = (),
+    show: ShowOption = 0,
     dry_run: o.DryRunOption = False,
-    yes: o.YesOption = False,
     work: WorkOptions,
     json: o.JsonOption = False,
 ) -> None:
@@ -57,24 +41,23 @@ def command(
 
     Example: edgen generate jobs/quickstart.yaml -n 50 --set limits.in_flight=8
     """
-    overrides = o.read_overrides(overrides, count)
     if dry_run:
         from edgen.cli.estimate import print_estimate
+        from edgen.cost.options import EstimateOptions
 
-        facts = {"overrides": overrides, "allow_outside": allow_outside, "part": o.read_range(part)}
-        print_estimate(job, json=json, via=options.via, output=output, **facts)
+        shared = {name: getattr(options, name) for name in _ESTIMATED}
+        print_estimate(job, EstimateOptions(**shared), json=json)
         return
     import asyncio
 
     from edgen.cli.control import make_control
 
-    control = make_control(work, trust_code=trust_code, yes=yes)
+    control = make_control(work, trust_code=options.trust_code, yes=options.yes)
     from edgen.api.generation import generate
     from edgen.planning.load import JobSource
 
-    named = {"output": output, "part": o.read_range(part), "fresh": resume == "never"}
-    source = JobSource.of(job, overrides, allow_outside=allow_outside)
-    made = asyncio.run(generate(source, msgspec.structs.replace(options, **named), control))
+    source = JobSource.of(job, options.changes, allow_outside=options.allow_outside)
+    made = asyncio.run(generate(source, options, control))
     try:
         print_value(made.status, _render(made, show), json=json)
     finally:

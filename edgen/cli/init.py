@@ -12,25 +12,15 @@ from typer import Argument, Option
 from edgen.cli import complete
 from edgen.cli.options import JsonOption
 from edgen.cli.output import print_value
+from edgen.core.options import declare_protocol, declare_space
 
 
 def command(
     folder: Annotated[Path, Argument(metavar="DIR", help="The folder to make.")],
-    protocol: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help="The protocol; `edgen list protocols` describes each.  [default: oneshot]",
-        ),
-    ] = None,
+    protocol: Annotated[str | None, declare_protocol("  [default: oneshot]")] = None,
     space: Annotated[
         str | None,
-        Option(
-            metavar="SPACE",
-            help="A space: a shipped one's name, or a file. The folder gets a copy, and templates "
-            "that name its dimensions.",
-            autocompletion=complete.spaces,
-        ),
+        declare_space("The folder gets a copy of it, and templates that name its dimensions."),
     ] = None,
     job: Annotated[
         str | None,

@@ -14,6 +14,7 @@ from edgen.cli import options as o
 from edgen.cli.output import join_first, print_value
 from edgen.cli.status import render_status
 from edgen.core.errors import ShortError, UsageError
+from edgen.core.options import declare_output
 
 if TYPE_CHECKING:
     from edgen.merging.merge import MergeResult
@@ -24,7 +25,7 @@ def command(
     runs: Annotated[
         list[Path], Argument(metavar="RUN...", help="The folders of runs.", autocompletion=complete.runs)
     ],
-    output: Annotated[Path | None, o.output("RUN", "The new run's folder.  [required]")] = None,
+    output: Annotated[Path | None, declare_output("RUN", "The new run's folder.  [required]")] = None,
     json: o.JsonOption = False,
 ) -> None:
     """Merge several runs of the same job into one new run.

@@ -5,18 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
-
-from edgen.cli import options as o
 from edgen.cli.output import note, print_value
+from edgen.core.options import declare_name, declare_output
 
 if TYPE_CHECKING:
     from edgen.space.new_file import NewSpace
 
-NewSpaceOption = Annotated[Path | None, o.output("FILE", "The space.  [default: stdout]")]
-SpaceNameOption = Annotated[
-    str | None, Option("--name", metavar="NAME", help="The name of the result.  [default: after the file]")
-]
+NewSpaceOption = Annotated[Path | None, declare_output("FILE", "The space.  [default: stdout]")]
+SpaceNameOption = Annotated[str | None, declare_name(" [default: after the file]")]
 
 
 def print_new_space(made: NewSpace, summary: str, output: Path | None, *, json: bool) -> None:

@@ -5,7 +5,6 @@ Commands and groups are typer's, with help on paths and old names.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
@@ -15,7 +14,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from edgen.cli import complete, old_names
 from edgen.cli.declared import with_declared
-from edgen.core.errors import UsageError
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -115,47 +113,11 @@ RunArgument = Annotated[
 # -- what it makes, and how it prints
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON on stdout.")]
-YesOption = Annotated[
-    bool, Option("--yes", help="Answer yes: replace what is finished, or pay again for answers.")
-]
-
-
-def output(metavar: str, more: str) -> Any:
-    """Make the option -o; `more` says what the command writes there."""
-    return Option("--output", "-o", metavar=metavar, help=f"Where to write. {more}")
-
-
-# -- the job, and what it may use
-
-CountOption = Annotated[
-    int | None, Option("-n", metavar="N", min=1, help="Number of conversations.  [default: the job's]")
-]
-RangeOption = Annotated[
-    str | None,
-    Option(
-        "--range", metavar="A:B", help="Only scenarios A to B - 1. `edgen merge` puts such pieces together."
-    ),
-]
 # -- how the work is done
 
 DryRunOption = Annotated[
     bool, Option("--dry-run", help="Print what would be called; call and write nothing.")
 ]
-
-
-def read_overrides(set_: Sequence[str], count: int | None = None) -> tuple[str, ...]:
-    """Return the overrides by `--set` and `-n`."""
-    return (*set_, *(() if count is None else (f"conversations={count}",)))
-
-
-def read_range(text: str | None) -> range | None:
-    """`A:B` as a range of scenarios."""
-    if text is None:
-        return None
-    found = re.fullmatch(r"([0-9]{1,13}):([0-9]{1,13})", text.strip())
-    if found is None or int(found[1]) >= int(found[2]):
-        raise UsageError(f"--range {text}: expected A:B with A below B, as in --range 0:10000.")
-    return range(int(found[1]), int(found[2]))
 
 
 class SeveralWords(Command):

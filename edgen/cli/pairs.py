@@ -14,6 +14,7 @@ from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import format_cost, print_value
 from edgen.core.errors import UsageError
+from edgen.core.options import declare_sheet
 from edgen.core.text import describe_counts
 from edgen.runtime.options import WorkOptions
 
@@ -45,14 +46,7 @@ ReportOption = Annotated[
         help="Report biases, agreement and calibration; also preferences between arms or runs.",
     ),
 ]
-SheetOption = Annotated[
-    Path | None,
-    Option(
-        "--sheet",
-        metavar="FILE",
-        help="Write an empty sheet for people to fill in. CSV.",
-    ),
-]
+SheetOption = Annotated[Path | None, declare_sheet("To vote in: CSV, then --people FILE.")]
 CompareOption = Annotated[
     tuple[str, str] | None,
     Option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from edgen.cli import options as o
-from edgen.core.options import AllowOutside, Overrides
+from edgen.core.options import AllowOutside, Overrides, declare_output
 
 if TYPE_CHECKING:
     from edgen.api.playing import Game, Performance
@@ -32,7 +32,7 @@ def command(
         Option("--games", metavar="N", min=1, help="Conversations to play.  [default: as many as you like]"),
     ] = None,
     output: Annotated[
-        Path | None, o.output("RUN", "The run's folder.  [default: outputs/play-<name>-<role>]")
+        Path | None, declare_output("RUN", "The run's folder.  [default: outputs/play-<name>-<role>]")
     ] = None,
     overrides: Overrides = (),
     allow_outside: AllowOutside = False,
@@ -53,7 +53,7 @@ def command(
 
     screen, played = Screen(), 0
     while games is None or played < games:
-        game = open_game(job, role, o.read_overrides(overrides), output, allow_outside=allow_outside)
+        game = open_game(job, role, overrides, output, allow_outside=allow_outside)
         screen.begin()
         try:
             papers = Papers(game, screen)

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
+from msgspec import Meta
 from msgspec.json import encode
 from typer import Option
 
 from edgen.cli import options as o
 from edgen.cli.output import SafeText, note, print_line, print_value
-from edgen.core.options import AllowOutside, Overrides
+from edgen.core.options import AllowOutside, Overrides, Positive, declare_conversations
 from edgen.core.text import escape_hidden, value_in_words
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 def command(
     job: o.JobArgument,
-    count: Annotated[int, Option("-n", metavar="N", min=1, max=1000, help="Number of conversations.")] = 3,
+    count: Annotated[Positive, Meta(le=1000), declare_conversations()] = 3,
     diff: Annotated[
         str | None,
         Option(
@@ -47,7 +48,7 @@ def command(
     """
     from edgen.api.previewing import JobPreview
 
-    looked_at = JobPreview(job, o.read_overrides(overrides), allow_outside=allow_outside)
+    looked_at = JobPreview(job, overrides, allow_outside=allow_outside)
     if diff is not None:
         difference = looked_at.compare(diff, count)
         _warn(() if json else difference.warnings)

@@ -7,12 +7,12 @@ from typing import Annotated
 
 from edgen.cli import options as o
 from edgen.cli.output import print_value
-from edgen.core.options import TrustCode
+from edgen.core.options import TrustCode, declare_output
 
 
 def command(
     run: o.RunArgument,
-    output: Annotated[Path | None, o.output("FILE", "The page.  [default: RUN/report.html]")] = None,
+    output: Annotated[Path | None, declare_output("FILE", "The page.  [default: RUN/report.html]")] = None,
     trust_code: TrustCode = (),
     json: o.JsonOption = False,
 ) -> None:

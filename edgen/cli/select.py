@@ -13,7 +13,7 @@ from edgen.cli import options as o
 from edgen.cli.output import align_columns, print_value
 from edgen.cli.status import render_status
 from edgen.core.errors import UsageError
-from edgen.core.options import OwnMeasures, TrustCode
+from edgen.core.options import OwnMeasures, TrustCode, declare_output
 from edgen.selection.options import SelectOptions
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from edgen.store.ledger import Selection
 
 
-OutputOption = Annotated[Path | None, o.output("RUN", "The new run's folder.  [required]")]
+OutputOption = Annotated[Path | None, declare_output("RUN", "The new run's folder.  [required]")]
 
 
 def command(

@@ -9,6 +9,7 @@ from typer import Option
 
 from edgen.cli.options import JsonOption
 from edgen.cli.output import note, print_json, print_value
+from edgen.core.options import DrawSeed, LatencyMs, Port, declare_faults, declare_host
 
 AllowHost = Annotated[
     list[str] | None,
@@ -29,17 +30,11 @@ OwnSpaces = Annotated[
 
 
 def command(
-    host: Annotated[str, Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 takes a free one.")
-    ] = 8377,
-    latency_ms: Annotated[
-        float, Option(metavar="MS", min=0, max=600_000, help="Milliseconds before each answer.")
-    ] = 0.0,
-    faults: Annotated[
-        str, Option(metavar="SPEC", help='Faults and their shares, as in "refusal=0.02,429=0.1".')
-    ] = "",
-    seed: Annotated[int, Option(metavar="N", help="Seed of random draws.")] = 0,
+    host: Annotated[str, declare_host()] = "127.0.0.1",
+    port: Port = 8377,
+    latency_ms: LatencyMs = 0.0,
+    faults: Annotated[str, declare_faults()] = "",
+    seed: DrawSeed = 0,
     batch_seconds: Annotated[
         float, Option(metavar="SECONDS", min=0, max=604_800, help="Seconds that a batch takes.")
     ] = 2.0,

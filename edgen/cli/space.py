@@ -7,16 +7,17 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from msgspec import Meta
 from typer import Argument, Option
 
+from edgen.asking.options import GrowthOptions
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.declared import with_declared
 from edgen.cli.new_space import NewSpaceOption, SpaceNameOption, print_new_space
 from edgen.cli.options import CommandGroup
 from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_behind
-from edgen.core.options import Overrides, template
-from edgen.core.options import backend as backend_option
+from edgen.core.options import Positive, Yes, declare_conversations
 from edgen.core.registry import find_all
 from edgen.runtime.options import WorkOptions
 
@@ -46,10 +47,7 @@ ExamplesOption = Annotated[
 @app.command()
 def show(
     space: SpaceArgument,
-    conversations: Annotated[
-        int,
-        Option("-n", metavar="N", min=1, max=100_000, help="Number of conversations."),
-    ] = 200,
+    conversations: Annotated[Positive, Meta(le=100_000), declare_conversations()] = 200,
     per_cell: Annotated[
         int | None,
         Option(
@@ -89,19 +87,7 @@ def show(
 def expand(
     space: SpaceArgument,
     *,
-    dimension: Annotated[str, Option(metavar="NAME", help="The dimension to extend, as in topic.")],
-    count: Annotated[int, Option(metavar="N", min=1, help="Number of new values.")],
-    backend: Annotated[
-        str | None,
-        backend_option(
-            " [default: `default` of ./job.yaml if it exists, else the simulator]", metavar="JOB[:ROLE]"
-        ),
-    ] = None,
-    prompt: Annotated[str | None, template("space_expand")] = None,
-    output: Annotated[
-        Path | None, o.output("FILE", "The new space.  [default: <name>-expanded.yaml]")
-    ] = None,
-    overrides: Overrides = (),
+    options: GrowthOptions,
     dry_run: o.DryRunOption = False,
     work: WorkOptions,
     json: o.JsonOption = False,
@@ -117,17 +103,11 @@ def expand(
     from edgen.cli.control import make_control
 
     control = make_control(work)
-    options: dict[str, Any] = {
-        "job": backend,
-        "prompt": prompt or "space_expand",
-        "output": output,
-        "overrides": overrides,
-    }
     if dry_run:
-        needs = estimate_growth(space, dimension, count, control, **options)
+        needs = estimate_growth(space, options, control)
         print_value(needs, needs.lines(), json=json)
         return
-    made = grow_space(space, dimension, count, control, **options)
+    made = grow_space(space, options, control)
     print_value(made, _render_grown(made), json=json)
     made.require_all()
 
@@ -141,7 +121,7 @@ def from_csv(
         Literal["counts", "equal"],
         Option(help="Weigh values by frequency, or equally."),
     ] = "counts",
-    yes: o.YesOption = False,
+    yes: Yes = False,
     json: o.JsonOption = False,
 ) -> None:
     """Make a space from a table, with a column for each dimension.

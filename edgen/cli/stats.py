@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import print_value
-from edgen.core.options import On, Overrides, OwnMeasures, Processes, TrustCode, TrustHost, template
+from edgen.evaluation.options import StatsOptions
 
 PathsArgument = Annotated[
     list[Path],
@@ -18,22 +18,6 @@ PathsArgument = Annotated[
         metavar="PATH...",
         help="Runs, folders of shards, or files of records; several paths are one data set.",
         autocompletion=complete.runs,
-    ),
-]
-OnlyOption = Annotated[
-    list[str] | None,
-    Option(
-        metavar="MEASURE",
-        help="Compute only these measures, one or several; `edgen list measures` explains them.",
-        autocompletion=complete.measures,
-    ),
-]
-AdherenceOption = Annotated[
-    int | None,
-    Option(
-        metavar="N",
-        help="Have the job's judge rate how well N conversations (of each arm) keep to their scenarios; "
-        "costs calls.",
     ),
 ]
 
@@ -59,15 +43,7 @@ COMMAND = StatsCommand  # see cli/app
 
 def command(
     paths: PathsArgument,
-    only: OnlyOption = None,
-    adherence: AdherenceOption = None,
-    prompt: Annotated[str | None, template("adherence_guarded")] = None,
-    own: OwnMeasures = (),
-    workers: Processes = 1,
-    on: On = None,
-    overrides: Overrides = (),
-    trust_host: TrustHost = (),
-    trust_code: TrustCode = (),
+    options: StatsOptions,
     dry_run: o.DryRunOption = False,
     json: o.JsonOption = False,
 ) -> None:
@@ -80,32 +56,19 @@ def command(
 
     Example: edgen stats conversations_train*.json conversations_eval.json --only diversity leakage
     """
-    from edgen.api.stats import choose_measures, estimate_judge, measure, split_names
+    from edgen.api.stats import estimate_judge, load_measures, measure
     from edgen.cli.control import make_control
-    from edgen.evaluation.measure_files import add_own_measures, load_measures, load_run_measures
     from edgen.evaluation.measuring import json_of, render
     from edgen.runtime.options import WorkOptions
 
-    loaded = load_measures(own)
-    control = make_control(WorkOptions(trust_host=trust_host), trust_code=trust_code)
-    load_run_measures(paths, control, None if only is None else split_names(only))
-    chosen = choose_measures(add_own_measures(only, loaded))
+    control = make_control(WorkOptions(trust_hosts=options.trust_hosts), trust_code=options.trust_code)
+    options = load_measures(paths, options, control)
     if dry_run:
-        needs = estimate_judge(
-            paths, control, only=chosen, judge=adherence, prompt=prompt, overrides=overrides
-        )
+        needs = estimate_judge(paths, options, control)
         print_value(needs, needs.lines(), json=json)
         return
-    found = measure(
-        *(paths, control),
-        only=chosen,
-        judge=adherence,
-        prompt=prompt,
-        overrides=overrides,
-        workers=workers,
-        on=on,
-    )
-    each = () if json else [[*render(quality, chosen)] for quality in found.values()]
+    found = measure(paths, options, control)
+    each = () if json else [[*render(quality, options.only)] for quality in found.values()]
     lines = [line for part in each for line in ("", "═" * 78, "", *part)][3:]
     print_value(json_of(found), lines, json=json)
     for quality in found.values():

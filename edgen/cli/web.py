@@ -13,6 +13,7 @@ from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.errors import ending_signals
 from edgen.cli.output import note, print_value
+from edgen.core.options import Port, declare_host
 from edgen.web.options import PeopleOptions
 
 
@@ -28,10 +29,10 @@ def command(
         ),
     ] = None,
     *,
-    port: Annotated[
-        int, Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 takes a free one.")
-    ] = 0,
-    no_browser: Annotated[bool, Option("--no-browser", help="Print the link only.")] = False,
+    port: Port = 0,
+    no_browser: Annotated[
+        bool, Option("--no-browser", help="Open no browser; print the link alone.")
+    ] = False,
     export: Annotated[
         Path | None,
         Option(
@@ -40,13 +41,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    host: Annotated[
-        str,
-        Option(
-            metavar="ADDRESS",
-            help="Address to listen on. Others than this machine's need invitations.",
-        ),
-    ] = "127.0.0.1",
+    host: Annotated[str, declare_host("Any but this machine's own needs invitations.")] = "127.0.0.1",
     people: PeopleOptions,
     json: o.JsonOption = False,
 ) -> None:

@@ -14,11 +14,10 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
+from edgen.core.options import Positive, Share
 from edgen.core.registry import find, names
 from edgen.core.values import Usage
 
-Positive = Annotated[int, Meta(ge=1)]
-Share = Annotated[float, Meta(ge=0, le=1)]
 Temperature = Annotated[float, Meta(ge=0, le=5)]
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 # Upper case, so that a key pasted here by mistake is refused, not looked up and printed.

@@ -7,8 +7,26 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.config.backends import BackendConfig, Forms, Positive, Seed, Share, Text
+from edgen.config.backends import BackendConfig, Forms, Seed, Text
 from edgen.config.label_set import LabelSet
+from edgen.core.options import (
+    Annotators,
+    Conversations,
+    MaxPerScenario,
+    MinMargin,
+    On,
+    Partitions,
+    Positive,
+    Rollouts,
+    Together,
+    TurnsLeft,
+    Workers,
+    declare_label_set,
+    declare_protocol,
+    declare_space,
+    declare_template,
+    declare_unit,
+)
 from edgen.core.plugin_faults import require_type
 from edgen.core.registry import PluginError, find, names
 from edgen.core.values import ROLES, Role
@@ -106,16 +124,15 @@ class PairSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Pairs judged per scenario; null: at most two per candidate."""
     compare: Literal["conversation", "response"] | None = None
     """Compared texts; null: responses, but conversations for arms and rewards."""
-    min_margin: Share = 0.0
-    """Minimum certainty of a label."""
-    max_per_scenario: Positive | None = None
-    """Maximum labelled pairs per scenario; null: none."""
+    min_margin: MinMargin = 0.0
+    max_per_scenario: MaxPerScenario = None
+    """Null: all."""
     logprobs: Annotated[int, Meta(ge=2, le=20)] | None = None
     """Likely tokens requested from the judge, for soft preferences; null: none."""
-    min_turns_left: Annotated[int, Meta(ge=0)] | None = None
-    """Minimum turns after the one where a pair parts; null: none."""
-    rollouts: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    """Rollouts from each of a pair's two turns; null: none."""
+    min_turns_left: TurnsLeft = None
+    """Null: no minimum."""
+    rollouts: Rollouts = None
+    """Null: no rollouts."""
     judge_directed: Literal["unlabelled", "label"] = "unlabelled"
     """A pair with a text that addresses the judge."""
 
@@ -128,14 +145,13 @@ class PairSettings(msgspec.Struct, frozen=True, kw_only=True):
 class LabelsAsked(msgspec.Struct, frozen=True, kw_only=True):
     """Labelling of conversations during generation, for gates: one layer."""
 
-    set: Text | LabelSet | None = None
-    """A shipped label set or a file; null: the one with the layer's name."""
-    unit: Literal["turn", "conversation"] | None = None
+    set: Annotated[Text, declare_label_set()] | LabelSet | None = None
+    """Null: the shipped one with the layer's name."""
+    unit: Annotated[Literal["turn", "conversation"], declare_unit()] | None = None
     """Null: the conversation if all labels are numbers, else each turn."""
-    annotators: Annotated[int, Meta(ge=1, le=MOST_ANNOTATORS)] = 1
-    """Annotations per unit; the majority counts."""
-    together: bool = False
-    """One request labels all turns."""
+    annotators: Annotated[Annotators, Meta(le=MOST_ANNOTATORS)] = 1
+    """The majority counts."""
+    together: Together = False
 
 
 RoleWord = Annotated[str, Meta(min_length=1, max_length=40)]
@@ -167,25 +183,22 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the run's folder; `{date}`: today's date."""
     seed: Seed = 0
     """Seed of the scenarios."""
-    conversations: Annotated[int, Meta(ge=1, le=2**40)]
-    """Planned scenarios."""
+    conversations: Annotated[Conversations, Meta(le=2**40)]
+    """With `replicates`: scenarios."""
     top_up: bool = False
     """Plan more scenarios until `conversations` are accepted."""
     replicates: Annotated[int, Meta(ge=1, le=2**20)] = 1
     """Conversations per scenario."""
-    space: Text
-    """A shipped space or a file."""
+    space: Annotated[Text, declare_space()]
     design: Literal["even", "balanced", "random", "pairwise"] = "balanced"
     """Draw of scenarios; see docs/spaces.md."""
     strength: Annotated[int, Meta(ge=2, le=3)] = 2
     """For `pairwise`: 2 for pairs, 3 for triples."""
-    protocol: Text = "oneshot"
-    """How a scenario becomes a conversation (`edgen list protocols`)."""
+    protocol: Annotated[Text, declare_protocol()] = "oneshot"
     family: Text | None = None
     """Layout of records; null: by the space."""
-    prompt: Text | None = None
-    """Template of `oneshot`: a name or a file; null: `education_dialogue` for its space, else
-    `plain_conversation`."""
+    prompt: Annotated[Text, declare_template("that of the protocol")] | None = None
+    """For `oneshot`; null: `education_dialogue` for its space, else `plain_conversation`."""
     prompts: dict[str, Text] = {}
     """Templates of other protocols and of the judge, by use."""
     branch: Branch | None = None
@@ -217,12 +230,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of speed and cost."""
     batch: BatchSettings = BatchSettings()
     """Batches (`--via batch`)."""
-    on: Annotated[str, Meta(pattern=r"^(here|ray|ray://[^/\s]+)\Z")] | None = None
-    """`ray`: a Ray cluster on this machine; null: this process."""
-    workers: Positive | None = None
-    """Processes on the cluster; null: one per core."""
-    partitions: Positive | None = None
-    """Processes with a ledger each, merged at the end."""
+    on: On = None
+    """Null: in this process."""
+    workers: Workers = None
+    """Null: one a core."""
+    partitions: Partitions = None
+    """Null: one ledger."""
     split: Split = Split()
     """Split into train and test."""
     shards: Shards = Shards()

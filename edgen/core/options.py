@@ -1,13 +1,16 @@
 """Options that are declared once, as fields of a struct.
 
 A field's annotation holds the help text, the flags and the bounds. Commands get their flags from it
-(`edgen.cli.options`), and Python callers pass the struct's fields by name.
+(`edgen.cli.declared`), Python callers pass the struct's fields by name, and a key of the job that is also an
+option takes its type and its sentence from it.
 """
 
 from __future__ import annotations
 
+import types
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
@@ -30,6 +33,7 @@ def option(
     *flags: str,
     metavar: str | None = None,
     completes: str | None = None,
+    reads: str | None = None,
     ge: float | None = None,
     le: float | None = None,
 ) -> msgspec.Meta:
@@ -37,15 +41,72 @@ def option(
 
     `help_`: its help text. `flags`: as typed, such as "--set"; without any, the field's name makes one.
     `metavar`: what stands for its value in help texts. `completes`: what a shell completes its value with:
-    a function of `edgen.cli.complete`. `ge`, `le`: the lowest and the highest value.
+    a function of `edgen.cli.complete`. `reads`: how a command reads its words: a function of
+    `edgen.cli.readers`. `ge`, `le`: the lowest and the highest value, of a command line alone; the bounds of
+    the field's type hold everywhere.
 
     >>> from typing import Annotated
     >>> class Wishes(msgspec.Struct):
     ...     most: Annotated[int | None, option("Keep the N best.", metavar="N", ge=1)] = None
     """
-    extra = {"flags": flags, "metavar": metavar, "completes": completes, "ge": ge, "le": le}
+    extra = {
+        "flags": flags, "metavar": metavar, "completes": completes, "reads": reads, "ge": ge, "le": le,
+    }  # fmt: skip
     return msgspec.Meta(description=help_, extra=extra)
 
+
+class DeclaredOption(NamedTuple):
+    """An option as a field's annotation declares it."""
+
+    help: str  # the help text, with its default
+    flags: tuple[str, ...]  # as typed; empty for the field's name
+    metavar: str | None  # stands for the value
+    completes: str | None  # a function of `edgen.cli.complete`
+    reads: str | None  # a function of `edgen.cli.readers`
+    low: float | None  # lowest value
+    high: float | None  # highest value
+
+    @property
+    def sentence(self) -> str:
+        """The help text without the default of the command line."""
+        return self.help.partition("  [default:")[0]
+
+
+def find_option(hint: Any) -> DeclaredOption | None:
+    """Return the option that a type declares, itself or as one of several types; None if it declares none."""
+    bounds: dict[str, Any] = {}
+    found = None
+    for meta in _list_metas(hint):
+        if meta.description is not None:
+            found = meta
+        bounds |= {} if meta.ge is None else {"low": meta.ge}
+        bounds |= {} if meta.le is None else {"high": meta.le}
+    if found is None or found.description is None:
+        return None
+    extra = found.extra or {}
+    low, high = extra.get("ge"), extra.get("le")
+    return DeclaredOption(
+        help=found.description,
+        flags=extra.get("flags", ()),
+        metavar=extra.get("metavar"),
+        completes=extra.get("completes"),
+        reads=extra.get("reads"),
+        low=bounds.get("low") if low is None else low,
+        high=bounds.get("high") if high is None else high,
+    )
+
+
+def _list_metas(hint: Any) -> list[msgspec.Meta]:
+    """Return what is noted on a type, and on those of which it is one."""
+    own = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, msgspec.Meta)]
+    inner = (
+        get_args(hint)[:1] if own else get_args(hint) if get_origin(hint) in (Union, types.UnionType) else ()
+    )
+    return [*own, *(meta for one in inner for meta in _list_metas(one))]
+
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 # -- options of several commands
 
@@ -60,37 +121,67 @@ CallVia = Annotated[
         "--via",
     ),
 ]
-On = Annotated[
-    str | None,
-    option(
-        "Run on a Ray cluster; without ADDRESS: on all cores here. `here`: in this process.  "
-        "[default: the job's]",
-        "--on",
-        metavar="ray[://ADDRESS]",
-    ),
-]
-Workers = Annotated[
-    int | None,
-    option(
-        "Processes that share the work.  [default: the job's, else one per core]",
+On = (
+    Annotated[
+        str,
+        msgspec.Meta(pattern=r"^(here|ray|ray://[^/\s]+)\Z"),
+        option(
+            "Run on a Ray cluster; without ADDRESS: on all cores here. `here`: in this process.  "
+            "[default: the job's]",
+            "--on",
+            metavar="ray[://ADDRESS]",
+        ),
+    ]
+    | None
+)
+
+
+def _declare_workers(default: str = "") -> msgspec.Meta:
+    return option(
+        f"Processes that share the work, of a cluster where --on names one.{default}",
         "--workers",
         metavar="N",
-        ge=1,
-    ),
-]
-Processes = Annotated[
-    int,
-    option(
-        "Processes that share the work.",
-        "--workers",
-        metavar="N",
-        ge=1,
-    ),
-]
+    )
+
+
+Workers = Annotated[Positive, _declare_workers("  [default: the job's, else one a core]")] | None
+Processes = Annotated[Positive, _declare_workers()]
+Partitions = (
+    Annotated[
+        Positive,
+        option(
+            "Make the run in P processes with a ledger each, merged at the end.  [default: the job's, else "
+            "none]",
+            "--partitions",
+            metavar="P",
+        ),
+    ]
+    | None
+)
+
+
+def declare_conversations(default: str = "") -> msgspec.Meta:
+    """Declare the option -n; `default` describes the default of a command without one."""
+    return option(f"Number of conversations.{default}", "-n", metavar="N")
+
+
+Conversations = Annotated[Positive, declare_conversations("  [default: the job's]")]
+Scenarios = (
+    Annotated[
+        range,
+        option(
+            "Only scenarios A to B - 1. `edgen merge` puts such pieces together.",
+            "--range",
+            metavar="A:B",
+            reads="read_scenarios",
+        ),
+    ]
+    | None
+)
 AllowOutside = Annotated[
     bool, option("Also read files that the job names outside its project.", "--allow-outside")
 ]
-TrustHost = Annotated[
+TrustHosts = Annotated[
     tuple[str, ...],
     option(
         "Let the key in VAR (or any key of the job) go to HOST; see docs/trust.md.",
@@ -110,15 +201,13 @@ OwnMeasures = Annotated[
         metavar="FILE:FUNCTION",
     ),
 ]
-Sample = Annotated[
-    int | None,
-    option(
-        "Use N conversations (of each arm).",
-        "--sample",
-        metavar="N",
-        ge=1,
-    ),
-]
+Sample = (
+    Annotated[
+        Positive,
+        option("Use N conversations (of each arm).", "--sample", metavar="N"),
+    ]
+    | None
+)
 Agent = Annotated[
     str | None,
     option(
@@ -127,30 +216,151 @@ Agent = Annotated[
         metavar="ROLE",
     ),
 ]
-TurnsLeft = Annotated[
-    int | None,
-    option(
-        "Leave out pairs with fewer than N turns after they part.",
-        "--min-turns-left",
-        metavar="N",
-        ge=0,
-    ),
+TurnsLeft = (
+    Annotated[
+        int,
+        msgspec.Meta(ge=0),
+        option(
+            "Leave out pairs with fewer than N turns after they part.",
+            "--min-turns-left",
+            metavar="N",
+        ),
+    ]
+    | None
+)
+MinMargin = Annotated[Share, option("Leave out pairs less clear than M.", "--min-margin", metavar="M")]
+MaxPerScenario = (
+    Annotated[
+        Positive,
+        option("Keep the N clearest pairs per scenario.", "--max-per-scenario", metavar="N"),
+    ]
+    | None
+)
+Rollouts = (
+    Annotated[
+        int,
+        msgspec.Meta(ge=1, le=1000),
+        option(
+            "Continue K times from each response, and label by the mean.  [default: 4 with --credit "
+            "rollouts]",
+            "--rollouts",
+            metavar="K",
+        ),
+    ]
+    | None
+)
+Annotators = Annotated[
+    Positive,
+    option("Annotators of each backend, each with its own seed.", "--annotators", metavar="N"),
 ]
+Together = Annotated[bool, option("Label all turns of a conversation in one request.", "--together")]
 People = Annotated[
     tuple[Path, ...],
     option("A file of people's votes or labels; the run keeps it.", "--people", metavar="FILE"),
 ]
-RoleWords = Annotated[
-    tuple[str, ...],
-    option(
+
+
+def _declare_roles(reads: str | None = None) -> msgspec.Meta:
+    return option(
         "What the texts call a role, as in Teacher=Tutor; repeatable.",
         "--role",
         metavar="ROLE=WORD",
-    ),
+        reads=reads,
+    )
+
+
+RoleWords = Annotated[tuple[str, ...], _declare_roles()]
+NamedRoles = Annotated[Mapping[str, str] | None, _declare_roles("read_roles")]
+"""Roles by their words in the texts."""
+Port = Annotated[
+    int, msgspec.Meta(ge=0, le=65535), option("Port to listen on; 0 takes a free one.", "--port", metavar="N")
 ]
+LatencyMs = Annotated[
+    float,
+    msgspec.Meta(ge=0, le=600_000),
+    option("Milliseconds before each answer.", "--latency-ms", metavar="MS"),
+]
+Yes = Annotated[bool, option("Answer yes: replace what is finished, or pay again for answers.", "--yes")]
+DrawSeed = Annotated[int, option("Seed of random draws.", "--seed", metavar="N")]
 
 
-def backend(more: str, *, metavar: str = "[JOB:]ROLE") -> msgspec.Meta:
+def declare_output(metavar: str, more: str) -> msgspec.Meta:
+    """Declare the option -o; `more` says what the command writes there."""
+    return option(f"Where to write. {more}", "--output", "-o", metavar=metavar)
+
+
+def declare_unit(more: str = "") -> msgspec.Meta:
+    """Declare the option --unit; `more` says when it applies."""
+    return option(f"What to label. {more}".strip(), "--unit")
+
+
+def declare_host(more: str = "") -> msgspec.Meta:
+    """Declare the option --host; `more` says what other addresses need."""
+    return option(f"Address to listen on. {more}".strip(), "--host", metavar="ADDRESS")
+
+
+def declare_sheet(more: str) -> msgspec.Meta:
+    """Declare the option --sheet; `more` says how people fill the sheet in."""
+    return option(f"Write an empty sheet for people to fill in. {more}", "--sheet", metavar="FILE")
+
+
+def declare_name(more: str) -> msgspec.Meta:
+    """Declare the option --name; `more` says what the name is of, and its default."""
+    return option(f"The name of the result. {more}", "--name", metavar="NAME")
+
+
+def declare_layer(more: str) -> msgspec.Meta:
+    """Declare the option --layer; `more` says what the command does with the layer."""
+    return option(f"A layer of labels. {more}", "--layer", metavar="NAME", completes="layers")
+
+
+def declare_label_set() -> msgspec.Meta:
+    """Declare the option --labels."""
+    return option(
+        "The label set: a shipped one's name, or a file.",
+        "--labels",
+        metavar="NAME|FILE",
+        completes="label_sets",
+    )
+
+
+def declare_protocol(more: str = "") -> msgspec.Meta:
+    """Declare the option --protocol; `more` is its default."""
+    return option(
+        "How conversations are made, as in oneshot (one prompt plays both sides) or selfplay (agents take "
+        f"turns). `edgen list protocols` describes each.{more}",
+        "--protocol",
+        metavar="NAME",
+    )
+
+
+def declare_faults() -> msgspec.Meta:
+    """Declare the option --faults."""
+    return option(
+        'Faults and their shares of answers, as in "refusal=0.02,429=0.1".', "--faults", metavar="SPEC"
+    )
+
+
+def declare_space(more: str = "") -> msgspec.Meta:
+    """Declare the option --space; `more` says what the command does with it."""
+    return option(
+        f"A space: a shipped one's name, or a file. {more}".strip(),
+        "--space",
+        metavar="SPACE",
+        completes="spaces",
+    )
+
+
+def change_job(overrides: tuple[str, ...], conversations: int | None) -> tuple[str, ...]:
+    """Return the changes to a job by `--set` and `-n`, in the form of `--set`."""
+    return (*overrides, *(() if conversations is None else (f"conversations={conversations}",)))
+
+
+# The default of --backend where there is no run.
+OTHERWISE = "[default: `default` of ./job.yaml if it exists, else the simulator]"
+
+
+def declare_backend(more: str, *, metavar: str = "[JOB:]ROLE") -> msgspec.Meta:
     """Declare the option --backend; `more` says what the backend does, and its default."""
     return option(
         f"The backend to ask: a role, or a job's role. {more}",
@@ -160,7 +370,7 @@ def backend(more: str, *, metavar: str = "[JOB:]ROLE") -> msgspec.Meta:
     )
 
 
-def template(default: str) -> msgspec.Meta:
+def declare_template(default: str) -> msgspec.Meta:
     """Declare the option --prompt."""
     return option(
         f"The template: a shipped name, or a .j2 file.  [default: {default}]",

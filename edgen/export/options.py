@@ -18,6 +18,7 @@ import msgspec
 from msgspec import inspect
 
 from edgen.core.errors import UsageError
+from edgen.core.options import DeclaredOption, find_option
 
 _Kind = TypeVar("_Kind", bound="FormatOptions")
 
@@ -72,16 +73,17 @@ def _flag(field: _Declared) -> Flag:
     switch = isinstance(field.kind, inspect.BoolType)
     notes = [] if field.default in (None, ()) else [f"default: {_format_default(field)}"]
     notes += [limits] if (limits := field.format_limits()) else []
-    metavar = field.extra.get("metavar") or "|".join(field.values) or _METAVARS.get(type(field.kind), "TEXT")
+    option = field.option
+    metavar = (option and option.metavar) or "|".join(field.values) or _METAVARS.get(type(field.kind), "TEXT")
     return Flag(
         field=field.name,
-        flags=field.extra.get("flags") or ((f"{flag}/--no-{flag[2:]}",) if switch else (flag,)),
-        help=field.help + (f"  [{'; '.join(notes)}]" if notes else ""),
+        flags=(option and option.flags) or ((f"{flag}/--no-{flag[2:]}",) if switch else (flag,)),
+        help=(option.help if option else "") + (f"  [{'; '.join(notes)}]" if notes else ""),
         metavar=None if switch else metavar,
         values=field.values,
         several=field.several,
         switch=switch,
-        completes=field.extra.get("completes"),
+        completes=option and option.completes,
     )
 
 
@@ -146,7 +148,7 @@ def _value(field: _Declared, given: Any) -> Any:
     except msgspec.ValidationError:
         pass
     else:
-        low, high = field.extra.get("ge"), field.extra.get("le")
+        low, high = (None, None) if field.option is None else (field.option.low, field.option.high)
         if value is None or ((low is None or low <= value) and (high is None or value <= high)):
             return value
     raise UsageError(f"{flag_of(field.name)} {given}: expected {field.describe_expected()}.")
@@ -166,8 +168,7 @@ class _Declared(NamedTuple):
     default: Any  # None: no value
     hint: Any  # its type, as declared
     kind: Any  # its type without annotations and None
-    help: str  # empty without a description
-    extra: Mapping[str, Any]  # as `core.options.option` declares it
+    option: DeclaredOption | None  # as `core.options.option` declares it
     values: tuple[str, ...]  # those of a choice, in order
 
     @property
@@ -207,8 +208,10 @@ class _Declared(NamedTuple):
     def _limits(self) -> tuple[float | None, float | None, float | None, float | None]:
         """Return a number's lowest value, or the one that it has to exceed, and its highest, or the one that
         it has to stay below."""
-        kind, extra = self.kind, self.extra
-        return extra.get("ge", kind.ge), kind.gt, extra.get("le", kind.le), kind.lt
+        kind, option = self.kind, self.option
+        low, high = (None, None) if option is None else (option.low, option.high)
+        least, most = kind.ge if low is None else low, kind.le if high is None else high
+        return least, kind.gt, most, kind.lt
 
 
 @cache
@@ -216,23 +219,26 @@ def _fields(options: type[FormatOptions]) -> tuple[_Declared, ...]:
     """Return the fields of a struct."""
     hints = {field.name: field.type for field in msgspec.structs.fields(options)}
     return tuple(
-        _Declared(field.name, field.default, hints[field.name], *_unwrap_type(field.type),
-            _choices(hints[field.name]))
+        _Declared(
+            field.name,
+            field.default,
+            hints[field.name],
+            _unwrap_type(field.type),
+            find_option(hints[field.name]),
+            _choices(hints[field.name]),
+        )
         for field in inspect.type_info(options).fields  # type: ignore[attr-defined]
-    )  # fmt: skip
+    )
 
 
-def _unwrap_type(kind: inspect.Type) -> tuple[Any, str, Mapping[str, Any]]:
-    """Return a field's type without annotations and None, its help, and what `option` adds."""
-    described, extra = "", {}
+def _unwrap_type(kind: inspect.Type) -> Any:
+    """Return a field's type without annotations and None."""
     if isinstance(kind, inspect.Metadata):
-        described = (kind.extra_json_schema or {}).get("description", "")
-        extra = {key: value for key, value in (kind.extra or {}).items() if value is not None}
-        kind = kind.type
+        return _unwrap_type(kind.type)
     if isinstance(kind, inspect.UnionType):
         (kind,) = (one for one in kind.types if not isinstance(one, inspect.NoneType))
-        kind = kind.type if isinstance(kind, inspect.Metadata) else kind
-    return kind, described, extra
+        return _unwrap_type(kind)
+    return kind
 
 
 def _choices(hint: Any) -> tuple[str, ...]:

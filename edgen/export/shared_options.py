@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from edgen.core.errors import UsageError
 from edgen.core.lazy_patterns import compile_later
-from edgen.core.options import TurnsLeft, option
+from edgen.core.options import TurnsLeft, declare_layer, option
 from edgen.export.options import FormatOptions
 
 Opening = Literal["user", "system", "both"]
@@ -106,11 +106,7 @@ class LayerOptions(FormatOptions, frozen=True, kw_only=True):
 
     layer: Annotated[
         tuple[str, ...],
-        option(
-            "A layer of labels. Formats of labelled turns use it in place of the turns' own; repeatable.",
-            metavar="NAME",
-            completes="layers",
-        ),
+        declare_layer("Formats of labelled turns use it in place of the turns' own; repeatable."),
     ] = ()
 
 

@@ -118,7 +118,7 @@ class _Generation:
     ) -> None:
         whole = source.job
         for plan in plans.values():
-            check_part(plan.job, options.part)
+            check_part(plan.job, options.scenarios)
         self._whole, self._plans, self._reach = whole, plans, source.reach
         self._options, self._control = options, control
         self._folder = folder_of(whole, options)
@@ -128,7 +128,7 @@ class _Generation:
     async def make(self) -> Generated:
         folder = self._folder
         folder.refuse_links()
-        if self._options.fresh and folder.exists:
+        if self._options.resume == "never" and folder.exists:
             raise UsageError(
                 f"{folder.path}: this folder already holds a run. Choose another folder with -o, "
                 "or leave out --resume never to resume it."
@@ -214,7 +214,7 @@ class _Generation:
         if not has_job_layers(self._folder):
             return False
         return is_finished(
-            inline_files(self._whole, self._reach), self._plans, prints, self._folder, self._options.part
+            inline_files(self._whole, self._reach), self._plans, prints, self._folder, self._options.scenarios
         )
 
     async def _equip(self, arm: Arm, plan: Plan, stack: contextlib.AsyncExitStack) -> _ArmWork:
@@ -324,7 +324,9 @@ class _Generation:
             scheduler=arm.scheduler,
             shared=shared,
         )
-        arm.run = ActiveRun(arm.plan, session, arm.folder, self._options.part, _find_ordered_gates(arm.plan))
+        arm.run = ActiveRun(
+            arm.plan, session, arm.folder, self._options.scenarios, _find_ordered_gates(arm.plan)
+        )
         self._counts[arm.name] = arm.run.counts
         arm.run.adopt(self._control.note)
         # Its session ends with its own files, so that what it notes is about itself; else with the others.
@@ -361,8 +363,8 @@ class _Generation:
                 losses.append(describe_lost_replies(arm.folder.ledger, arm.ledger.lost_replies))
             if arm.ledger.fact("plan") is None:
                 continue
-            check_piece(arm.folder.path, arm.ledger.status().plan, arm.plan.job, options.part)
-            lost = find_rework(arm.plan, arm.backends, arm.folder, arm.ledger, options.part, options.via)
+            check_piece(arm.folder.path, arm.ledger.status().plan, arm.plan.job, options.scenarios)
+            lost = find_rework(arm.plan, arm.backends, arm.folder, arm.ledger, options.scenarios, options.via)
             if lost is not None:
                 losses.append(lost)
         return losses

@@ -119,7 +119,7 @@ async def make_partitions(
             given = [
                 PartitionWork(
                     source._replace(job=job),
-                    msgspec.structs.replace(own, output=path, part=plan.part(number)),
+                    msgspec.structs.replace(own, output=path, scenarios=plan.part(number)),
                     control,
                 )
                 for number, path in enumerate(parts)
@@ -133,7 +133,7 @@ async def make_partitions(
 
 def check_divisible(job: Job, options: GenerateOptions, control: Control) -> None:
     """Raise UsageError for a job that cannot be made in partitions."""
-    if job.arms or options.part is not None or options.via != "online" or options.write_only is not None:
+    if job.arms or options.scenarios is not None or options.via != "online" or options.write_only is not None:
         raise UsageError("partitions divide a job without arms, without --range and with single calls.")
     if any(function is not None for function in control.functions.values()):
         raise UsageError("partitions are processes, which functions of this one cannot answer for.")

@@ -36,8 +36,8 @@ Values for a space
 
 from __future__ import annotations
 
-from edgen.config.backends import Share as Share
 from edgen.config.plugin_parts import FindFile as FindFile
+from edgen.core.options import Share as Share
 from edgen.core.pair import Candidate as Candidate
 from edgen.core.person_requests import Offer as Offer
 from edgen.core.person_requests import View as View

@@ -48,12 +48,12 @@ from edgen.config.backends import LISTED_TIERS as LISTED_TIERS
 from edgen.config.backends import OPTIONAL as OPTIONAL
 from edgen.config.backends import EnvName as EnvName
 from edgen.config.backends import Forms as Forms
-from edgen.config.backends import Positive as Positive
 from edgen.config.backends import Price as Price
 from edgen.config.backends import Seed as Seed
 from edgen.config.backends import ServedConfig as ServedConfig
 from edgen.config.backends import Url as Url
 from edgen.core.durations import seconds as seconds
+from edgen.core.options import Positive as Positive
 from edgen.core.person_requests import AskPeople as AskPeople
 from edgen.core.person_requests import PersonRequest as PersonRequest
 from edgen.core.pictures import PictureTokens as PictureTokens

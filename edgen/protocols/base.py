@@ -26,7 +26,6 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import Form
 from edgen.core.optional_parts import find_misplaced_names
 from edgen.core.person_requests import View
-from edgen.core.reasons import list_reason_flaws
 from edgen.core.reasons import DeclaredReason, list_reason_flaws
 from edgen.core.registry import AnswerKind
 from edgen.core.values import (

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from edgen.core.options import TrustHost, option
+from edgen.core.options import TrustHosts, option
 
 LogFormat = Literal["text", "json"]
 
@@ -15,7 +15,7 @@ LogFormat = Literal["text", "json"]
 class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of every command that calls models for a while."""
 
-    trust_host: TrustHost = ()  # hosts that keys may go to
+    trust_hosts: TrustHosts = ()  # hosts that keys may go to
     until: Annotated[
         str | None, option("Stop at this local time; exit code 4, resumable.", metavar="HH:MM")
     ] = None

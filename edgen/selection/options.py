@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from edgen.core.options import option
+from edgen.core.options import DrawSeed, option
 
 
 class SelectOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class SelectOptions(msgspec.Struct, frozen=True, kw_only=True):
         option("Keep as many of each value as of the rarest.", metavar="NAME"),
     ] = ()
     draw: Annotated[int | None, option("Keep N of the rest, drawn at random.", metavar="N", ge=1)] = None
-    seed: Annotated[int, option("Seed of random draws.", metavar="N")] = 0
+    seed: DrawSeed = 0
     """It decides the draws of a cap, a balance and `draw`."""
     split_by: Annotated[str | None, option("Split again, each value on one side.", metavar="NAME")] = None
     in_order: Annotated[bool, option("With --split-by: the last values become the test side.")] = False

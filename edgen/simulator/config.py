@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from msgspec import Meta
-
 from edgen.config.backends import BackendConfig, Text
-
-Share = Annotated[float, Meta(ge=0, le=1)]
+from edgen.core.options import LatencyMs, Share, declare_faults
 
 
 class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="simulator"):
@@ -19,10 +16,9 @@ class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
 
     model: Text = "edgen-simulator"
     """The model's name in records."""
-    faults: str = ""
-    """Faults and shares, as "refusal=0.02,429=0.1" (`edgen simulator --list-faults`)."""
-    latency_ms: Annotated[float, Meta(ge=0, le=600_000)] = 0.0
-    """Milliseconds before each answer."""
+    faults: Annotated[str, declare_faults()] = ""
+    """See `edgen simulator --list-faults`."""
+    latency_ms: LatencyMs = 0.0
     planted: int | None = None
     """Seed of planted worths: each teacher turn adds a drawn value, by which judges answer; null: none."""
     confusion: dict[Text, dict[Text, Share]] | None = None

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from edgen.core.options import option
+from edgen.core.options import declare_unit, option
 
 
 class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,9 +22,7 @@ class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
             completes="label_sets",
         ),
     ] = None
-    unit: Annotated[Literal["turn", "conversation"] | None, option("What to label. With --label alone.")] = (
-        None
-    )
+    unit: Annotated[Literal["turn", "conversation"] | None, declare_unit("With --label alone.")] = None
     invite: Annotated[
         str | None,
         option("Invite these people; prints a link for each, once.", metavar="NAME,NAME"),

@@ -4,46 +4,57 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 
 import edgen
-from edgen.api.objects import argument_types
+from edgen.api.objects import signatures as SIGNED  # noqa: N812
 from edgen.api.objects.arguments import split
 from edgen.asking.options import AnnotateOptions, CandidateOptions, PairOptions
-from edgen.core.errors import EdgenError
-from tests import argument_types as page
+from edgen.core.errors import EdgenError, UsageError
+from tests import signatures
 
-FUNCTIONS: dict[str, Any] = {
-    "PairArguments": edgen.Run.pairs,
-    "AnnotateArguments": edgen.annotate,
-    "CandidateArguments": edgen.candidates,
-}
+OF = {one.name: one for page in signatures.PAGES for one in page.functions}
 
 
-def test_the_types_are_those_of_the_structs() -> None:
-    assert page.PAGE.read_text(encoding="utf-8") == page.page(), "`make docs` writes the file"
+# Arguments that Python takes in another form than the struct's field: none for the pairs that are there, a mapping.
+OTHER_FORM = {("pairs", "by"), ("select", "cap")}
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_shows_every_field_with_its_default_and_help(name: str) -> None:
-    kind, without = page.STRUCTS[name]
-    function = FUNCTIONS[name]
-    shown = inspect.signature(function).parameters
-    own = kind(**{field: "" for field in without if field in ("write",)})
-    for field in {*kind.__struct_fields__} - {*without, "overrides"}:
-        assert shown[field].kind is inspect.Parameter.KEYWORD_ONLY
-        assert shown[field].default == getattr(own, field)
-        assert f"    {field}: " in function.__doc__
-    assert [*shown][-1] == "overrides"
-    assert {"progress", "on_event", "trust_hosts"} <= {*shown}
-    keys = {"backends", "limits", "batch", "asks", "forms"}
-    assert {*get_type_hints(getattr(argument_types, name))} - keys <= {*shown}
+def _find(name: str) -> Any:
+    return getattr(edgen.Run, name, None) or getattr(edgen, name)
+
+
+def test_the_signatures_are_those_of_the_structs() -> None:
+    for one in signatures.PAGES:
+        assert one.path.read_text(encoding="utf-8") == signatures.page(one), "`make docs` writes the file"
+
+
+@pytest.mark.parametrize("name", OF)
+def test_a_function_shows_every_option_with_its_default_and_help(name: str) -> None:
+    function, shown = _find(name), inspect.signature(_find(name)).parameters
+    code = function.__code__
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    for field, (_, default) in signatures.fields_of(OF[name]).items():
+        if field not in own:
+            assert shown[field].kind is inspect.Parameter.KEYWORD_ONLY
+        if (name, field) not in OTHER_FORM and shown[field].default is not inspect.Parameter.empty:
+            assert shown[field].default == default, field
+    assert ("overrides" in shown) == (OF[name].free == "overrides")
+    assert "\nOptions::\n" in function.__doc__
+    assert not {*OF[name].without} & {*shown}
+
+
+def test_the_same_arguments_without_and_within_an_event_loop() -> None:
+    assert (
+        inspect.signature(edgen.generate).parameters.keys()
+        == inspect.signature(edgen.agenerate).parameters.keys()
+    )
 
 
 def test_arguments_are_the_fields_and_the_rest_is_the_jobs() -> None:
-    asked, values = split(AnnotateOptions, {
+    asked, values = split(SIGNED.annotate, AnnotateOptions, {
         "people": "a.csv", "by": ["x", "y"], "gold": Path("g.csv"), "sample": 3, "progress": False,
         "limits": {"in_flight": 2},
     })  # fmt: skip
@@ -51,9 +62,9 @@ def test_arguments_are_the_fields_and_the_rest_is_the_jobs() -> None:
         people=(Path("a.csv"),), by=("x", "y"), gold="g.csv", sample=3, overrides=('limits={"in_flight": 2}',)
     )
     assert asked.changes == ('limits={"in_flight": 2}',)
-    _, values = split(CandidateOptions, {"prompt": Path("mine.j2"), "after": 0})
+    _, values = split(SIGNED.candidates, CandidateOptions, {"prompt": Path("mine.j2"), "after": 0})
     assert values == {"prompt": "mine.j2", "after": 0, "overrides": ()}
-    _, values = split(PairOptions, {"name": "strict", "min_turns_left": 2})
+    _, values = split(SIGNED.pairs, PairOptions, {"name": "strict", "min_turns_left": 2})
     assert PairOptions(**values) == PairOptions(name="strict", min_turns_left=2)
 
 
@@ -68,3 +79,13 @@ def test_an_argument_that_nothing_takes_is_a_key_that_no_job_has(tmp_path: Path)
     wrong: dict[str, Any] = {"min_turn_left": 2}
     with pytest.raises(EdgenError, match="min_turn_left"):
         run.pairs("oracle", **wrong)
+    # Options of the command alone.
+    for name in ("trust_code", "own", "overrides"):
+        with pytest.raises(EdgenError, match=f"{name}: unknown key|--set goes with"):
+            run.stats(**{name: "x"})  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=f"{name}: there is no such argument"):
+            edgen.compare(run, **{name: "x"})  # type: ignore[arg-type]
+    with pytest.raises(EdgenError, match="write_only"):
+        edgen.generate(run.folder / "job.yaml", write_only="x")
+    with pytest.raises(UsageError, match="min_turn_left: there is no such argument"):
+        edgen.compare(run, **wrong)

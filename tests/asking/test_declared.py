@@ -11,8 +11,9 @@ import pytest
 
 import edgen
 from edgen.api.status import read_status
-from edgen.asking.declared import AskedUnit, TurnAsker, ask_run, estimate_asking
+from edgen.asking.declared import TurnAsker, ask_run, estimate_asking
 from edgen.asking.options import AskOptions
+from edgen.asking.units import AskedUnit
 from edgen.core.errors import CallError, FailureKind, ShortError, UsageError
 from edgen.core.values import Rejection, Reply, Request
 from edgen.protocols.base import unread

@@ -39,7 +39,7 @@ async def generate_run(folder: Path, *changes: str, part: range | None = None) -
         BACKENDS,
     )  # scenarios that the tests rely on
     source = JobSource.of(JOB, (*fixed, *changes))
-    await generate(source, GenerateOptions(output=folder, part=part), Control())
+    await generate(source, GenerateOptions(output=folder, scenarios=part), Control())
 
 
 @pytest.fixture(scope="module")

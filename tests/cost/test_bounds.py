@@ -9,6 +9,7 @@ from msgspec import UnsetType
 
 from edgen.api.estimating import estimate_job
 from edgen.config import load_job
+from edgen.cost.options import EstimateOptions
 from tests import ROOT
 
 MOST = (2**40, 2**20)  # scenarios and replicates
@@ -29,9 +30,10 @@ def test_as_many_as_a_job_can_name(name: str, tmp_path: Path) -> None:
     conversations, replicates = MOST
     overrides = (f"conversations={conversations}", f"replicates={replicates}")
     few = estimate_job(
-        ROOT / f"jobs/{name}.yaml", overrides=("conversations=2", "replicates=2"), runs=tmp_path
+        ROOT / f"jobs/{name}.yaml",
+        EstimateOptions(overrides=("conversations=2", "replicates=2"), runs=tmp_path),
     )
-    many = estimate_job(ROOT / f"jobs/{name}.yaml", overrides=overrides, runs=tmp_path)
+    many = estimate_job(ROOT / f"jobs/{name}.yaml", EstimateOptions(overrides=overrides, runs=tmp_path))
     assert many.conversations == conversations * replicates
     times = many.conversations / few.conversations
     assert many.calls.expected == pytest.approx(few.calls.expected * times, rel=0.5)
@@ -41,7 +43,8 @@ def test_the_limit_of_retries_is_part_of_the_high_figure(tmp_path: Path) -> None
     job = ROOT / "jobs/quickstart.yaml"
 
     def estimated(*more: str) -> tuple[float, float, float]:
-        found = estimate_job(job, overrides=("backends.default.max_tokens=2000", *more), runs=tmp_path)
+        overrides = ("backends.default.max_tokens=2000", *more)
+        found = estimate_job(job, EstimateOptions(overrides=overrides, runs=tmp_path))
         tokens = found.tokens.completion
         assert not isinstance(tokens.at_most, UnsetType)
         return tokens.expected, tokens.high, tokens.at_most

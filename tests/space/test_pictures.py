@@ -14,6 +14,7 @@ import edgen
 from edgen.api.estimating import estimate_job
 from edgen.core.errors import JobError, SpaceError
 from edgen.core.pictures import pictures_in
+from edgen.cost.options import EstimateOptions
 from edgen.space import content_sha256, dump_space, load_space, parse_space, space_files
 from tests import pictures
 from tests.json_server import serving_json
@@ -209,7 +210,7 @@ def test_pictures_have_a_price(tmp_path: Path) -> None:
     backend = {"type": "openai", "model": "eyes", "base_url": "http://127.0.0.1:1/v1", **PRICED}
     with_picture = job(tmp_path / "a", backends={"default": backend})
     without = job(tmp_path / "b", backends={"default": backend}, template=TEMPLATE.replace(".picture", ""))
-    seen, unseen = (estimate_job(one, runs=tmp_path) for one in (with_picture, without))
+    seen, unseen = (estimate_job(one, EstimateOptions(runs=tmp_path)) for one in (with_picture, without))
     more = seen.tokens.prompt.expected - unseen.tokens.prompt.expected
     # 3 × 2 and 29 × 22 patches of 28 pixels, each for two of the four conversations
     assert 2 * (6 + 638) <= more <= 2 * (6 + 638) + 100

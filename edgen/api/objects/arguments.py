@@ -1,84 +1,135 @@
-"""Arguments of functions that ask about a run: the options of a struct, listeners, and keys of the job.
+"""Arguments of Python functions: the options of structs, listeners, and keys of the job.
 
-A function declares them as `**given: Unpack[PairArguments]`, for type checkers and editors; `make docs` makes
-these types from the structs. `takes` gives the function the signature and the docstring that people see.
+A function takes declared options as `**given: Any`. `make docs` writes its whole signature to
+`edgen.api.objects.signatures`, for type checkers and editors; `takes` gives it that signature, and the help
+texts of the options in its docstring.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable, Mapping
+import types
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ParamSpec, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from edgen.api.objects.runner import QuestionOptions
+from edgen.config.backends import Forms
 from edgen.core.errors import UsageError
+from edgen.core.events import Listener
+from edgen.core.options import TrustHosts, find_option, option
 from edgen.core.yaml_values import suggest_name
 
-_F = TypeVar("_F", bound=Callable[..., Any])
-_LISTENING: dict[str, Any] = {"progress": None, "on_event": None, "trust_hosts": ()}
+
+class WithFolder(Protocol):
+    """A run as a value: `edgen.Run`."""
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
 
 
-def takes(kind: type[msgspec.Struct], arguments: type) -> Callable[[_F], _F]:
-    """Give a function the signature and docstring of the options that it takes. `kind`: their struct, which
-    has their defaults and help texts; `arguments`: the TypedDict of the function's last parameter."""
+AnyRun = str | Path | WithFolder
+P = ParamSpec("P")
+T = TypeVar("T")
 
-    def decorate(function: _F) -> _F:
-        signature, hints = inspect.signature(function), get_type_hints(arguments)
-        defaults = {field.name: field.default for field in msgspec.structs.fields(kind)} | _LISTENING
-        named = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint)
-            for name, hint in hints.items()
-            if name in defaults
-        ]
-        if "overrides" in defaults:
-            named.append(inspect.Parameter("overrides", inspect.Parameter.VAR_KEYWORD, annotation=Any))
-        *own, _ = signature.parameters.values()
-        function.__signature__ = signature.replace(parameters=[*own, *named])  # type: ignore[attr-defined]
-        helps = "\n".join(f"    {name}: {text}" for name, text in _helps(kind) if name in hints)
-        function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions::\n\n{helps}\n"
+
+class Listening(msgspec.Struct, frozen=True, kw_only=True):
+    """Listeners of a Python caller, and the consent for keys."""
+
+    progress: Annotated[bool | None, option("Show progress; None: on a terminal and in a notebook.")] = None
+    on_event: Annotated[
+        Listener | None, option("A function that is called with every event, in the caller's thread.")
+    ] = None
+    trust_hosts: TrustHosts = ()
+
+
+class JobBackends(msgspec.Struct, frozen=True, kw_only=True):
+    """The job's key for backends, whose values may be functions."""
+
+    backends: Annotated[
+        Mapping[str, Any] | None,
+        option("Backends by role, in place of the job's: settings, or functions that answer a request."),
+    ] = None
+
+
+class QuestionKeys(JobBackends, frozen=True, kw_only=True):
+    """The keys of the job that count for questions about a run."""
+
+    limits: Annotated[Mapping[str, Any] | None, option("Limits, in place of the job's.")] = None
+    batch: Annotated[Mapping[str, Any] | None, option("Settings of batches, in place of the job's.")] = None
+    asks: Annotated[int | None, option("Maximum requests for one answer, in place of the job's.")] = None
+    forms: Annotated[Forms | None, option("Whether a schema is sent, in place of the job's key.")] = None
+
+
+def takes(
+    signature: Callable[P, object], *kinds: type[msgspec.Struct]
+) -> Callable[[Callable[..., T]], Callable[P, T]]:
+    """Give a function a signature, and the help texts of the options among its arguments. `kinds`: the
+    structs that declare these."""
+
+    def decorate(function: Callable[..., T]) -> Callable[P, T]:
+        own, made = inspect.signature(function), inspect.signature(signature)
+        function.__signature__ = made.replace(return_annotation=own.return_annotation)  # type: ignore[attr-defined]
+        helps = {name: text for kind in kinds for name, text in _list_helps(kind) if name in made.parameters}
+        texts = "\n".join(f"    {name}: {text}" for name, text in helps.items())
+        function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions::\n\n{texts}\n"
         return function
 
     return decorate
 
 
-def _helps(kind: type[msgspec.Struct]) -> list[tuple[str, str]]:
+def _list_helps(kind: type[msgspec.Struct]) -> list[tuple[str, str]]:
     """Return the help text of each field that is declared as an option."""
     hints = get_type_hints(kind, include_extras=True)
-    return [
-        (name, meta.description)
-        for name, hint in hints.items()
-        for meta in getattr(hint, "__metadata__", ())
-        if isinstance(meta, msgspec.Meta) and meta.description
-    ]
+    found = ((name, find_option(hints[name])) for name in kind.__struct_fields__)
+    return [(name, one.help) for name, one in found if one is not None]
 
 
-def split(kind: type[msgspec.Struct], given: Mapping[str, object]) -> tuple[QuestionOptions, dict[str, Any]]:
+def split(
+    signature: Callable[..., object], kind: type[msgspec.Struct], given: Mapping[str, object]
+) -> tuple[QuestionOptions, dict[str, Any]]:
     """Split the arguments of a call into the changes to the job with the listeners, and the values of a
-    struct."""
-    hints = get_type_hints(kind)
-    own = fit(kind, {name: value for name, value in given.items() if name in hints})
-    listening: dict[str, Any] = {name: given.get(name, default) for name, default in _LISTENING.items()}
-    overrides = {name: value for name, value in given.items() if name not in hints and name not in _LISTENING}
-    asked = QuestionOptions(**listening, overrides=overrides)
+    struct, as far as the signature names them."""
+    named = list_fields(signature, kind)
+    own = fit(signature, kind, {name: value for name, value in given.items() if name in named})
+    listening = {name: value for name, value in given.items() if name in Listening.__struct_fields__}
+    overrides = {name: value for name, value in given.items() if name not in own and name not in listening}
+    heard = Listening(**fit(signature, Listening, listening))
+    asked = QuestionOptions(heard.progress, heard.on_event, heard.trust_hosts, overrides)
     return asked, own | {"overrides": asked.changes}
 
 
-def fit(kind: type[msgspec.Struct], given: Mapping[str, object]) -> dict[str, Any]:
+@functools.cache
+def list_fields(signature: Callable[..., object], kind: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Return the types of a struct's fields that a signature names."""
+    named = inspect.signature(signature).parameters
+    return {
+        name: hint for name, hint in get_type_hints(kind).items() if name in named and name != "overrides"
+    }
+
+
+def fit(
+    signature: Callable[..., object], kind: type[msgspec.Struct], given: Mapping[str, object]
+) -> dict[str, Any]:
     """Return values as a struct's fields hold them: paths, and a single value as the only one of several.
-    Raises UsageError for a name that is no field."""
-    hints = get_type_hints(kind)
+    Raises UsageError for a name that is no field, or none of the signature."""
+    hints = list_fields(signature, kind)
     if unknown := next((name for name in given if name not in hints), None):
         raise UsageError(f"{unknown}: there is no such argument{suggest_name(unknown, hints)}.")
     return {name: _fit(value, hints[name]) for name, value in given.items()}
 
 
 def _fit(value: Any, hint: Any) -> Any:
+    if get_origin(hint) in (Union, types.UnionType):
+        several = [one for one in get_args(hint) if one is not type(None)]
+        return None if value is None else _fit(value, several[-1])
     if get_origin(hint) is tuple:
-        several = (value,) if isinstance(value, str | Path) else value
-        return tuple(_fit(one, get_args(hint)[0]) for one in several)
+        each: Iterable[Any] = (value,) if isinstance(value, str | Path) else value
+        return tuple(_fit(one, get_args(hint)[0]) for one in each)
     if hint is Path:
         return Path(value)
     return str(value) if isinstance(value, Path) else value

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from edgen.api.finished import export_run, write_report
-from edgen.api.objects.argument_types import PairArguments
-from edgen.api.objects.arguments import split, takes
+from edgen.api.objects import signatures
+from edgen.api.objects.arguments import AnyRun, Listening, QuestionKeys, fit, split, takes
 from edgen.api.objects.html import conversation_html, escape, status_html
 from edgen.api.objects.results import Pairs, Stats, Tabular
-from edgen.api.objects.runner import QuestionOptions
 from edgen.api.status import read_status
 from edgen.asking.options import PairOptions
 from edgen.core.errors import EdgenError, UsageError
-from edgen.core.events import Listener
 from edgen.core.pair import Source
 from edgen.core.values import Event, Scenario, Turn
+from edgen.evaluation.options import StatsOptions
+from edgen.export.request import ExportRequest
+from edgen.export.shared_options import ChatOptions, ExportOptions, LayerOptions, PairSetOptions
 from edgen.export.write import Exported
 from edgen.runtime.control import Control
 from edgen.runtime.status import StatusReport
@@ -166,14 +167,14 @@ class Run(Tabular):
         """Yield a conversation per row, a column for every dimension."""
         return (one.as_row() for one in self)
 
-    @takes(PairOptions, PairArguments)
+    @takes(signatures.pairs, PairOptions, Listening, QuestionKeys)
     def pairs(
         self,
         by: Source | None = None,
         *,
-        against: Run | str | Path | Iterable[Run | str | Path] = (),
+        against: AnyRun | Iterable[AnyRun] = (),
         human: str | Path | None = None,
-        **given: Unpack[PairArguments],
+        **given: Any,
     ) -> Pairs:
         """Preference pairs of conversations of one scenario.
 
@@ -184,72 +185,53 @@ class Run(Tabular):
 
         Raises ShortError where nothing could be labelled, and what stopped the judge.
         """
-        several = [against] if isinstance(against, Run | str | Path) else [*against]
-        others = tuple(one.folder if isinstance(one, Run) else Path(one) for one in several)
+        several = (
+            [*against] if isinstance(against, Iterable) and not isinstance(against, str | Run) else [against]
+        )
+        others = tuple(Path(one) if isinstance(one, str | Path) else one.folder for one in several)
         if by is None:
             return Pairs(self.folder, None, others, given.get("name"))
         if by not in get_args(Source):
             raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(get_args(Source))}.")
         from edgen.api.pairs import make_pairs, require_pairs
 
-        asked, values = split(PairOptions, given)
+        asked, values = split(signatures.pairs, PairOptions, given)
         people = () if human is None else (Path(human),)
         options = PairOptions(by=by, against=others, people=people, **values)
         made = asked.run(partial(make_pairs, self.folder, options))
         require_pairs(made)
         return Pairs(self.folder, made, others, made.name)
 
+    @takes(signatures.export, ExportRequest, ExportOptions, ChatOptions, PairSetOptions, LayerOptions)
     def export(
         self,
         format: str,  # noqa: A002 - the field's word
         output: str | Path,
-        *,
-        workers: int = 1,
-        on: str | None = None,
-        **options: Any,
+        **given: Any,
     ) -> Exported:
-        """Write the run in a format to a new folder, with a card; `options` are those of `edgen export`, such
-        as `train="student"`. `workers`: processes that share the work, of this machine or `on` a cluster
-        (`ray`, `ray://ADDRESS`). Returns the rows by table and split, and what was left out by reason."""
-        return export_run(self.folder, format, Path(output), options, Control(), workers, on)
+        """Write the run in a format to a new folder, with a card. The format's own options are arguments,
+        too, such as `train="student"`; see docs/exports.md. Returns the rows by table and split, and what was
+        left out by reason."""
+        own: dict[str, Any] = {name: given[name] for name in ("workers", "on") if name in given}
+        options = {name: value for name, value in given.items() if name not in own}
+        asked = ExportRequest(**fit(signatures.export, ExportRequest, {**own, "output": output}))
+        return export_run(self.folder, format, asked, options, Control())
 
-    def stats(
-        self,
-        only: Iterable[str] | None = None,
-        *,
-        judge: int | None = None,
-        prompt: str | None = None,
-        workers: int = 1,
-        on: str | None = None,
-        progress: bool | None = None,
-        on_event: Listener | None = None,
-        trust_hosts: Iterable[str] = (),
-        **overrides: Any,
-    ) -> Stats:
+    @takes(signatures.stats, StatsOptions, Listening, QuestionKeys)
+    def stats(self, only: Iterable[str] | None = None, **given: Any) -> Stats:
         """Measure the conversations. `only`: names of measures; `judge`: have the job's judge read so many
         conversations of each arm for adherence, with the template `prompt`. Measures of the run's own job are
-        taken if you agreed to run their files. `workers`: processes that share the work, of this machine or
-        `on` a cluster (`ray`, `ray://ADDRESS`)."""
-        from edgen.api.stats import measure, split_names
-        from edgen.evaluation.measure_files import load_run_measures
+        taken if you agreed to run their files. `overrides`: keys of the job for the judge."""
+        from edgen.api.stats import load_measures, measure
 
-        asked = QuestionOptions(progress, on_event, trust_hosts, overrides)
-        chosen = None if only is None else [only] if isinstance(only, str) else [*only]
+        asked, values = split(signatures.stats, StatsOptions, {**given, "only": only})
+        options = StatsOptions(**values)
 
         def work(control: Control) -> Stats:
-            load_run_measures([self.folder], control, None if chosen is None else split_names(chosen))
-            found = measure(
-                *([self.folder], control),
-                only=chosen,
-                judge=judge,
-                prompt=prompt,
-                overrides=asked.changes,
-                workers=workers,
-                on=on,
-            )
-            return Stats(found)
+            chosen = load_measures([self.folder], options, control)
+            return Stats(measure([self.folder], chosen, control))
 
-        return work(asked.control) if judge is None else asked.run(work)
+        return work(asked.control) if options.judge is None else asked.run(work)
 
     def report(self, output: str | Path | None = None) -> Path:
         """Write one page about the run, to RUN/report.html or a file of that name; returns where it is."""

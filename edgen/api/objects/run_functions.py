@@ -6,30 +6,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Any, Literal
 
 from edgen.api.finished import compare_runs, select_run
-from edgen.api.objects.argument_types import AnnotateArguments, CandidateArguments, SelectArguments
-from edgen.api.objects.arguments import fit, split, takes
+from edgen.api.objects import signatures
+from edgen.api.objects.arguments import AnyRun, Listening, QuestionKeys, fit, split, takes
 from edgen.api.objects.results import Candidates, Comparison, Layer
 from edgen.api.objects.run import Run
 from edgen.asking.options import AnnotateOptions, CandidateOptions
+from edgen.evaluation.options import CompareOptions
 from edgen.runtime.control import Control
 from edgen.selection.options import SelectOptions
 
 
-def _folder_of(run: Run | str | Path) -> Path:
-    return run.folder if isinstance(run, Run) else Path(run)
+def _folder_of(run: AnyRun) -> Path:
+    return Path(run) if isinstance(run, str | Path) else run.folder
 
 
-@takes(SelectOptions, SelectArguments)
+@takes(signatures.select, SelectOptions)
 def select(
-    run: Run | str | Path,
+    run: AnyRun,
     output: str | Path,
     where: str | Iterable[str] = (),
     *,
     cap: Mapping[str, int] | None = None,
-    **given: Unpack[SelectArguments],
+    **given: Any,
 ) -> Run:
     """Make a run, in the folder `output`, of chosen conversations of a run.
 
@@ -44,16 +45,14 @@ def select(
     options = SelectOptions(
         where=(where,) if isinstance(where, str) else tuple(where),
         cap=tuple(f"{name}={count}" for name, count in (cap or {}).items()),
-        **fit(SelectOptions, given),
+        **fit(signatures.select, SelectOptions, given),
     )
     select_run(_folder_of(run), Path(output), options, Control())
     return Run(output)
 
 
-@takes(AnnotateOptions, AnnotateArguments)
-def annotate(
-    run: Run | str | Path, labels: str | Path | None = None, **given: Unpack[AnnotateArguments]
-) -> Layer:
+@takes(signatures.annotate, AnnotateOptions, Listening, QuestionKeys)
+def annotate(run: AnyRun, labels: str | Path | None = None, **given: Any) -> Layer:
     """Make a layer of labels on a run.
 
     Its turns, or whole conversations, are labelled from a label set (a shipped one's name, or a file) by the
@@ -67,17 +66,15 @@ def annotate(
     from edgen.api.annotating import annotate_run, require_labels
 
     folder = _folder_of(run)
-    asked, values = split(AnnotateOptions, given)
+    asked, values = split(signatures.annotate, AnnotateOptions, given)
     options = AnnotateOptions(labels=None if labels is None else str(labels), **values)
     made = asked.run(partial(annotate_run, folder, options))
     require_labels(made)
     return Layer(folder, made.layer, made)
 
 
-@takes(CandidateOptions, CandidateArguments)
-def candidates(
-    run: Run | str | Path, write: Literal["paraphrases", "wrong"], **given: Unpack[CandidateArguments]
-) -> Candidates:
+@takes(signatures.candidates, CandidateOptions, Listening, QuestionKeys)
+def candidates(run: AnyRun, write: Literal["paraphrases", "wrong"], **given: Any) -> Candidates:
     """Texts that the run's backend `by` writes for its agents' turns: `count` paraphrases of each, or replies
     that are wrong in its place. `overrides`: keys of the job.
 
@@ -86,19 +83,14 @@ def candidates(
     from edgen.api.candidates import require_candidates, write_for_run
 
     folder = _folder_of(run)
-    asked, values = split(CandidateOptions, given)
+    asked, values = split(signatures.candidates, CandidateOptions, given)
     made = asked.run(partial(write_for_run, folder, CandidateOptions(write=write, **values)))
     require_candidates(made)
     return Candidates(folder, write, made)
 
 
-def compare(
-    *runs: Run | str | Path,
-    arms: Iterable[str] = (),
-    prompts: bool = False,
-    roles: Mapping[str, str] | None = None,
-    output: str | Path | None = None,
-) -> Comparison:
+@takes(signatures.compare, CompareOptions)
+def compare(*runs: AnyRun, **given: Any) -> Comparison:
     """Compare the arms of a run, or several runs, on the scenarios that they share; the first is the
     baseline. A path without a run is a data set, such as a released one. It is one arm, compared as
     an independent sample.
@@ -107,8 +99,6 @@ def compare(
     "Tutor"}`. Kept in the first run's `comparisons/`, or in `output`. Raises UsageError where they cannot be
     compared, DataError for a data set that cannot be read.
     """
-    folders = [run.folder if isinstance(run, Run) else Path(run) for run in runs]
-    target = None if output is None else Path(output)
-    control = Control()
-    found = compare_runs(folders, control, arms=[*arms], prompts=prompts, roles=roles, output=target)
-    return Comparison(*found)
+    folders = [_folder_of(run) for run in runs]
+    options = CompareOptions(**fit(signatures.compare, CompareOptions, given))
+    return Comparison(*compare_runs(folders, options, Control()))

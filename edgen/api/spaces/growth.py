@@ -10,6 +10,7 @@ import msgspec
 
 from edgen.asking.answering import load_asked_job
 from edgen.asking.call_estimates import NeededCalls
+from edgen.asking.options import GrowthOptions
 from edgen.asking.runner import ask_for_file
 from edgen.asking.space_growth import GrowthAsker, build_grown_space, load_growth_prompt
 from edgen.core.errors import ShortError, SpaceError, UsageError
@@ -62,25 +63,14 @@ class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def grow_space(
-    space: str,
-    dimension: str,
-    count: int,
-    control: Control,
-    *,
-    job: str | None = None,
-    prompt: str = "space_expand",
-    output: Path | None = None,
-    overrides: tuple[str, ...] = (),
-) -> GrownSpace:
-    """Ask for `count` new values of a dimension, and write the new file.
+def grow_space(space: str, options: GrowthOptions, control: Control) -> GrownSpace:
+    """Ask for new values of a dimension, and write the new file.
 
     Values nearly equal to a present one are dropped; every answer is kept in a ledger next to the new file,
-    so nothing is requested twice. `job`: `JOB[:ROLE]` whose backend is asked; `prompt`: the template;
-    `output`: the new file, <name>-expanded.yaml by default. Raises UsageError for a file that cannot be made,
-    and the error that stopped the requests.
+    so nothing is requested twice. Raises UsageError for a file that cannot be made, and the error that
+    stopped the requests.
     """
-    asker, path, out = _plan(space, dimension, count, control, job, prompt, output, overrides)
+    asker, path, out = _plan(space, options, control)
     known, grown = asker.space, asker.space[asker.dimension]
     made = ask_for_file(asker, control, partial(_describe, path), require=_require_free)
     if made.kept:
@@ -102,20 +92,11 @@ def grow_space(
     return made
 
 
-def estimate_growth(
-    space: str,
-    dimension: str,
-    count: int,
-    control: Control,
-    *,
-    job: str | None = None,
-    prompt: str = "space_expand",
-    output: Path | None = None,
-    overrides: tuple[str, ...] = (),
-) -> NeededCalls:
+def estimate_growth(space: str, options: GrowthOptions, control: Control) -> NeededCalls:
     """Return the calls that `grow_space` would make without stored answers. Raises what it raises before its
     first call."""
-    asker, _, _ = _plan(space, dimension, count, control, job, prompt, output, overrides)
+    count = options.count
+    asker, _, _ = _plan(space, options, control)
     return NeededCalls(
         units="values",
         stored=0,
@@ -126,20 +107,11 @@ def estimate_growth(
     )
 
 
-def _plan(
-    space: str,
-    dimension: str,
-    count: int,
-    control: Control,
-    job: str | None,
-    prompt: str,
-    output: Path | None,
-    overrides: tuple[str, ...],
-) -> tuple[GrowthAsker, Path, Path]:
+def _plan(space: str, options: GrowthOptions, control: Control) -> tuple[GrowthAsker, Path, Path]:
     """Return the asker, the file of the space, and the new file. Raises UsageError and the errors of reading
     files."""
     path = make_unlimited_reach().require("preference_space", space, "space")
-    known = load_space(path)
+    known, dimension, count = load_space(path), options.dimension, options.count
     # Also the key of a layout's list.
     named = {**{name_list(known, name): name for name in known.names}, **{name: name for name in known.names}}
     if dimension not in named:
@@ -147,10 +119,11 @@ def _plan(
     grown = known[named[dimension]]
     if len(grown.entries) + count > MAX_ENTRIES:
         raise UsageError(f"--count {count}: a list holds at most {MAX_ENTRIES:,} values.")
-    out = output if output is not None else Path(f"{path.stem}-expanded.yaml")
+    out = options.output if options.output is not None else Path(f"{path.stem}-expanded.yaml")
     _require_free(out)
-    asked = load_asked_job(job, overrides, control, work="space-expand", made_up="its values are made up")
-    template = adapt_template(load_growth_prompt(prompt), asked, "default")
+    made_up = "its values are made up"
+    asked = load_asked_job(options.backend, options.overrides, control, work="space-expand", made_up=made_up)
+    template = adapt_template(load_growth_prompt(options.prompt or "space_expand"), asked, "default")
     return GrowthAsker(asked, known, grown.name, count, template, out), path, out
 
 

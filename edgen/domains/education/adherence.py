@@ -15,11 +15,10 @@ from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES
 from edgen.domains.education.adherence_sheets import count_sheets
 from edgen.domains.education.keywords import AdherenceShares
 from edgen.evaluation.measuring import find_judged_measure, measures_of_other_families
-from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.plugin import Backend, Job, RunReader
 from edgen.plugin.errors import RunError, TemplateError, UsageError
 from edgen.plugin.formats import RunFolder
-from edgen.prompting import Prompt, load_prompt
+from edgen.prompting import Prompt
 from edgen.runtime.control import Control, explain_os_errors
 
 
@@ -57,6 +56,7 @@ class _Rating(Start[AdherenceAsker]):
 
     settable = ("backends", "limits", "asks", "forms")
     of_what = "a judge of an existing run"
+    template, variables, expects = TEMPLATE, VARIABLES, "sheet"
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class _Rating(Start[AdherenceAsker]):
         _require_ratable(reader)
         options = AskOptions(overrides=tuple(overrides), prompt=prompt)
         super().__init__(reader, options, reader.rundir.adherence, control, "judge")
-        self._sample, self._template = sample, prompt or TEMPLATE
+        self._sample = sample
         if "judge" not in self.job.backends:
             raise UsageError(
                 f"no judge backend is in the job of {reader.rundir.path} (known: "
@@ -80,8 +80,7 @@ class _Rating(Start[AdherenceAsker]):
 
     def prompt(self) -> Prompt:
         """Read the template."""
-        path = make_unlimited_reach().require("prompts", self._template, "--prompt")
-        prompt = load_prompt(path, VARIABLES, expects="sheet")
+        prompt = super().prompt()
         if not {"conversation", "guarded"} & {*prompt.variables_used}:
             raise TemplateError(
                 prompt.source,

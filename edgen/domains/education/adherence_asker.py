@@ -7,14 +7,16 @@ in every arm, and a larger sample holds the smaller one. Its size shapes no answ
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import msgspec
 
 from edgen.asking.answering import Answerer
-from edgen.asking.units import UnitAsker
+from edgen.asking.units import AskedUnit, UnitAsker
 from edgen.domains.education.adherence_protocol import adherence
 from edgen.domains.education.keywords import Verdicts
-from edgen.plugin import Job, RunReader
-from edgen.protocols.task import Task
+from edgen.plugin import Job, Rejection, Reply, Request, RunReader
+from edgen.protocols.task import Spent
 
 
 class AdherenceSheet(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,14 +40,11 @@ class AdherenceAsker(UnitAsker):
         super().__init__(reader, job, judge, "adherence", sample)
         self.count()
 
-    def tasks_in(self, index: int, name: str) -> list[str]:
-        """Return the one task about a conversation."""
-        return [name]
+    def ask(self, unit: AskedUnit) -> Generator[Request, Reply, Verdicts | Rejection]:
+        """Ask about one conversation."""
+        scenario = self.reader.scenario(unit.address.scenario)
+        return adherence(scenario, unit.address.task, unit.turns, self.prompt, self.rules)
 
-    def task(self, index: int, name: str) -> Task:
-        """Return the work on one conversation."""
-        turns = self.reader.candidate(index, name).turns
-        protocol = adherence(self.reader.scenario(index), name, turns, self.prompt, self.rules)
-        return self.work(
-            index, protocol, lambda said, spent: AdherenceSheet(answers=said, simulated=spent.simulated)
-        )
+    def keep(self, answer: Verdicts, unit: AskedUnit, spent: Spent) -> AdherenceSheet:
+        """Return the judge's record."""
+        return AdherenceSheet(answers=answer, simulated=spent.simulated)

@@ -7,17 +7,17 @@ from typing import Annotated
 
 from typer import Argument
 
-from edgen.cli import options as o
 from edgen.cli.new_space import NewSpaceOption, SpaceNameOption, print_new_space
-from edgen.cli.options import DomainCommand
+from edgen.cli.options import DomainCommand, JsonOption
+from edgen.core.options import Yes
 
 
 def command(
     files: Annotated[list[Path], Argument(metavar="FILES", help="Released ED files: JSON lists of records.")],
     output: NewSpaceOption = None,
     name: SpaceNameOption = None,
-    yes: o.YesOption = False,
-    json: o.JsonOption = False,
+    yes: Yes = False,
+    json: JsonOption = False,
 ) -> None:
     """Make a space from released Education Dialogue files.
 

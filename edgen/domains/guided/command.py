@@ -12,6 +12,7 @@ from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.options import CommandGroup, DomainCommand
 from edgen.cli.output import count_noun, join_first, note, print_value, wrap_behind
+from edgen.core.options import declare_output, declare_space
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.functions import CheckedMachine
@@ -37,12 +38,7 @@ def check(
     machine: MachineArgument,
     space: Annotated[
         str | None,
-        Option(
-            "--space",
-            metavar="SPACE",
-            help="A space: a shipped one's name, or a file. Its values fill the machine's slots.",
-            autocompletion=complete.spaces,
-        ),
+        declare_space("Its values fill the machine's slots."),
     ] = None,
     json: o.JsonOption = False,
 ) -> None:
@@ -63,7 +59,7 @@ def check(
 @app.command()
 def draw(
     machine: MachineArgument,
-    output: Annotated[Path, o.output("FILE", "The picture (.svg).")],
+    output: Annotated[Path, declare_output("FILE", "The picture (.svg).")],
     run: Annotated[
         Path | None,
         Option(
@@ -94,7 +90,8 @@ def draw(
 def learn(
     run: o.RunArgument,
     output: Annotated[
-        Path | None, o.output("DIR", "A new folder for the machine.  [default: print the probabilities]")
+        Path | None,
+        declare_output("DIR", "A new folder for the machine.  [default: print the probabilities]"),
     ] = None,
     machine: Annotated[
         str | None,

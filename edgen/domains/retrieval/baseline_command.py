@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from edgen.cli import options as o
 from edgen.cli.options import DomainCommand
 from edgen.cli.output import count_noun, format_cost, print_value
-from edgen.core.options import CallVia, Overrides, template
-from edgen.core.options import backend as backend_option
+from edgen.core.options import declare_output
+from edgen.domains.retrieval.options import BaselineOptions
 from edgen.plugin.errors import UsageError
 from edgen.runtime.options import WorkOptions
 
@@ -27,27 +27,9 @@ def command(
         Argument(metavar="EXAMPLES", help="A file in DSTC7's layout, with the candidates of each example."),
     ],
     *,
-    output: Annotated[Path, o.output("FILE", "The ranking, as JSON.")],
-    method: Annotated[
-        Literal["chance", "tfidf", "bm25", "model"],
-        Option(help="How to rank: at random, by shared words, or by a model."),
-    ] = "bm25",
-    seed: Annotated[int, Option(metavar="N", help="Seed of random draws.")] = 0,
-    backend: Annotated[
-        str | None,
-        backend_option(
-            "With --method model.  [default: `default` of ./job.yaml if it exists, else the simulator]",
-            metavar="JOB[:ROLE]",
-        ),
-    ] = None,
-    prompt: Annotated[str | None, template("rank_candidates")] = None,
-    with_none: Annotated[
-        bool,
-        Option("--with-none", help='With --method model: also rank NONE ("no candidate is right").'),
-    ] = False,
-    overrides: Overrides = (),
+    output: Annotated[Path, declare_output("FILE", "The ranking, as JSON.")],
+    options: BaselineOptions,
     dry_run: o.DryRunOption = False,
-    via: CallVia = "online",
     work: WorkOptions,
     json: o.JsonOption = False,
 ) -> None:
@@ -59,17 +41,16 @@ def command(
     Example: edgen baseline test.json -o bm25.json --method bm25
     """
     from edgen.cli.control import make_control
-    from edgen.domains.retrieval.ranking import ModelOptions, estimate_ranking, rank_examples
+    from edgen.domains.retrieval.ranking import MODEL, estimate_ranking, rank_examples
 
     control = make_control(work)
-    options = ModelOptions(backend=backend, prompt=prompt, none=with_none, overrides=overrides, via=via)
     if dry_run:
-        if method != "model":
+        if options.by != MODEL:
             raise UsageError("--dry-run goes with --method model: the other methods call no model.")
-        needs = estimate_ranking(examples, output, seed, control, options)
+        needs = estimate_ranking(examples, output, options, control)
         print_value(needs, needs.lines(), json=json)
         return
-    found = rank_examples(examples, output, method, seed, control, options)
+    found = rank_examples(examples, output, options, control)
     print_value(found, _render(found), json=json)
     if found.asked:
         found.asked.require_all()

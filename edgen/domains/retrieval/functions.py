@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from edgen.core.events import Listener
-from edgen.domains.retrieval.ranking import MODEL, Baseline, ModelOptions, rank_examples
+from edgen.api.objects.arguments import Listening, QuestionKeys, fit, split, takes
+from edgen.domains.retrieval import signatures
+from edgen.domains.retrieval.options import BaselineOptions, ScoreOptions
+from edgen.domains.retrieval.ranking import MODEL, Baseline, rank_examples
 from edgen.plugin.errors import UsageError
 from edgen.plugin.files import require_extra
 from edgen.runtime.control import Control
@@ -15,14 +16,10 @@ from edgen.runtime.control import Control
 if TYPE_CHECKING:
     from edgen.domains.retrieval.score import LabelScore, RankingScore
 
-CANDIDATES = 100
 
-
+@takes(signatures.score, ScoreOptions)
 def score(
-    truth: Path | str,
-    predictions: Path | str,
-    candidates: int = CANDIDATES,
-    examples: Path | str | None = None,
+    truth: Path | str, predictions: Path | str, candidates: int = 100, examples: Path | str | None = None
 ) -> RankingScore | LabelScore:
     """Score a ranking of candidates, or labels of turns, against the truth; `findings` says what is wrong
     with it.
@@ -30,36 +27,29 @@ def score(
     `truth`: lines `example-id TAB id[,id…] TAB utterance` for a ranking, else labelled turns. `predictions`:
     a JSON list of `{example-id, candidate-ranking: [{candidate-id, confidence}, …]}`, or labelled turns
     (`labels TAB utterance TAB User|Agent`, a blank line between dialogs; or JSON `{id, turn, labels}`).
-    `candidates`: how many each ranking has. `examples`: a file in DSTC7's layout, to check that what is
-    ranked is among its example's candidates.
 
     Raises DataError for a truth that cannot be used and for predictions of which nothing can; what is wrong
     with some of them is in the score, and `score.sound` is False.
     """
-    if candidates < 1:
-        raise UsageError(f"candidates is {candidates}; expected at least 1.")
+    options = ScoreOptions(
+        **fit(signatures.score, ScoreOptions, {"candidates": candidates, "examples": examples})
+    )
+    return score_ranking(Path(truth), Path(predictions), options)
+
+
+def score_ranking(truth: Path, predictions: Path, options: ScoreOptions) -> RankingScore | LabelScore:
+    """Return what `score` does."""
+    if options.candidates < 1:
+        raise UsageError(f"candidates is {options.candidates}; expected at least 1.")
     require_extra("analysis", "Scores")
     from edgen.domains.retrieval.score import score_files
 
-    return score_files(
-        Path(truth), Path(predictions), candidates, None if examples is None else Path(examples)
-    )
+    return score_files(truth, predictions, options.candidates, options.examples)
 
 
+@takes(signatures.baseline, BaselineOptions, Listening, QuestionKeys)
 def baseline(
-    examples: Path | str,
-    output: Path | str,
-    by: str = "bm25",
-    seed: int = 0,
-    *,
-    backend: str | None = None,
-    prompt: str | Path | None = None,
-    none: bool = False,
-    via: Literal["online", "batch"] = "online",
-    trust_hosts: Iterable[str] = (),
-    progress: bool | None = None,
-    on_event: Listener | None = None,
-    **overrides: Any,
+    examples: Path | str, output: Path | str, by: str = "bm25", seed: int = 0, **given: Any
 ) -> Baseline:
     """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking: by `chance`,
     `tfidf`, `bm25`, or a `model`, that of `backend` (`JOB[:ROLE]`; without one the simulator; or a function,
@@ -68,17 +58,14 @@ def baseline(
     Raises DataError for a file that holds no such examples; of a model, ShortError where some have no
     ranking, and what stopped it.
     """
-    from edgen.api.objects.runner import QuestionOptions
-
-    asked = QuestionOptions(progress, on_event, trust_hosts, overrides)
-    template = None if prompt is None else str(prompt)
-    options = ModelOptions(backend=backend, prompt=template, none=none, overrides=asked.changes, via=via)
-    if by != MODEL:
-        return rank_examples(Path(examples), Path(output), by, seed, Control(), options)
+    asked, values = split(signatures.baseline, BaselineOptions, {**given, "by": by, "seed": seed})
+    options = BaselineOptions(**values)
 
     def work(control: Control) -> Baseline:
-        return rank_examples(Path(examples), Path(output), by, seed, control, options)
+        return rank_examples(Path(examples), Path(output), options, control)
 
+    if by != MODEL:
+        return work(Control())
     made = asked.run(work)
     if made.asked:
         made.asked.require_all()

@@ -10,10 +10,11 @@ from msgspec import UNSET, UnsetType
 from edgen.asking.answering import load_asked_job
 from edgen.asking.call_estimates import NeededCalls, needs_of
 from edgen.asking.ledger_paths import AskerFolder
-from edgen.asking.options import AskOptions
 from edgen.asking.runner import ask_for_file
+from edgen.core.options import CallMode
 from edgen.domains.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
 from edgen.domains.retrieval.entries import Entries
+from edgen.domains.retrieval.options import BaselineOptions
 from edgen.domains.retrieval.ranking_asker import (
     ModelRanking,
     RankingAsker,
@@ -31,15 +32,6 @@ MODEL = "model"
 WAYS = (*BASELINES, MODEL)
 
 
-class ModelOptions(AskOptions, frozen=True, kw_only=True):
-    """The options of a model that ranks."""
-
-    backend: str | None = None
-    """`JOB[:ROLE]`; None for ./job.yaml, else the simulator."""
-    none: bool = False
-    """Whether "no candidate is right" is ranked as well."""
-
-
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     """A ranking that was written, and of how many examples."""
 
@@ -50,18 +42,17 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     asked: ModelRanking | UnsetType = UNSET
 
 
-def rank_examples(
-    examples: Path, output: Path, by: str, seed: int, control: Control, options: ModelOptions | None = None
-) -> Baseline:
-    """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking. A model is
-    asked as `options` say. Its answers are kept in a ledger next to the file, so that nothing is asked twice.
+def rank_examples(examples: Path, output: Path, options: BaselineOptions, control: Control) -> Baseline:
+    """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking. A model's
+    answers are kept in a ledger next to the file, so that nothing is asked twice.
 
     Raises UsageError, DataError for a file that holds no such examples, ShortError where a model ranked none
     of them, and what stops the asking.
     """
+    by, seed = options.by, options.seed
     if by not in WAYS:
         raise UsageError(f"by is {by!r}; expected one of {', '.join(WAYS)}{suggest_name(by, WAYS)}.")
-    if by != MODEL and options not in (None, ModelOptions()):
+    if by != MODEL and options != BaselineOptions(by=by, seed=seed):
         raise UsageError(
             f"--method {by} asks no model: --backend, --prompt, --with-none, --set and --via go with "
             "--method model."
@@ -71,9 +62,8 @@ def rank_examples(
     if by == MODEL:
         kept = list(entries)
         _require_examples(len(kept), source)
-        options = options or ModelOptions()
-        asker = _plan(kept, source, output, seed, options, control)
-        asked = ask_for_file(asker, control, write_ranking, options.way)
+        asker = _plan(kept, source, output, options, control)
+        asked = ask_for_file(asker, control, write_ranking, CallMode(options.via))
         return Baseline(by=by, seed=seed, examples=len(kept), written=str(output), asked=asked)
     frequencies, count = Frequencies(), 0
     for example in read_examples(entries, source):
@@ -91,15 +81,13 @@ def _require_examples(count: int, source: str) -> None:
         raise DataError(source, "it holds no examples.")
 
 
-def estimate_ranking(
-    examples: Path, output: Path, seed: int, control: Control, options: ModelOptions
-) -> NeededCalls:
+def estimate_ranking(examples: Path, output: Path, options: BaselineOptions, control: Control) -> NeededCalls:
     """Return the calls that a model's ranking by `rank_examples` would make. Raises what it raises before its
     first call."""
     entries = Entries(examples)
     kept = list(entries)
     _require_examples(len(kept), entries.source)
-    asker = _plan(kept, entries.source, output, seed, options, control)
+    asker = _plan(kept, entries.source, output, options, control)
     needs = needs_of(asker, AskerFolder(output.parent))
     return NeededCalls.of(needs, "examples", asker.job.backends["default"].provider)
 
@@ -108,15 +96,14 @@ def _plan(
     entries: list[msgspec.Raw],
     source: str,
     output: Path,
-    seed: int,
-    options: ModelOptions,
+    options: BaselineOptions,
     control: Control,
 ) -> RankingAsker:
     """Return what a model is to rank. Raises UsageError and what reading files raises."""
     made_up = "it orders by shared words"
     job = load_asked_job(options.backend, options.overrides, control, work="baseline", made_up=made_up)
     prompt = adapt_template(load_ranking_prompt(options.prompt or TEMPLATE), job, "default")
-    asker = RankingAsker(job, entries, source, prompt, output, seed=seed, none=options.none)
+    asker = RankingAsker(job, entries, source, prompt, output, seed=options.seed, none=options.none)
     if not output.parent.is_dir():
         raise UsageError(f"-o {output}: there is no folder {output.parent}; make it first.")
     return asker

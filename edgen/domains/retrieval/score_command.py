@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Exit, Option
+from typer import Argument, Exit
 
 from edgen.cli.options import DomainCommand, JsonOption
 from edgen.cli.output import align_columns, count_noun, print_value
+from edgen.domains.retrieval.options import ScoreOptions
 
 if TYPE_CHECKING:
     from edgen.domains.retrieval.findings import ExampleFinding
@@ -24,14 +25,8 @@ def command(
     ranking: Annotated[
         Path, Argument(metavar="RANKING", help="The ranking (JSON), or predicted labels (TSV or JSON Lines).")
     ],
-    candidates: Annotated[int, Option(metavar="N", min=1, help="Candidates of each example.")] = 100,
-    examples: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE",
-            help="Check that rankings name candidates of these examples, or of this pool (TSV).",
-        ),
-    ] = None,
+    *,
+    options: ScoreOptions,
     json: JsonOption = False,
 ) -> None:
     """Score a ranking of replies, or predicted labels of turns.
@@ -42,9 +37,9 @@ def command(
 
     Example: edgen score truth.tsv submission.json
     """
-    from edgen.domains.retrieval.functions import score
+    from edgen.domains.retrieval.functions import score_ranking
 
-    found = score(truth, ranking, candidates, examples)
+    found = score_ranking(truth, ranking, options)
     print_value(found, _render(found), json=json)
     if not found.sound:
         raise Exit(3)

@@ -11,6 +11,7 @@ import pytest
 import typer
 
 import edgen
+from edgen.cli.declared import with_declared
 from edgen.cli.errors import run_guarded
 from edgen.core.errors import DataError
 from edgen.domains.retrieval import score_command
@@ -21,7 +22,7 @@ from tests.cli.command import get_command
 from tests.domains.retrieval.submissions import by_definition, drawn, submission, submission_file, truth_file
 
 APP = typer.Typer()
-APP.command()(score_command.command)
+APP.command()(with_declared(score_command.command))
 
 
 def call(*arguments: object) -> int:

@@ -19,6 +19,7 @@ from edgen.api.estimating import estimate_job
 from edgen.api.previewing import JobPreview
 from edgen.config import parse_job
 from edgen.core.errors import RunError, ShortError, UsageError
+from edgen.cost.options import EstimateOptions
 from edgen.execution.costly_changes import find_rework
 from edgen.merging.merge import merge
 from edgen.planning.allowed_files import Reach
@@ -207,7 +208,7 @@ def test_what_is_told_of_rounds(tmp_path: Path) -> None:
     assert msgspec.to_builtins(run.status.round) == {"number": 3, "of": 3}
     job = tmp_path / "job.yaml"
     job.write_text(json.dumps(JOB))
-    said = estimate_job(job, runs=tmp_path, output=tmp_path / "none").basis.said
+    said = estimate_job(job, EstimateOptions(runs=tmp_path, output=tmp_path / "none")).basis.said
     assert any("made in 3 rounds of 2 scenarios" in sentence for sentence in said)
     assert JobPreview(job).preview(1).rounds == 3
     plan = plan_for()

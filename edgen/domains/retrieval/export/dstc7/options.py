@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from edgen.domains.retrieval.export.msdialog import AgentOptions
 from edgen.domains.retrieval.export.sides import DevShare
+from edgen.domains.retrieval.options import CANDIDATES
 from edgen.plugin.errors import UsageError
 from edgen.plugin.formats import flag_of
 
@@ -39,9 +40,7 @@ class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
             description="One example of each conversation, drawn by the seed, or one at every eligible turn."
         ),
     ] = "one"
-    candidates: Annotated[
-        Annotated[int, Meta(ge=2, le=10_000)], Meta(description="Candidates of each example.")
-    ] = 100
+    candidates: Annotated[int, Meta(ge=2, le=10_000), CANDIDATES] = 100
     negatives: Annotated[
         Negatives,
         Meta(

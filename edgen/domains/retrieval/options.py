@@ -1,0 +1,55 @@
+"""Options of `edgen baseline` and `edgen score`, each declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from edgen.core.options import (
+    OTHERWISE,
+    CallVia,
+    DrawSeed,
+    Overrides,
+    Positive,
+    declare_backend,
+    declare_template,
+    option,
+)
+
+CANDIDATES = option("Candidates of each example.", "--candidates", metavar="N")
+
+
+class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a score."""
+
+    candidates: Annotated[Positive, CANDIDATES] = 100
+    examples: Annotated[
+        Path | None,
+        option(
+            "Check that rankings name candidates of these examples, or of this shared pool (TSV).",
+            metavar="FILE",
+        ),
+    ] = None
+
+
+class BaselineOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a ranking; all but the first two are those of a model."""
+
+    by: Annotated[
+        Literal["chance", "tfidf", "bm25", "model"],
+        option("Rank at random, by shared words (TF-IDF or BM25), or with a model.", "--method"),
+    ] = "bm25"
+    seed: DrawSeed = 0
+    backend: Annotated[
+        str | None, declare_backend(f"With --method model.  {OTHERWISE}", metavar="JOB[:ROLE]")
+    ] = None
+    prompt: Annotated[str | None, declare_template("rank_candidates")] = None
+    none: Annotated[
+        bool,
+        option('With --method model: rank NONE ("no candidate is right") as well.', "--with-none"),
+    ] = False
+    overrides: Overrides = ()
+    """Keys of the job: backends, limits, asks."""
+    via: CallVia = "online"
