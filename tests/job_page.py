@@ -54,7 +54,7 @@ HEAD = """\
 
 A job is one YAML file of at most 4 MiB. Unknown keys are refused; paths are relative to the file.
 `--set limits.in_flight=8` overrides a key. Parentheses hold a key's values and default; without values, it is a text, without
-a default `null` or empty: none, or the service's own.
+a default `null` or empty: none, or the service's own. A capital letter such as N stands for the key's value.
 
 Editors with a YAML language server complete and check jobs and spaces by JSON Schemas
 ([job](../validators/job.schema.json), [space](../validators/space.schema.json)). `edgen preview JOB` also finds keys that

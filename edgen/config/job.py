@@ -88,8 +88,8 @@ class Split(msgspec.Struct, frozen=True):
     test: Annotated[float, Meta(ge=0, lt=1)] = 0.15
     """The test side's share."""
     by: Text | tuple[Text, ...] = "scenario"
-    """Values never on both sides: `scenario`, a group of the space's layout such as `persona` (preferences and
-    reactions), or dimensions."""
+    """Values never on both sides: `scenario`, a group of the space's layout such as `persona` (preferences
+    and reactions), or dimensions."""
 
     @property
     def words(self) -> str:

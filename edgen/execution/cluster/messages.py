@@ -114,16 +114,15 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):
 
 
 class OpenRequest(msgspec.Struct, frozen=True, array_like=True, tag="asked"):
-    """The open request of a unit, without its scene. `replayed`: replies used from the ledger since the last.
-    `refused`: why the previous reply was unusable. `first`: the unit's first request, if it was made with its
-    permit and the reply is unusable."""
+    """The open request of a unit."""
 
-    unit: Unit
-    request: Request
-    key: bytes
-    replayed: int
-    refused: str
+    unit: Unit  # scenario and task
+    request: Request  # without its scene
+    key: bytes  # of the request, in the ledger
+    replayed: int  # replies used from the ledger since the last message
+    refused: str  # why the previous reply was unusable; empty if it was usable
     first: Request | None = None
+    """The unit's first request, if it was made with its permit and the reply is unusable."""
 
 
 class Called(msgspec.Struct, frozen=True, array_like=True, tag="called"):
@@ -140,7 +139,7 @@ class FirstReply(msgspec.Struct, frozen=True, array_like=True, tag="first"):
     """The reply to a unit's first request, which the head has not seen."""
 
     number: int  # of the permit
-    reply: Reply
+    reply: Reply  # of the service
     address: Address  # of the request
     key: bytes  # of the request, in the ledger
     role: str  # of the job, that was asked
