@@ -31,12 +31,11 @@ _QUOTED = compile_later(
     r"(?<=\w )(?:\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”)"
 )  # in a sentence: words that a side may say
 _SPEAKER = compile_later(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
-# Bytes as they are compared first: letters and digits in lower case; marks that end a sentence as full stops;
-# blanks.
+# Bytes as they are compared first: letters and digits in lower case, and blanks.
 _RUNS = bytes(ord(c.lower()) if c.isalnum() else 0 if c == APART else 32 for c in map(chr, range(128)))
 _RUNS += b" " * 128
-_STOPPED = bytes(46 if chr(code) in ".!?" else kept for code, kept in enumerate(_RUNS))
 _MARK = b"\1"  # between sentences, as no text is encoded
+_MARKED = bytes(1 if chr(code) in ".!?\n" else kept for code, kept in enumerate(_RUNS))
 
 _MARKS = 20  # characters around the words of a turn
 SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
@@ -188,11 +187,10 @@ def _is_plain(texts: Sequence[str], asked: _Asked) -> bool:
     if asked.heard is not None or not whole.isascii() or has_placeholder(texts):
         return False
     marked = _mark_sentences(whole)
-    squeezed = marked.translate(None, b" ")
-    letters = squeezed.replace(_MARK, b"").split(b"\0")
+    letters = marked.translate(None, b" \1").split(b"\0")
     if not len({*letters}) == len(letters) == len(texts) or b"" in letters:
         return False
-    said = [*filter(None, squeezed.replace(b"\0", _MARK).split(_MARK))]
+    said = [*filter(None, marked.translate(None, b" ").replace(b"\0", _MARK).split(_MARK))]
     return len(said) - len({*said}) < SAME_LINE - 1 and not _find_near(marked, asked.prompts)
 
 
@@ -243,19 +241,18 @@ def _mark_sentences(text: str) -> bytes:
 
     APART stays as a zero byte.
     """
-    stopped = text.replace("\n", ".\n").encode().translate(_STOPPED)
-    return stopped.replace(b". ", _MARK).replace(b".", b" ")
+    return text.encode().translate(_MARKED)
 
 
 def _find_near(marked: bytes, prompts: Sequence[_Prompt]) -> list[_Prompt]:
     """Return the prompts that may have one of these sentences, as they have all of its letters and digits."""
-    # Each with its last run apart: in most sentences, that is in no prompt.
-    apart = [ends for one in marked.replace(b"\0", _MARK).split(_MARK) if (ends := one.rsplit(None, 1))]
+    said = marked.replace(b"\0", _MARK).split(_MARK)
     near = []
     for prompt in prompts:
         known = prompt.known
-        for ends in apart:
-            if ends[-1] in known and (len(ends) == 1 or known.issuperset(ends[0].split())):
+        for one in said:
+            ends = one.rsplit(None, 1)  # in most sentences, the last run is in no prompt
+            if ends and ends[-1] in known and (len(ends) == 1 or known.issuperset(ends[0].split())):
                 near.append(prompt)
                 break
     return near

@@ -136,8 +136,10 @@ def _failure(state: RetryCallState) -> CallError:
     return error
 
 
-async def complete_once(backend: Backend, provider: str, request: Request) -> Reply:
-    """Return the backend's reply to one attempt.
+async def complete_once(
+    backend: Backend, provider: str, request: Request, *, own: bool = False
+) -> Reply:
+    """Return the backend's reply to one attempt. `own`: the provider is known to be no plugin.
 
     Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns no Reply.
     """
@@ -149,12 +151,12 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
             raise
         blame("provider", provider, error, "in place of a CallError")  # nobody cancelled the call
     except CallError as error:
-        if plugin_of("provider", provider) is not None:
+        if not own and plugin_of("provider", provider) is not None:
             check_failure(provider, error)
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
         blame("provider", provider, error, "in place of a CallError")
-    return reply if plugin_of("provider", provider) is None else check_reply(provider, reply)
+    return reply if own or plugin_of("provider", provider) is None else check_reply(provider, reply)
 
 
 def check_reply(provider: str, reply: Reply) -> Reply:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Sequence
 from functools import partial
 
 from edgen.core.errors import CallError
+from edgen.core.registry import plugin_of
 from edgen.core.values import Reply, Request
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.fleet import SameModel
@@ -28,6 +29,7 @@ class Servers:
         self._each = servers_of(backend)
         self._admission = admission
         self._kind = kind
+        self._own = plugin_of("provider", kind) is None
         self.lanes: tuple[Lane, ...] = ()
         self._backends: dict[Lane, Backend] = {}
         # Once, as looking for a protocol's methods is slow.
@@ -122,7 +124,7 @@ class Servers:
 
     def complete(self, lane: Lane, request: Request) -> Awaitable[Reply]:
         """Make one attempt at a server. Raises CallError."""
-        return complete_once(self._backends[lane], self._kind, request)
+        return complete_once(self._backends[lane], self._kind, request, own=self._own)
 
     def hear(self, lane: Lane, reply: Reply) -> None:
         """Compare the model of an answer with that of the other servers. Raises ProviderError."""

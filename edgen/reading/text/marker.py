@@ -54,9 +54,9 @@ class MarkedText(msgspec.Struct, frozen=True, gc=False):
 
 def may_mark(words: str) -> bool:
     """Return whether a folded text can hold an end marker at all: cheap, as it is asked of every turn."""
-    return "conversation" in words or (
-        "end" in words and ("dialog" in words or "chat" in words or "discussion" in words)
-    )
+    if "conversation" in words:
+        return "end" in words or "over" in words
+    return "end" in words and ("dialog" in words or "chat" in words or "discussion" in words)
 
 
 def hold_no_marker(texts: Sequence[str]) -> bool:
