@@ -14,9 +14,9 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -49,7 +49,10 @@ log = logging.getLogger("edgen")
 
 
 class CommitListener(Protocol):
-    """A listener to the ends of a connection's transactions."""
+    """A listener to a connection's inserted rows and the ends of its transactions."""
+
+    def note_inserted(self, sql: str, rows: Sequence[Sequence[Any]], count: int) -> None:
+        """Note that a statement was executed for these rows, and changed so many."""
 
     def settle(self, connection: LedgerConnection) -> None:
         """Make its own changes, before the others are stored."""
@@ -60,10 +63,16 @@ class CommitListener(Protocol):
 
 class LedgerConnection(sqlite3.Connection):
     """A connection whose statements end when a signal comes. `raised`: the exception of the signal's
-    handler. `counter` hears of `commit` and `rollback`."""
+    handler. `counter` hears of `insert_rows`, `commit` and `rollback`."""
 
     raised: list[BaseException]
     counter: CommitListener | None = None
+
+    def insert_rows(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement for each of these rows."""
+        cursor = self.executemany(sql, rows)
+        if self.counter is not None:
+            self.counter.note_inserted(sql, rows, cursor.rowcount)
 
     def commit(self) -> None:
         if self.counter is not None:

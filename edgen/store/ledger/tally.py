@@ -2,8 +2,9 @@
 
 Each transaction that changes rows changes the tally with them, so it is right at every moment, also after a
 kill. A row that something else changed, removed or added is found. In a connection that writes, temporary
-triggers collect the rows that its statements add and remove; the tables in the file stay as they are. A
-ledger of an older edgen has no tally until its next session.
+triggers collect the rows that its statements add and remove; the tables in the file stay as they are. In the
+writer's, insertions say themselves what they add, as triggers cost as much as the rows of replies. A ledger
+of an older edgen has no tally until its next session.
 
 Replies, records and log probabilities have checksums of their own and are only counted. The last session
 changes with each reply, so it is read once in each transaction instead.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 from zlib import crc32
@@ -53,6 +54,7 @@ _PROBLEMS = {
 _MADE_AGAIN = ("outcomes", "records", "logprobs", "meta")  # by the next session, those of replies with them
 _LASTING = tuple(name for name in _PROBLEMS if name not in _MADE_AGAIN)
 _COUNTED = frozenset({"replies", "records", "logprobs"})  # their rows have checksums
+_INSERTED = frozenset({"replies", "records", "logprobs", "outcomes"})  # rows of these come in numbers
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -80,14 +82,17 @@ class _Tally(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class RowCounter:
     """The rows that a connection adds to a ledger and removes from it. Each of its transactions ends with
-    `settle`, or with `forget` if it is undone.
+    `settle`, or with `forget` if it is undone. `told`: rows are inserted only by `executemany` of a whole row
+    (`note_inserted`).
 
     The triggers call only methods of lists: SQLite drops what the handler of a signal raises, and such a
     handler runs at the beginning of any function that is written in Python.
     """
 
-    def __init__(self, book: CheckedReader) -> None:
+    def __init__(self, book: CheckedReader, *, told: bool = False) -> None:
         self._path = book.path  # not the connection: it refers to this
+        self._told = told
+        self._inserted: dict[str, _Table] = {}
         self._rows: dict[str, tuple[int, list[Any], list[Any]]] = {}  # columns, values added, and removed
         self._tally: _Tally | None = None
         self._noted = ""
@@ -108,6 +113,8 @@ class RowCounter:
                 ("DELETE", "OLD", minus),
                 ("UPDATE", "NEW", f"{minus}, {plus}"),
             ):
+                if told and change == "INSERT" and table in _INSERTED:
+                    continue
                 when = f"WHEN {row}.{_NOT_OWN}" if table == "meta" else ""
                 sql.append(
                     f"CREATE TEMP TRIGGER {table}_{change} AFTER {change} ON main.{table} {when} BEGIN "
@@ -116,6 +123,18 @@ class RowCounter:
         with book.explain_errors():
             book.connection.executescript("; ".join(sql))
         book.connection.counter = self
+
+    def note_inserted(self, sql: str, rows: Sequence[Sequence[Any]], count: int) -> None:
+        """Note that a statement was executed for these rows, and changed so many."""
+        table = sql.partition(" INTO ")[2].partition(" ")[0]
+        if not self._told or table not in _INSERTED:
+            return
+        if not (places := _find_places(table)):
+            new = _Table(count)
+        else:  # none of them is ignored
+            facts = [[b"t" + row[at].encode() if text else row[at] for at, text in places] for row in rows]
+            new = _Table(len(facts), sum(crc32(_encode(one)) for one in facts))
+        self._inserted[table] = self._inserted.get(table, _Table()).plus(new)
 
     def settle(self, connection: LedgerConnection) -> None:
         """Change the tally by the rows of this transaction."""
@@ -136,6 +155,8 @@ class RowCounter:
 
     def _apply_changes(self, book: CheckedReader, tally: _Tally) -> _Tally:
         tables = dict(tally.tables)
+        for name, new in self._inserted.items():
+            tables[name] = tables[name].plus(new)
         for name, (columns, added, removed) in self._rows.items():
             if added or removed:
                 tables[name] = tables[name].plus(_sum(added, columns)).minus(_sum(removed, columns))
@@ -152,12 +173,13 @@ class RowCounter:
         for _, added, removed in self._rows.values():
             added.clear()
             removed.clear()
+        self._inserted.clear()
 
 
 def connect_counted(path: Path) -> LedgerConnection:
     """Connect to the ledger at `path` to write to it."""
     connection = connect(path)
-    RowCounter(CheckedReader(connection, path))
+    RowCounter(CheckedReader(connection, path), told=True)
     return connection
 
 
@@ -264,6 +286,13 @@ def _columns(table: str) -> dict[str, str]:
     found = all_columns()[table]
     # The checksum of an outcome covers its other columns.
     return {name: found[name] for name in ("fingerprint", "checksum")} if table == "outcomes" else found
+
+
+@functools.cache
+def _find_places(table: str) -> list[tuple[int, bool]]:
+    """Return the places in a row of the columns that the tally covers, and whether they hold texts."""
+    every = [*all_columns()[table]]
+    return [(every.index(name), kind == "TEXT") for name, kind in _columns(table).items()]
 
 
 @functools.cache

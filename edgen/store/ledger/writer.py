@@ -225,7 +225,7 @@ class Writer:
         self._taken += sum(callers for _, _, callers in group)
         return group, True
 
-    def _commit(self, connection: sqlite3.Connection, group: list[Item], stored: int) -> int:
+    def _commit(self, connection: LedgerConnection, group: list[Item], stored: int) -> int:
         """Commit one transaction; return the number of replies, which was `stored` before.
 
         Statements are grouped by kind, kinds in order of first appearance: a reply is queued before its
@@ -242,7 +242,7 @@ class Writer:
         )
         try:
             for sql, batch in sorted(by_sql.items(), key=lambda kind: kind[0].startswith("DELETE")):
-                connection.executemany(sql, batch)
+                connection.insert_rows(sql, batch)
             count: int = connection.execute(COUNT).fetchone()[0]
             if count > stored:
                 connection.execute(COUNT_REPLIES, (stored,))
