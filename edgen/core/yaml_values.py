@@ -23,6 +23,7 @@ import msgspec
 
 from edgen.core.errors import FileError, InputError, Problem
 from edgen.core.files import explain_read_errors
+from edgen.core.registry import find, names
 from edgen.core.yaml_text import BRACES, YamlError, values
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -105,7 +106,7 @@ def build(value: Any, type_: type[T], source: str, error: type[FileError]) -> T:
 def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     """Convert `value` to `type_`, adding to `problems`; the result counts only if none was added.
 
-    Structs, tagged Structs (one with `variants` and no tag of its own stands for those), tuples and dicts of
+    Structs, tagged Structs (one with `VARIANTS` and no tag of its own stands for those), tuples and dicts of
     these are walked here, so that every problem is found; leaves go to msgspec, which checks the constraints
     of `Annotated` types.
     """
@@ -121,7 +122,7 @@ def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
             inner = arguments[0] if arguments[1] is type(None) else arguments[1]
             return convert(value, inner, path, problems)
     elif _is_struct(type_):
-        if hasattr(type_, "variants") and type_.__struct_config__.tag is None:
+        if hasattr(type_, "VARIANTS") and type_.__struct_config__.tag is None:
             return _variant(value, type_, path, problems)
         return _struct(value, type_, path, problems)
     elif origin is tuple and len(arguments) == 2 and arguments[1] is ...:
@@ -187,10 +188,10 @@ def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[P
 
 
 def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
-    """Return the Struct named by the key `type`, among `type_.variants()`, from `type_.variant(name)`."""
+    """Return the Struct named by the key `type`: `Config` of a plugin of the kind `type_.VARIANTS`."""
     if not _is(dict, value, path, problems):
         return None
-    known = type_.variants()
+    known = names(type_.VARIANTS)
     if "type" not in value:
         problems.append(Problem(f"{path}.type", f"this key is missing (known: {', '.join(known)})"))
         return None
@@ -200,7 +201,7 @@ def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
         problems.append(Problem(f"{path}.type", f"unknown type {shorten_word(repr(tag))}{near}"))
         return None
     try:
-        struct = type_.variant(tag)
+        struct = find(type_.VARIANTS, tag).Config
     except InputError as problem:
         problems.append(Problem(f"{path}.type", str(problem)))
         return None

@@ -250,9 +250,9 @@ def _find_near(marked: bytes, prompts: Sequence[_Prompt]) -> list[_Prompt]:
     near = []
     for prompt in prompts:
         known = prompt.known
-        for one in said:
-            ends = one.rsplit(None, 1)  # in most sentences, the last run is in no prompt
-            if ends and ends[-1] in known and (len(ends) == 1 or known.issuperset(ends[0].split())):
+        for one in filter(None, said):
+            last = one.rpartition(b" ")[2]  # in most sentences, the last run is in no prompt
+            if (not last or last in known) and (runs := one.split()) and known.issuperset(runs):
                 near.append(prompt)
                 break
     return near

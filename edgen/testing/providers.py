@@ -14,7 +14,7 @@ import msgspec
 
 from edgen.core.errors import CallError
 from edgen.core.values import Address, Message, Request
-from edgen.execution.client.retry import check_failure, check_reply
+from edgen.execution.client.servers import check_failure, check_reply
 from edgen.providers.base import Key, Link, Provider
 from edgen.testing.check import Check, begin_check
 

@@ -61,7 +61,9 @@ def may_mark(words: str) -> bool:
 
 def hold_no_marker(texts: Sequence[str]) -> bool:
     """Return whether none of some texts, which are stripped, holds an end marker."""
-    return not may_mark(fold("\n".join(texts))) or all(find_marker(text) is None for text in texts)
+    whole = "\n".join(texts)
+    words = whole.lower() if whole.isascii() else fold(whole)
+    return not may_mark(words) or all(find_marker(text) is None for text in texts)
 
 
 def find_marker(text: str) -> MarkedText | None:

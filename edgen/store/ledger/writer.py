@@ -18,7 +18,6 @@ import contextlib
 import logging
 import os
 import queue
-import sqlite3
 import stat
 import threading
 from collections.abc import Callable, Sequence
