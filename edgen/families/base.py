@@ -18,8 +18,8 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import JobError, Problem
-from edgen.core.lazy_patterns import compile_later
 from edgen.core.plugin_faults import blame
+from edgen.core.text import compile_later
 from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.core.version import DISTRIBUTION
 from edgen.core.yaml_values import shorten_word

@@ -23,7 +23,7 @@ from edgen.config import texts_of
 from edgen.config.label_set import LabelSetError
 from edgen.core import resources
 from edgen.core.errors import FileError, SpaceError, TemplateError
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.yaml_values import suggest_file, suggest_name
 from edgen.prompting.prompt import SUFFIX, schema_file
 

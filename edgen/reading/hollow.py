@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import Message, Rejection, RejectionReason
 from edgen.reading.detect import APART, fold, join_plain_words, words
 from edgen.reading.placeholders import has_placeholder, is_placeholder

@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import Turn
 from edgen.reading.roles import ARTICLES, RoleWords
 

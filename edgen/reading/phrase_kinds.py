@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 
 OTHER = "other"
 MOST = 500  # characters of a phrase that are looked at

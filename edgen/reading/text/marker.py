@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.repairs import Repair
 from edgen.reading.text.characters import fold
 
