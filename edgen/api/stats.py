@@ -53,7 +53,7 @@ def measure(
     with contextlib.ExitStack() as stack:
         for path in dict.fromkeys(paths):
             stack.enter_context(RunFolder(path).lock_for_reading())
-        tell = stack.enter_context(control.stages())
+        tell = stack.enter_context(control.events.stages())
         for data in open_data_sets(paths):
 
             def tell_count(done: int, name: str = data.name) -> None:

@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -37,6 +39,15 @@ class Events(msgspec.Struct, eq=False):
     def tell(self, name: str, text: str = "", **facts: Any) -> None:
         """Send an event with this name, text and facts."""
         self.send(Event(name, text, facts))
+
+    @contextlib.contextmanager
+    def stages(self) -> Iterator[Callable[[str], None]]:
+        """Yield a function to call with the name of the present stage, for work without counts."""
+        tell = partial(self.tell, "stage")
+        try:
+            yield tell
+        finally:
+            tell("")
 
     def send(self, event: Event) -> None:
         """Send an event to every listener."""
