@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
-from edgen.core.registry import find
+from edgen.core.registry import find, names
 from edgen.core.values import Usage
+from edgen.core.yaml_values import Variants
 
 Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -88,9 +90,8 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     A provider's own struct has `tag_field="type"` and its name as the tag."""
 
-    VARIANTS: ClassVar[Literal["provider"]] = (
-        "provider"  # the kind of plugin whose `Config` the key `type` names
-    )
+    VARIANTS: ClassVar[Variants] = Variants(partial(names, "provider"), partial(find, "provider"))
+    """The providers, whose `Config` the key `type` names."""
     KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "service_tier", "choices"})
     """Keys that shape no answer."""
     TAKES_SEED: ClassVar[bool] = False  # the service takes a seed with a call

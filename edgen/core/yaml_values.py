@@ -13,17 +13,16 @@ import os
 import re
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, Union
+from typing import Any, NamedTuple, TypeVar, Union
 
 import msgspec
 
 from edgen.core.errors import FileError, InputError, Problem
 from edgen.core.files import explain_read_errors
-from edgen.core.registry import find, names
 from edgen.core.yaml_text import BRACES, YamlError, values
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -33,6 +32,13 @@ _MOST_LISTED = 100
 _MOST_SUGGESTIONS = 100  # per file: more problems than that are not typos
 
 T = TypeVar("T")
+
+
+class Variants(NamedTuple):
+    """The Structs that the key `type` chooses from, each the `Config` of an object."""
+
+    names: Callable[[], list[str]]  # the values of the key
+    find: Callable[[str], Any]  # returns the object of a name; raises InputError
 
 
 def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES) -> str:
@@ -188,10 +194,10 @@ def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[P
 
 
 def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
-    """Return the Struct named by the key `type`: `Config` of a plugin of the kind `type_.VARIANTS`."""
+    """Return the Struct named by the key `type`, one of `type_.VARIANTS`."""
     if not _is(dict, value, path, problems):
         return None
-    known = names(type_.VARIANTS)
+    known = type_.VARIANTS.names()
     if "type" not in value:
         problems.append(Problem(f"{path}.type", f"this key is missing (known: {', '.join(known)})"))
         return None
@@ -201,7 +207,7 @@ def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
         problems.append(Problem(f"{path}.type", f"unknown type {shorten_word(repr(tag))}{near}"))
         return None
     try:
-        struct = find(type_.VARIANTS, tag).Config
+        struct = type_.VARIANTS.find(tag).Config
     except InputError as problem:
         problems.append(Problem(f"{path}.type", str(problem)))
         return None

@@ -139,7 +139,8 @@ _KEYS = frozenset(
         "mensaje", "respuesta", "risposta", "resposta", "antwoord",
     ]
 )  # fmt: skip
-# The words of ASCII lines that `_PHRASES` matches, except for one word anywhere and all words after the last five.
+# The words of ASCII lines that `_PHRASES` matches, except for one word anywhere, and any after
+# `_OPEN_PHRASES`.
 _PHRASE_WORDS = _KEYS | frozenset(
     [
         "your", "the", "my", "some", "goes", "comes", "will", "be", "here", "insert", "enter", "type", "a",
@@ -150,8 +151,8 @@ _PHRASE_WORDS = _KEYS | frozenset(
         "replies", "answers", "votre", "ta", "ton", "ici", "deine", "ihre", "die", "hier", "dein", "ihr",
         "tu", "su", "la", "tua", "vostra", "qui", "sua", "resposta", "aqui", "je", "uw", "jouw", "saisis",
         "saisissez", "saisir", "tape", "tapez", "taper", "escribe", "escriba", "introduzca", "introduce",
-        "introduze", "introduzea", "introduzc", "introducea", "introducc", "introducca", "ingresa", "ingrese", "schreib",
-        "schreibe", "schreiben", "sie", "gib", "geben", "ein", "scrivi", "scriva", "scrivete", "escreva",
+        "introduze", "introduzea", "introduzc", "introducea", "introducc", "introducca", "ingresa",
+        "ingrese", "schreib", "schreibe", "schreiben", "sie", "gib", "geben", "ein", "scrivi", "scriva", "scrivete", "escreva",
         "escreve", "typ", "schrijf", "s", "side", "sides", "sidess", "side's",
         "sides's", "other",
         *(
@@ -257,7 +258,7 @@ def _holds_place(whole: str) -> bool:
 
 
 def _may_have_form(whole: str) -> bool:
-    """Return whether the ends of a line allow a variable, JSON, no word, the beginning of a reply or a length."""
+    """Return whether a line's ends allow a variable, JSON, no word, the beginning of a reply, or a length."""
     first = whole[:1].lower()
     return (
         not whole.isascii()

@@ -1,7 +1,7 @@
 """The servers of one backend: what is asked of them before the first call, and calls to one of them.
 
-`complete_once` makes one attempt, and `count_slots` asks about the server; both report what a plugin's backend does
-wrong.
+`complete_once` makes one attempt, and `count_slots` asks about the server; both report what a plugin's
+backend does wrong.
 """
 
 from __future__ import annotations
