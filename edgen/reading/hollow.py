@@ -190,8 +190,12 @@ def _is_plain(texts: Sequence[str], asked: _Asked) -> bool:
     letters = marked.translate(None, b" \1").split(b"\0")
     if not len({*letters}) == len(letters) == len(texts) or b"" in letters:
         return False
-    said = [*filter(None, marked.translate(None, b" ").replace(b"\0", _MARK).split(_MARK))]
-    return len(said) - len({*said}) < SAME_LINE - 1 and not _find_near(marked, asked.prompts)
+    said, lasts = _split_marked(marked)
+    if len(lasts) - len({*lasts}) >= SAME_LINE - 1:  # else few sentences are equal
+        squeezed = [bare for one in said if (bare := one.replace(b" ", b""))]
+        if len(squeezed) - len({*squeezed}) >= SAME_LINE - 1:
+            return False
+    return not _find_near(said, lasts, asked.prompts)
 
 
 def repeats_a_line(text: str) -> bool:
@@ -244,14 +248,21 @@ def _mark_sentences(text: str) -> bytes:
     return text.encode().translate(_MARKED)
 
 
-def _find_near(marked: bytes, prompts: Sequence[_Prompt]) -> list[_Prompt]:
-    """Return the prompts that may have one of these sentences, as they have all of its letters and digits."""
-    said = marked.replace(b"\0", _MARK).split(_MARK)
+def _split_marked(marked: bytes) -> tuple[list[bytes], list[bytes]]:
+    """Return the sentences between marks, and the last run of each, which is empty in front of a blank."""
+    said = [*filter(None, marked.replace(b"\0", _MARK).split(_MARK))]
+    return said, [one.rpartition(b" ")[2] for one in said]
+
+
+def _find_near(said: Sequence[bytes], lasts: Sequence[bytes], prompts: Sequence[_Prompt]) -> list[_Prompt]:
+    """Return the prompts that may have one of these sentences, as they have all of its letters and digits.
+
+    In most sentences, the last run is in no prompt.
+    """
     near = []
     for prompt in prompts:
         known = prompt.known
-        for one in filter(None, said):
-            last = one.rpartition(b" ")[2]  # in most sentences, the last run is in no prompt
+        for one, last in zip(said, lasts, strict=True):
             if (not last or last in known) and (runs := one.split()) and known.issuperset(runs):
                 near.append(prompt)
                 break
@@ -260,7 +271,7 @@ def _find_near(marked: bytes, prompts: Sequence[_Prompt]) -> list[_Prompt]:
 
 def _repeats_prompts(text: str, said: Sequence[str], prompts: Sequence[_Prompt]) -> bool:
     """Return whether a text is whole sentences, a part or an example of a prompt, or mostly copied."""
-    near = _find_near(_mark_sentences(text), prompts) if text.isascii() else prompts
+    near = _find_near(*_split_marked(_mark_sentences(text)), prompts) if text.isascii() else prompts
     if not near:  # most texts
         return False
     whole = " ".join(said)
