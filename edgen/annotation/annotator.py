@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from edgen.config import ANNOTATOR
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.protocols.labelled_units import LabelledUnit
 
 ROLE = ANNOTATOR  # whom annotators' requests name

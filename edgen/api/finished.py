@@ -48,7 +48,7 @@ def compare_runs(
         )
     arms, prompts, roles, output = options.arms, options.prompts, options.roles, options.output
     with (
-        control.stages() as tell,
+        control.events.stages() as tell,
         open_comparison(runs, arms, prompts=prompts, roles=roles, tell=tell) as comparison,
         explain_os_errors(output or runs[0]),
     ):
@@ -155,7 +155,7 @@ def write_report(run: Path, control: Control, output: Path | None = None) -> Wri
     if not has_font_list():
         control.note("matplotlib lists the fonts of this machine, once; this can take a minute.")
     load_run_measures([run], control)
-    with control.stages() as tell:
+    with control.events.stages() as tell:
         written = write(run, output, progress=tell)
     if not written.accepted:
         control.note(
@@ -183,7 +183,7 @@ def select_run(
     """
     from edgen.selection.select import select
 
-    with control.stages() as tell, explain_os_errors(output):
+    with control.events.stages() as tell, explain_os_errors(output):
         selection = select(run, output, options, tell, control.note)
     return status_of(RunFolder(output)), selection
 
@@ -195,7 +195,7 @@ def merge_runs(runs: Sequence[Path], output: Path, control: Control) -> tuple[St
     """
     from edgen.merging.merge import merge
 
-    with control.stages() as tell, explain_os_errors(output):
+    with control.events.stages() as tell, explain_os_errors(output):
         merged = merge(runs, output, tell)
     for sentence in merged.notes:
         control.note(sentence)

@@ -55,7 +55,7 @@ def measure(paths: Sequence[Path], options: StatsOptions, control: Control) -> d
     with contextlib.ExitStack() as stack:
         for path in dict.fromkeys(paths):
             stack.enter_context(RunFolder(path).lock_for_reading())
-        tell = stack.enter_context(control.stages())
+        tell = stack.enter_context(control.events.stages())
         for data in open_data_sets(paths):
 
             def tell_count(done: int, name: str = data.name) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgen.asking.asker import Asker
-from edgen.core.folders import refuse_links
+from edgen.core.kept_files import refuse_links
 from edgen.execution.session import Charged
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.supervise import find_use_elsewhere

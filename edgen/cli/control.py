@@ -50,7 +50,7 @@ def make_control(
         agree=(lambda _question: True) if yes else person,
         interrupts=_signals,
     )
-    control.events.listen(recorder)
+    control.events.listeners.append(recorder)
     recorder.find_keys = lambda: control.trust.variables
     if work.trust_hosts:
         _ = control.trust  # which refuses invalid hosts

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
@@ -17,6 +17,7 @@ from msgspec import Meta
 from edgen.core.options import Positive, Share
 from edgen.core.registry import find, names
 from edgen.core.values import Usage
+from edgen.core.yaml_values import Variants
 
 Temperature = Annotated[float, Meta(ge=0, le=5)]
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -88,6 +89,8 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     A provider's own struct has `tag_field="type"` and its name as the tag."""
 
+    VARIANTS: ClassVar[Variants] = Variants(partial(names, "provider"), partial(find, "provider"))
+    """The providers, whose `Config` the key `type` names."""
     KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "service_tier", "choices"})
     """Keys that shape no answer."""
     TAKES_SEED: ClassVar[bool] = False  # the service takes a seed with a call
@@ -180,22 +183,8 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
         return extra | inner if isinstance(inner, dict) else extra
 
     @classmethod
-    def given(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the values of a job in the form of the fields, if it may state them in another one."""
-        return values
-
-    def located(self, folder: Path) -> Self:  # noqa: ARG002 - most name no files
-        """Return the settings with files named from anywhere. `folder`: that of relative names."""
-        return self
-
-    @classmethod
-    def variants(cls) -> list[str]:
-        """Return the types that a job can name."""
-        return names("provider")
-
-    @classmethod
     def variant(cls, name: str) -> type[BackendConfig]:
-        """Return the struct of one of them. Raises PluginError."""
+        """Return the struct of a provider. Raises PluginError."""
         found: type[BackendConfig] = find("provider", name).Config
         return found
 

@@ -24,7 +24,7 @@ import msgspec
 from edgen.config.backends import Text
 from edgen.core import resources
 from edgen.core.errors import FileError, Problem
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.yaml_values import build, read_text, read_yaml, shorten_word, suggest_name
 
 MOST_LABELS = 200

@@ -64,18 +64,24 @@ def _read_file(path: Path) -> Any:
     return read_yaml(read_text(path, JobError), source, JobError)
 
 
+def _locate(backend: BackendConfig, folder: Path) -> BackendConfig:
+    """Return the settings with files named from anywhere; most name none, and have no `located`."""
+    located: BackendConfig = backend.located(folder) if hasattr(backend, "located") else backend
+    return located
+
+
 def _locate_files(job: Job, path: Path) -> Job:
     """Return the job of the file at `path` with the files of its backends, of its arms' backends and of its
     budget named from anywhere."""
     folder = path.parent
     job = msgspec.structs.replace(
-        job, backends={name: backend.located(folder) for name, backend in job.backends.items()}
+        job, backends={name: _locate(backend, folder) for name, backend in job.backends.items()}
     )
     for arm, held in arm_jobs(job, str(path)).items() if job.arms else ():
         for name, changes in (job.arms[arm].get("backends") or {}).items():
             backend = held.backends[name]
             for key in changes.keys() & {*backend.__struct_fields__}:
-                if (there := getattr(backend.located(folder), key)) != getattr(backend, key):
+                if (there := getattr(_locate(backend, folder), key)) != getattr(backend, key):
                     changes[key] = there
     if job.limits.budget is None:
         return job
@@ -286,7 +292,7 @@ def _find_refused(job: Job, changes: dict[str, Any]) -> tuple[str, str] | None:
 
 def _describe_unknown_key(key: str) -> str:
     """Describe an unknown key of an arm."""
-    if any(key in BackendConfig.variant(name).__struct_fields__ for name in BackendConfig.variants()):
+    if any(key in BackendConfig.variant(name).__struct_fields__ for name in names("provider")):
         return f"unknown key; it is a backend's: `backends: {{default: {{{key}: …}}}}`"
     return (
         "unknown "

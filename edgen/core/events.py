@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -24,21 +26,30 @@ class Event(msgspec.Struct, frozen=True):
 Listener = Callable[[Event], object]
 
 
-class Events:
+class Events(msgspec.Struct, eq=False):
     """A channel for events. Without listeners, it does nothing."""
 
-    def __init__(self) -> None:
-        self._listeners: list[Listener] = []
+    listeners: list[Listener] = []
+    """Each gets every event; it must not raise, and must not block."""
 
     def listen(self, listener: Listener) -> None:
-        """Send every event from now on to `listener`. It must not raise, and must not block."""
-        self._listeners.append(listener)
+        """Send every event from now on to `listener`."""
+        self.listeners.append(listener)
 
     def tell(self, name: str, text: str = "", **facts: Any) -> None:
         """Send an event with this name, text and facts."""
         self.send(Event(name, text, facts))
 
+    @contextlib.contextmanager
+    def stages(self) -> Iterator[Callable[[str], None]]:
+        """Yield a function to call with the name of the present stage, for work without counts."""
+        tell = partial(self.tell, "stage")
+        try:
+            yield tell
+        finally:
+            tell("")
+
     def send(self, event: Event) -> None:
         """Send an event to every listener."""
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener(event)

@@ -7,25 +7,29 @@ from outside: a flipped bit, a cut, an editor. Such a file is refused before it 
 
 A file without an entry was written by an older edgen, or by hand, and is accepted. `digests.json` contains
 its own digest. Writers hold the folder's lock; readers need none.
+
+A folder with kept files holds no links, which could lead anywhere (`refuse_links`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from io import BufferedReader
 from pathlib import Path
 
 import msgspec
 
-from edgen.core.errors import DamagedError
+from edgen.core.errors import DamagedError, RunError
 from edgen.core.files import (
     Part,
     explain_write_errors,
     open_regular,
     read_regular,
     sync_folder,
+    target_name,
     write_whole,
 )
 
@@ -34,6 +38,8 @@ _LAYOUT = 1
 _LARGEST = 1 << 26  # bytes of a digests.json
 _DEPTH = 4  # folders between a file and the digests.json above it
 _CHUNK = 1 << 20  # bytes
+_LINK = ("a link, which could lead anywhere", "Put what it leads to in its place, or remove it.")
+_DEVICE = ("a pipe, a device or a socket, not a file", "Remove it.")
 
 
 class Digest(msgspec.Struct, frozen=True):
@@ -353,3 +359,42 @@ def _hold(folder: Path, digests: Mapping[Path, Digest]) -> bool:
         entries.get(path.relative_to(folder).as_posix()) == KeptDigests((digest,))
         for path, digest in digests.items()
     )
+
+
+def refuse_links(folder: Path, names: Collection[str] | None = None) -> None:
+    """Raise RunError if `folder` contains, at any depth, anything but regular files and folders; `names`:
+    check only these names in it. The folder's own path, which the user gave, may be a link."""
+    for entry in _walk(folder, names):
+        if not (entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)):
+            what, hint = _LINK if entry.is_symlink() else _DEVICE
+            raise RunError(f"{entry.path}: this is {what}. Nothing was read or changed. {hint}")
+
+
+def sweep(folder: Path, names: Collection[str]) -> None:
+    """Remove the temporary files of killed processes for these names in a folder, and in the folders of these
+    names. The caller holds a lock that keeps others from writing there."""
+    for entry in _walk(folder, names):
+        if target_name(entry.name) is not None and not entry.is_dir(follow_symlinks=False):
+            with contextlib.suppress(OSError):
+                Path(entry.path).unlink()
+
+
+def _walk(folder: Path, names: Collection[str] | None) -> Iterator[os.DirEntry[str]]:
+    """Yield everything in a folder, at any depth, without following links. `names`: only below these names in
+    it, and temporary names for them."""
+    waiting = [folder]
+    while waiting:
+        place = waiting.pop()
+        try:
+            with os.scandir(place) as entries:
+                found = list(entries)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as problem:
+            raise RunError(f"{place}: it cannot be read ({problem.strerror}).") from None
+        for entry in found:
+            if place is folder and names is not None and (target_name(entry.name) or entry.name) not in names:
+                continue
+            yield entry
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(Path(entry.path))

@@ -24,7 +24,7 @@ from edgen.core.values import Message
 MOST_BYTES = 3_500_000  # of one picture: services take 5 MB in base64
 MOST_SIDE = 8_000  # pixels
 _MARK = re.compile(r"⟦picture ([0-9a-f]{64}) image/[a-z]{3,4} [0-9]{1,4}x[0-9]{1,4}⟧")
-_BEGIN = "⟦picture "
+BEGIN = "⟦picture "
 WORDS = "[a picture]"  # for who sees none
 
 
@@ -40,7 +40,7 @@ class PromptPicture(msgspec.Struct, frozen=True):
     @property
     def mark(self) -> str:
         """The text that stands for it in a prompt."""
-        return f"{_BEGIN}{self.digest} {self.media_type} {self.width}x{self.height}⟧"
+        return f"{BEGIN}{self.digest} {self.media_type} {self.width}x{self.height}⟧"
 
     @property
     def base64(self) -> str:
@@ -78,7 +78,7 @@ def look_at(data: bytes) -> PromptPicture:
 
 def pictures_in(text: str) -> list[PromptPicture]:
     """Return the pictures whose marks are in a text."""
-    if _BEGIN not in text:
+    if BEGIN not in text:
         return []
     return [_KNOWN[digest] for digest in _MARK.findall(text) if digest in _KNOWN]
 
@@ -91,7 +91,7 @@ def refuse_pictures(messages: Sequence[Message], reason: str | None) -> None:
 
 def without_pictures(text: str) -> str:
     """Return a text without the marks of pictures, with the words of a prompt for a model that sees none."""
-    return text if _BEGIN not in text else "".join(_replace_picture(part) for part in _split(text))
+    return text if BEGIN not in text else "".join(_replace_picture(part) for part in _split(text))
 
 
 def _replace_picture(part: str | PromptPicture) -> str:

@@ -1,7 +1,8 @@
 """Values in words: numbers with units, lists of words, and model text made visible.
 
 `safe` writes out characters that could change a terminal; `describe_counts` and its like put counts on one
-line.
+line. `compile_later` makes regular expressions that are compiled at first use: edgen has hundreds, and a
+command needs few of them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 NONE = "–"
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -259,3 +260,23 @@ def describe_reasons(reasons: Counter[str], most: int = 4) -> str:
     """Format counts with their reasons, the most frequent first, such as `14 no_turns, 3 too_short`."""
     shown = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common(most))
     return shown + (f" and {len(reasons) - most} more kinds" if len(reasons) > most else "")
+
+
+def compile_later(expression: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern that is compiled at first use. An invalid expression fails at first use, not at
+    import."""
+    return cast("re.Pattern[str]", _Pattern(expression, flags))
+
+
+class _Pattern:
+    def __init__(self, expression: str, flags: int) -> None:
+        self._wanted = (expression, flags)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a method; called only once per method."""
+        if name == "_compiled":
+            self._compiled = re.compile(*self._wanted)
+            return self._compiled
+        method = getattr(self._compiled, name)
+        setattr(self, name, method)
+        return method

@@ -13,11 +13,11 @@ import os
 import re
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, Union
+from typing import Any, NamedTuple, TypeVar, Union
 
 import msgspec
 
@@ -32,6 +32,13 @@ _MOST_LISTED = 100
 _MOST_SUGGESTIONS = 100  # per file: more problems than that are not typos
 
 T = TypeVar("T")
+
+
+class Variants(NamedTuple):
+    """The Structs that the key `type` chooses from, each the `Config` of an object."""
+
+    names: Callable[[], list[str]]  # the values of the key
+    find: Callable[[str], Any]  # returns the object of a name; raises InputError
 
 
 def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES) -> str:
@@ -105,7 +112,7 @@ def build(value: Any, type_: type[T], source: str, error: type[FileError]) -> T:
 def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     """Convert `value` to `type_`, adding to `problems`; the result counts only if none was added.
 
-    Structs, tagged Structs (one with `variants` and no tag of its own stands for those), tuples and dicts of
+    Structs, tagged Structs (one with `VARIANTS` and no tag of its own stands for those), tuples and dicts of
     these are walked here, so that every problem is found; leaves go to msgspec, which checks the constraints
     of `Annotated` types.
     """
@@ -121,7 +128,7 @@ def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
             inner = arguments[0] if arguments[1] is type(None) else arguments[1]
             return convert(value, inner, path, problems)
     elif _is_struct(type_):
-        if hasattr(type_, "variants") and type_.__struct_config__.tag is None:
+        if hasattr(type_, "VARIANTS") and type_.__struct_config__.tag is None:
             return _variant(value, type_, path, problems)
         return _struct(value, type_, path, problems)
     elif origin is tuple and len(arguments) == 2 and arguments[1] is ...:
@@ -187,10 +194,10 @@ def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[P
 
 
 def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
-    """Return the Struct named by the key `type`, among `type_.variants()`, from `type_.variant(name)`."""
+    """Return the Struct named by the key `type`, one of `type_.VARIANTS`."""
     if not _is(dict, value, path, problems):
         return None
-    known = type_.variants()
+    known = type_.VARIANTS.names()
     if "type" not in value:
         problems.append(Problem(f"{path}.type", f"this key is missing (known: {', '.join(known)})"))
         return None
@@ -200,7 +207,7 @@ def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
         problems.append(Problem(f"{path}.type", f"unknown type {shorten_word(repr(tag))}{near}"))
         return None
     try:
-        struct = type_.variant(tag)
+        struct = type_.VARIANTS.find(tag).Config
     except InputError as problem:
         problems.append(Problem(f"{path}.type", str(problem)))
         return None

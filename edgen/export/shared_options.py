@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from edgen.core.errors import UsageError
-from edgen.core.lazy_patterns import compile_later
 from edgen.core.options import TurnsLeft, declare_layer, option
+from edgen.core.text import compile_later
 from edgen.export.options import FormatOptions
 
 Opening = Literal["user", "system", "both"]

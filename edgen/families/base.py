@@ -18,9 +18,9 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import JobError, Problem
-from edgen.core.lazy_patterns import compile_later
 from edgen.core.optional_parts import part_of
 from edgen.core.plugin_faults import blame
+from edgen.core.text import compile_later
 from edgen.core.values import Event, Scenario, Turn
 from edgen.core.version import DISTRIBUTION
 from edgen.core.yaml_values import shorten_word

@@ -125,7 +125,7 @@ async def make_partitions(
                 for number, path in enumerate(parts)
             ]
             made = await _Processes(given, control, job).run()
-        with control.stages() as tell:
+        with control.events.stages() as tell:
             await run_in_thread(merge, parts, run.path, tell)
         await run_in_thread(shutil.rmtree, folder)
     return made

@@ -17,8 +17,8 @@ import msgspec
 from edgen.config import ANNOTATOR, Job, LabelsAsked
 from edgen.config.label_set import LabelSet, load_label_set
 from edgen.core.errors import JobError, Problem, UsageError
-from edgen.core.lazy_patterns import compile_later
 from edgen.core.resources import list_shipped
+from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Role, Turn
 from edgen.expressions.conversation import (
     NEAR_DUPLICATE,

@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from edgen.config import backend_of
-from edgen.core.lazy_patterns import compile_later
 from edgen.core.registry import answer_kinds
+from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason, Request
 from edgen.planning.plan import Plan
 from edgen.protocols.base import role_words

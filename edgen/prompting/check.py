@@ -18,7 +18,7 @@ import jinja2
 from jinja2 import TemplateSyntaxError, meta, nodes
 
 from edgen.core.errors import Problem, TemplateError
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.yaml_values import shorten_word, suggest_name
 from edgen.prompting.sandbox import FILTERS, TESTS, TEXT_METHODS, Sandbox, count_work
 

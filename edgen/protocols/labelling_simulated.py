@@ -17,7 +17,7 @@ from hashlib import blake2b
 import msgspec
 
 from edgen.core import registry
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.protocols.base import Simulation
 from edgen.protocols.fence import CONTINUED
 from edgen.protocols.optional_parts import SimulatedAnswers

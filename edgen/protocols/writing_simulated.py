@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.protocols.base import Simulation
 from edgen.protocols.labelling_simulated import read_shown_units
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.errors import FileError, UsageError
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.yaml_values import build, read_text, read_yaml
 
 VARIABLE = "EDGEN_TRUSTED_HOSTS"

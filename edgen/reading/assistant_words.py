@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords

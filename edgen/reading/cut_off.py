@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.one_turn.json_turn import ASIDE
 from edgen.reading.text.marker import find_marker
 

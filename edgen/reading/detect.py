@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 
 # Scripts that put no space between words: there each character counts as one.
 _SOLID = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"

@@ -16,7 +16,7 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
 
 _ARTICLES = "|".join(sorted(ARTICLES - {"l"}))

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import Message, Rejection, RejectionReason
 from edgen.reading.detect import APART, fold, join_plain_words, words
 from edgen.reading.placeholders import has_placeholder, is_placeholder
@@ -31,12 +31,11 @@ _QUOTED = compile_later(
     r"(?<=\w )(?:\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”)"
 )  # in a sentence: words that a side may say
 _SPEAKER = compile_later(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
-# Bytes as they are compared first: letters and digits in lower case; marks that end a sentence as full stops;
-# blanks.
+# Bytes as they are compared first: letters and digits in lower case, and blanks.
 _RUNS = bytes(ord(c.lower()) if c.isalnum() else 0 if c == APART else 32 for c in map(chr, range(128)))
 _RUNS += b" " * 128
-_STOPPED = bytes(46 if chr(code) in ".!?" else kept for code, kept in enumerate(_RUNS))
 _MARK = b"\1"  # between sentences, as no text is encoded
+_MARKED = bytes(1 if chr(code) in ".!?\n" else kept for code, kept in enumerate(_RUNS))
 
 _MARKS = 20  # characters around the words of a turn
 SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
@@ -188,12 +187,15 @@ def _is_plain(texts: Sequence[str], asked: _Asked) -> bool:
     if asked.heard is not None or not whole.isascii() or has_placeholder(texts):
         return False
     marked = _mark_sentences(whole)
-    squeezed = marked.translate(None, b" ")
-    letters = squeezed.replace(_MARK, b"").split(b"\0")
+    letters = marked.translate(None, b" \1").split(b"\0")
     if not len({*letters}) == len(letters) == len(texts) or b"" in letters:
         return False
-    said = [*filter(None, squeezed.replace(b"\0", _MARK).split(_MARK))]
-    return len(said) - len({*said}) < SAME_LINE - 1 and not _find_near(marked, asked.prompts)
+    said, lasts = _split_marked(marked)
+    if len(lasts) - len({*lasts}) >= SAME_LINE - 1:  # else few sentences are equal
+        squeezed = [bare for one in said if (bare := one.replace(b" ", b""))]
+        if len(squeezed) - len({*squeezed}) >= SAME_LINE - 1:
+            return False
+    return not _find_near(said, lasts, asked.prompts)
 
 
 def repeats_a_line(text: str) -> bool:
@@ -243,19 +245,25 @@ def _mark_sentences(text: str) -> bytes:
 
     APART stays as a zero byte.
     """
-    stopped = text.replace("\n", ".\n").encode().translate(_STOPPED)
-    return stopped.replace(b". ", _MARK).replace(b".", b" ")
+    return text.encode().translate(_MARKED)
 
 
-def _find_near(marked: bytes, prompts: Sequence[_Prompt]) -> list[_Prompt]:
-    """Return the prompts that may have one of these sentences, as they have all of its letters and digits."""
-    # Each with its last run apart: in most sentences, that is in no prompt.
-    apart = [ends for one in marked.replace(b"\0", _MARK).split(_MARK) if (ends := one.rsplit(None, 1))]
+def _split_marked(marked: bytes) -> tuple[list[bytes], list[bytes]]:
+    """Return the sentences between marks, and the last run of each, which is empty in front of a blank."""
+    said = [*filter(None, marked.replace(b"\0", _MARK).split(_MARK))]
+    return said, [one.rpartition(b" ")[2] for one in said]
+
+
+def _find_near(said: Sequence[bytes], lasts: Sequence[bytes], prompts: Sequence[_Prompt]) -> list[_Prompt]:
+    """Return the prompts that may have one of these sentences, as they have all of its letters and digits.
+
+    In most sentences, the last run is in no prompt.
+    """
     near = []
     for prompt in prompts:
         known = prompt.known
-        for ends in apart:
-            if ends[-1] in known and (len(ends) == 1 or known.issuperset(ends[0].split())):
+        for one, last in zip(said, lasts, strict=True):
+            if (not last or last in known) and (runs := one.split()) and known.issuperset(runs):
                 near.append(prompt)
                 break
     return near
@@ -263,7 +271,7 @@ def _find_near(marked: bytes, prompts: Sequence[_Prompt]) -> list[_Prompt]:
 
 def _repeats_prompts(text: str, said: Sequence[str], prompts: Sequence[_Prompt]) -> bool:
     """Return whether a text is whole sentences, a part or an example of a prompt, or mostly copied."""
-    near = _find_near(_mark_sentences(text), prompts) if text.isascii() else prompts
+    near = _find_near(*_split_marked(_mark_sentences(text)), prompts) if text.isascii() else prompts
     if not near:  # most texts
         return False
     whole = " ".join(said)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
 from edgen.reading.text.characters import are_spoken, fold, is_printable

@@ -19,7 +19,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.answers.probability import parse_probability
 from edgen.reading.foreign_words import ends_conversation

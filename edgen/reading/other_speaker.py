@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import Turn
 from edgen.reading.roles import ARTICLES, RoleWords
 
@@ -28,6 +28,7 @@ _AROUND = " \t>#*_~`|•\"“”'‘’「『【[(-–—0123456789."
 _REACH = 90  # characters before a colon in which its label begins
 _NEAR = 40  # and before a sentence
 _COLON = compile_later(r":(?=[\s\"“”‘’'«<*_(]|[^\x00-\u02ff]|\Z)|：")
+_AFTER_COLON = frozenset(" \n\"“”‘’'«<*_(")
 _BEGINS = (
     r"(?:\A|[\n\r.!?…。！？؟।\"“”„'’‘«»()\[\]]|\\n|<(?:br|/?p|/?div|/?li)\s?/?>|[,;—–-](?=\s{0,2}[\"“*]))"
 )
@@ -115,6 +116,59 @@ _LONE = (
     rf"(?P<joined>{_JOINED})|model|system|ta|tutee|kid|mom|mum|dad|mother|father|friend|st|stud?\.?|tea\.?"
     r"|tchr?\.?"
 )
+# The plain words that `_YOU`, `_LONE` and `_GROUPS` end with.
+_PLAIN_LAST = frozenset(
+    [
+        "you",
+        "me",
+        "human",
+        "ai",
+        "bot",
+        "usuario",
+        "usuaria",
+        "utilizador",
+        "utilisateur",
+        "utilisatrice",
+        "benutzer",
+        "benutzerin",
+        "nutzer",
+        "nutzerin",
+        "utente",
+        "gebruiker",
+        "asistente",
+        "assistente",
+        "assistant",
+        "assistent",
+        "asystent",
+        "asistan",
+        "model",
+        "system",
+        "ta",
+        "tutee",
+        "kid",
+        "mom",
+        "mum",
+        "dad",
+        "mother",
+        "father",
+        "friend",
+        "st",
+        "stu",
+        "stud",
+        "tea",
+        "tch",
+        "tchr",
+        "class",
+        "all",
+        "everyone",
+        "everybody",
+        "others",
+        "both",
+        "together",
+    ]
+)
+_NOTE_WORDS = frozenset(["voice", "reply", "response", "turn", "answer"])  # that `_NOTE` ends with
+_BEFORE_NOTES = (",", "'s", "’s")
 _SENTENCE = compile_later(
     r"[\s*_\"“”„'‘’«「『]{0,6}(?:[^\W\d_a-z]|[¿¡])(?:[^\s.!?…。！？]{0,40}[?？！]"
     r"|\S{0,40}\s\S{1,40}[^\n.!?…。！？]{1,400}[.!?…。！？।؟]|[\u0590-\uffdc][^\n]{3,400}?[.!?…。！？।؟])"
@@ -162,7 +216,7 @@ class _Patterns(NamedTuple):
     words: frozenset[str]  # words that a speaker's name holds, in lower case
     label: re.Pattern[str]  # labels before a colon
     short: re.Pattern[str]  # labels before a colon that count only before a sentence
-    last: re.Pattern[str]  # plain words with which a label of `short` ends
+    last: frozenset[str]  # plain words with which a label of `short` ends
     titled: re.Pattern[str]  # names with a title before a colon
     alone: re.Pattern[str]  # labels without a colon
     spoken: re.Pattern[str]  # a speaker and a verb of speech next to a quotation
@@ -200,7 +254,7 @@ def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords) -> bool:
     if not hints:  # most conversations
         return False
     patterns = _patterns(roles)
-    for turn in turns:
+    for turn in turns if len(hints) > 1 else [turn for turn in turns if hints[0] in turn.text]:
         text = turn.text
         held = [mark for mark in hints if mark in text]
         if held and _speaks(text, held, turn.role, roles, patterns):
@@ -218,7 +272,10 @@ def _speaks(text: str, held: Sequence[str], role: str, roles: RoleWords, pattern
     if not _COLONS.isdisjoint(held) and _has_label(text, held, role, roles, patterns):
         return True
     marked = not _MARKS.isdisjoint(held)
-    if marked and (_TOKENS.search(text) or _has_letter_label(text, role, roles)):
+    lined = "\n" in held
+    if (lined or "<" in held or "[" in held) and _TOKENS.search(text):
+        return True
+    if lined and _has_letter_label(text, role, roles):
         return True
     quoted = not _QUOTES.isdisjoint(held) or (not _DASHES.isdisjoint(held) and _DASH.search(text) is not None)
     if not (marked or quoted) or not patterns.names_somebody(text):
@@ -247,14 +304,17 @@ def _gestures(text: str, own: str, roles: RoleWords, patterns: _Patterns) -> boo
 def _has_label(text: str, held: Sequence[str], own: str, roles: RoleWords, patterns: _Patterns) -> bool:
     """Return whether a label stands before a colon, except the speaker's own at the beginning."""
     bracketed = not _OPEN.isdisjoint(held)
-    for colon in islice(_COLON.finditer(text), _MOST):
-        place = colon.start()
+    for place in _find_colons(text):
         begin = max(0, place - _REACH)
-        last = text[begin:place].rsplit(None, 1)[-1:]
+        parts = text[begin:place].rsplit(None, 1)
+        last = parts[-1:]
         if last and not bracketed and _is_no_label(last[0], roles):  # most
             continue
-        if _SENTENCE.match(text, place + 1) and _has_short_label(
-            text, max(0, place - _NEAR), place, own, roles
+        near = max(0, place - _NEAR)
+        if (
+            (bracketed or not last or _may_be_short(last[0], parts[0].endswith(_BEFORE_NOTES), roles))
+            and _SENTENCE.match(text, place + 1)
+            and _has_short_label(text, near, place, own, roles)
         ):
             return True
         if not patterns.may_end(text[begin:place]) or not _SPEECH.match(text, place + 1):
@@ -269,6 +329,31 @@ def _has_label(text: str, held: Sequence[str], own: str, roles: RoleWords, patte
     return False
 
 
+def _find_colons(text: str) -> list[int]:
+    """Return the places of the first colons that may end a label."""
+    if "：" in text:
+        return [colon.start() for colon in islice(_COLON.finditer(text), _MOST)]
+    places: list[int] = []
+    place = text.find(":")
+    while place >= 0 and len(places) < _MOST:
+        after = text[place + 1 : place + 2]
+        if not after or after in _AFTER_COLON or after > "\u02ff" or after.isspace():
+            places.append(place)
+        place = text.find(":", place + 1)
+    return places
+
+
+@lru_cache(maxsize=4096)
+def _may_be_short(word: str, noted: bool, roles: RoleWords) -> bool:
+    """Return whether a label of `short` may end with this word before a colon.
+
+    `noted`: it stands where `_NOTE` has one, as in `You, smiling:`.
+    """
+    if len(word) == 1 or not _is_plain_word(word) or word in _patterns(roles).last:
+        return True
+    return noted and (word.endswith(_ENDINGS) or word in _NOTE_WORDS)
+
+
 @lru_cache(maxsize=4096)
 def _is_no_label(word: str, roles: RoleWords) -> bool:
     """Return whether a plain word before a colon ends no label of any kind."""
@@ -277,7 +362,7 @@ def _is_no_label(word: str, roles: RoleWords) -> bool:
         _is_plain_word(word)
         and word not in _NUMBERS
         and not _may_follow(word, patterns.words)
-        and patterns.last.match(word) is None
+        and word not in patterns.last
     )
 
 
@@ -335,7 +420,7 @@ def _patterns(roles: RoleWords) -> _Patterns:
             rf"{_BEGINS}{_ROUND}(?P<who>(?P<letter>[{letters}P]\d{{1,2}}|[{letters or 'P'}]\.?)|(?i:{_YOU}"
             rf"|{_NUMBERED})|(?P<lone>(?i:{_LONE}|{_GROUPS}|{plurals})))(?i:{_NOTE}){_DECOR}\Z"
         ),
-        last=compile_later(rf"(?i)(?:{_YOU}|{_LONE}|{_GROUPS}|together|{plurals})\Z"),
+        last=_PLAIN_LAST.union(f"{word}s".lower() for word in (*roles.by_name, *aliases)),
         titled=compile_later(
             rf"{_BEGINS}{_ROUND}(?:{_TITLES}\s?{_NAME}|(?i:{_OTHERS})){_NOTE}(?:\s{_SAYS})?{_DECOR}\Z"
         ),

@@ -9,9 +9,9 @@ conversations.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 
 OTHER = "other"
 MOST = 500  # characters of a phrase that are looked at
@@ -85,13 +85,9 @@ _TEACHER_REACTIONS = {
 }
 
 
-def _compile(table: dict[str, str]) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((name, compile_later(words)) for name, words in table.items())
-
-
-_METHOD_WORDS = _compile(_METHODS)
-_STUDENT_WORDS = _compile(_STUDENT_REACTIONS)
-_TEACHER_WORDS = _compile(_TEACHER_REACTIONS)
+_METHOD_WORDS = tuple((name, compile_later(words)) for name, words in _METHODS.items())
+_PLAIN = compile_later("[a-z ]+")
+_APART = compile_later(r"\|(?![^(]*\))")  # between alternatives, but not within a group
 
 METHODS = (*_METHODS, OTHER)
 STUDENT_KINDS = (*_STUDENT_REACTIONS, OTHER)
@@ -136,18 +132,33 @@ def match(learning: str, teaching: str) -> bool:
 @lru_cache(maxsize=4096)
 def student_reaction(phrase: str) -> str:
     """Return the kind of a student's reaction."""
-    return _find_first_kind(_STUDENT_WORDS, phrase)
+    return _find_first_kind(_STUDENT_REACTIONS, phrase)
 
 
 @lru_cache(maxsize=4096)
 def teacher_reaction(phrase: str) -> str:
     """Return the kind of a teacher's reaction."""
-    return _find_first_kind(_TEACHER_WORDS, phrase)
+    return _find_first_kind(_TEACHER_REACTIONS, phrase)
 
 
-def _find_first_kind(table: tuple[tuple[str, re.Pattern[str]], ...], phrase: str) -> str:
+def _find_first_kind(table: dict[str, str], phrase: str) -> str:
     text = phrase.lower()
-    return next((name for name, words in table if words.search(text)), OTHER)
+    return next((name for name, words in table.items() if _holds_any(words, text)), OTHER)
+
+
+def _holds_any(words: str, text: str) -> bool:
+    """Return whether a text holds one of some alternatives. Plain words need no pattern."""
+    plain, pattern = _split_plain(words)
+    return any(map(text.__contains__, plain)) or (pattern is not None and pattern.search(text) is not None)
+
+
+@cache
+def _split_plain(words: str) -> tuple[list[str], re.Pattern[str] | None]:
+    """Return the plain words of some alternatives, and a pattern for the others."""
+    alternatives = _APART.split(words)
+    plain = [one for one in alternatives if _PLAIN.fullmatch(one)]
+    others = "|".join([one for one in alternatives if one not in plain])
+    return plain, compile_later(others) if others else None
 
 
 @lru_cache(maxsize=4096)

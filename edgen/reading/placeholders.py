@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.detect import words
 
 _LONGEST = 60  # characters
@@ -139,6 +139,36 @@ _KEYS = frozenset(
         "mensaje", "respuesta", "risposta", "resposta", "antwoord",
     ]
 )  # fmt: skip
+# The words of ASCII lines that `_PHRASES` matches, except for one word anywhere, and any after
+# `_OPEN_PHRASES`.
+_PHRASE_WORDS = _KEYS | frozenset(
+    [
+        "your", "the", "my", "some", "goes", "comes", "will", "be", "here", "insert", "enter", "type", "a",
+        "an", "own", "sample", "example", "dummy", "placeholder", "write", "put", "fill", "in", "give",
+        "this", "is", "one", "another", "possible", "typical", "suggested", "reply", "respond", "answer",
+        "to", "first", "last", "short", "brief", "about", "of", "from", "for", "by", "topic", "conversation",
+        "lesson", "prompt", "what", "you", "he", "she", "they", "would", "say", "says", "said", "writes",
+        "replies", "answers", "votre", "ta", "ton", "ici", "deine", "ihre", "die", "hier", "dein", "ihr",
+        "tu", "su", "la", "tua", "vostra", "qui", "sua", "resposta", "aqui", "je", "uw", "jouw", "saisis",
+        "saisissez", "saisir", "tape", "tapez", "taper", "escribe", "escriba", "introduzca", "introduce",
+        "introduze", "introduzea", "introduzc", "introducea", "introducc", "introducca", "ingresa",
+        "ingrese", "schreib", "schreibe", "schreiben", "sie", "gib", "geben", "ein", "scrivi", "scriva", "scrivete", "escreva",
+        "escreve", "typ", "schrijf", "s", "side", "sides", "sidess", "side's",
+        "sides's", "other",
+        *(
+            f"{who}{ending}"
+            for who in ("student", "teacher", "tutor", "learner", "user", "assistant", "partner", "speaker",
+                        "agent", "asker")
+            for ending in ("", "s", "ss", "'s", "s's")
+        ),
+    ]
+)  # fmt: skip
+_OPEN_PHRASES = frozenset(["todo", "lorem", "string", "text", "str"])  # any words may follow
+_BLANKS = " \t\n\r\f\v\x1c\x1d\x1e\x1f"
+_AROUND_DOTS = "._\"'()[]{}<>,-*0123456789" + _BLANKS  # in a line of dots, its bullet and number
+_MARKS = "-*#=~_.!?,;" + _BLANKS
+_MARKED = frozenset("{$%_x")  # first characters of variables and of JSON
+_OPENING = frozenset("<[{(«")
 
 
 def has_placeholder(texts: Sequence[str]) -> bool:
@@ -158,12 +188,20 @@ def is_placeholder(text: str) -> bool:
     if len(text) > _LONGEST and _HOLDS_PLACE.search(text) is None:  # most texts
         return False
     lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
-    if all(_ONLY_DOTS.match(line) for line in lines):
+    if all(_may_be_dots(line) and _ONLY_DOTS.match(line) for line in lines):
         return True
     if len(lines) > 1:
         return False
-    whole = _LABEL.sub("", lines[0]) if lines else ""
+    whole = lines[0] if lines else ""
+    if ":" in whole or "：" in whole:
+        whole = _LABEL.sub("", whole)
     return _holds_place(whole) or _is_bracketed(whole)
+
+
+def _may_be_dots(line: str) -> bool:
+    """Return whether only marks and numbers stand after the last colon of a line."""
+    label = max(line.rfind(":"), line.rfind("："))
+    return not line[label + 1 :].strip(_AROUND_DOTS) or not line.isascii()
 
 
 def _is_plain(text: str) -> bool:
@@ -189,7 +227,7 @@ def _holds_place_plainly(text: str) -> bool:
 
 
 def _is_bracketed(whole: str) -> bool:
-    found = _BRACKETED.match(whole)
+    found = None if _OPENING.isdisjoint(whole[:3]) else _BRACKETED.match(whole)
     if found is None:
         return False
     inside = " ".join(words(found[1]))
@@ -199,22 +237,48 @@ def _is_bracketed(whole: str) -> bool:
 
 
 def _holds_place(whole: str) -> bool:
-    if (
-        whole in _MISSING
-        or _VARIABLE.match(whole)
-        or _EMPTY_JSON.match(whole)
-        or _NO_WORD.match(whole)
-        or _TRAILING.match(whole)
-        or _LENGTH.match(whole)
+    if whole in _MISSING or (
+        _may_have_form(whole)
+        and (
+            _VARIABLE.match(whole)
+            or _EMPTY_JSON.match(whole)
+            or _NO_WORD.match(whole)
+            or _TRAILING.match(whole)
+            or _LENGTH.match(whole)
+        )
     ):
         return True
     each = words(whole)
     said = " ".join(each)
     if said in _FIELDS:
         return True
-    if whole.isascii() and _KEYS.isdisjoint(each):  # most
+    if whole.isascii() and not _may_be_phrase(each, "_" in whole):  # most
         return False
     return any(_PHRASES.fullmatch(one) for one in (said, whole.rstrip(" .。!！")))
+
+
+def _may_have_form(whole: str) -> bool:
+    """Return whether a line's ends allow a variable, JSON, no word, the beginning of a reply, or a length."""
+    first = whole[:1].lower()
+    return (
+        not whole.isascii()
+        or first in _MARKED
+        or first == whole[1:2].lower()
+        or not whole.strip(_MARKS)
+        or whole[:4].lower() in ("asdf", "qwer")
+        or whole.endswith("..")
+        or whole.rstrip(")>]").endswith(("sentences", "words", "lines"))
+    )
+
+
+def _may_be_phrase(each: Sequence[str], joined: bool) -> bool:
+    """Return whether words of ASCII may be a phrase: one is a key, and at most one is in no phrase.
+
+    `joined`: that one may have several parts, as in `next_turn`.
+    """
+    if _KEYS.isdisjoint(each):
+        return False
+    return joined or each[0] in _OPEN_PHRASES or sum(word not in _PHRASE_WORDS for word in each) < 2
 
 
 _HOLDS_PLACE = compile_later(r"(?i)\.\.|…|__|\. \.|[<\[{(]|lorem ipsum")  # what a longer placeholder holds

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.repairs import Repair
 from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import find_marker, hold_no_marker, may_mark

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 
 _LONGEST_WORD = 30  # characters of a word that is remembered
 _MOST_WORDS = 20_000

@@ -7,7 +7,7 @@ import errno
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +50,6 @@ class Control:
     def note(self, text: str) -> None:
         """Show a remark to the person."""
         self.events.tell("note", text)
-
-    @contextlib.contextmanager
-    def stages(self) -> Iterator[Callable[[str], None]]:
-        """Yield a function to call with the name of the present stage, for work without counts."""
-        tell = partial(self.events.tell, "stage")
-        try:
-            yield tell
-        finally:
-            tell("")
 
     def begin(self, run: str, unit: str = "conversations", folder: Path | None = None) -> None:
         """Announce the run's name, the unit of its results, and its folder if it has one."""

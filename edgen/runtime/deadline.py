@@ -8,7 +8,7 @@ from datetime import datetime
 
 from edgen.core.durations import seconds
 from edgen.core.errors import DeadlineError, UsageError
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 
 _HOUR = compile_later(r"([01]?\d|2[0-3]):([0-5]\d)")
 _DAY = 24 * 60  # minutes

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from edgen.core.errors import CallError, FailureKind
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 
 PATIENCE = 300.0  # seconds
 _EVERY = 1.0  # seconds between two tries

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.simulator.shown_names import PLACEHOLDERS, TEXT
 
 Entries = Sequence[tuple[str, str]]

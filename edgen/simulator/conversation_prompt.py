@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import Literal, NamedTuple
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import Message
 from edgen.simulator.answer_form import CHANCE, Form, Json, read_form
 from edgen.simulator.prompt_length import read_any_turns, turns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 
 _RANGE = r"(\d{1,2})\s*(?:-|–|to)\s*(\d{1,2})"
 _TURNS = compile_later(rf"\b{_RANGE} turns\b|\bturns,? {_RANGE}\b")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.role_words import LANGUAGES
 from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, TEACHER_STUDENT, RoleWords
 from edgen.simulator.shown_names import NAME, find_shown_names, is_name

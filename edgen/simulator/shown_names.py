@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 
 NAME = r"[^\W\d_](?:[\w'’-]{0,30}\w)?"
 # Placeholders for a turn's text, or for a name, in a shown layout.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from random import Random
 
-from edgen.core.pictures import pictures_in, without_pictures
+from edgen.core.pictures import BEGIN, pictures_in, without_pictures
 from edgen.core.values import FinishReason, Message, Reply, Usage
 from edgen.simulator.faults import NO_FAULTS, Fault, Faults, struck
 from edgen.simulator.simulated_request import SimulatedRequest
@@ -92,7 +92,7 @@ def respond(
 
 def _replace_pictures(messages: Sequence[Message]) -> Sequence[Message]:
     """Return the messages with words for pictures, which the simulator does not look at."""
-    if not any(pictures_in(message.content) for message in messages):
+    if not any(BEGIN in message.content and pictures_in(message.content) for message in messages):
         return messages
     return [Message(message.role, without_pictures(message.content)) for message in messages]
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.core.errors import Problem
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.yaml_values import convert, shorten_word, suggest_name
 from edgen.space.model import Combination, Entry
 

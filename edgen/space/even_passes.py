@@ -66,13 +66,14 @@ def derive_permutation(size: int, name: str, key: bytes) -> Permutation:
 
 def derive_numbers(name: str, key: bytes) -> Iterator[int]:
     """Yield endless pseudo-random integers of 64 bits, determined by a name and a key of at most 64 bytes."""
-    state = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8, key=key).digest(), "little")
+    state = _derive_state(name, key)
     while True:
         state = (state + _STEP) & _MASK
-        # `mix`, without a call: every scenario takes one number for each of its dimensions
-        value = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
-        value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
-        yield value ^ (value >> 31)
+        yield mix(state)
+
+
+def _derive_state(name: str, key: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8, key=key).digest(), "little")
 
 
 _MOST_SLOTS = 4_000  # of a pass with weights, unless it has more entries
@@ -103,10 +104,14 @@ class Passes:
         slot = index - self.first
         if not 0 <= slot < len(self.order):
             number, slot = divmod(index, self._copies.slots)
-            numbers = derive_numbers(f"{self._name}/{number}", self._key)
+            name = f"{self._name}/{number}"
             copies, earlier = self._copies.of_pass(number)
             equal = self._copies.slots == len(copies) == sum(map(bool, copies))
-            chosen = shuffle(len(copies), numbers) if equal else order_by_weight(copies, numbers)
+            chosen = (
+                shuffle(len(copies), name, self._key)
+                if equal
+                else order_by_weight(copies, derive_numbers(name, self._key))
+            )
             self.first, self.order = index - slot, [self._entries[one] for one in chosen]
             if self._groups is not None:
                 self._before = self._count_before(self._groups, earlier)
@@ -184,12 +189,16 @@ def _round_to_sum(numbers: Sequence[float], total: int) -> list[int]:
     return rounded
 
 
-def shuffle(size: int, numbers: Iterator[int]) -> list[int]:
-    """Return [0, size) in a pseudo-random order (Fisher and Yates). `numbers`: pseudo-random ones of 64
-    bits."""
+def shuffle(size: int, name: str, key: bytes) -> list[int]:
+    """Return [0, size) in a pseudo-random order (Fisher and Yates), by the numbers of `derive_numbers`."""
     order = list(range(size))
+    state = _derive_state(name, key)
     for last in range(size - 1, 0, -1):
-        at = next(numbers) * (last + 1) >> 64
+        # `derive_numbers`, without its calls: every scenario takes one number for each of its dimensions
+        state = (state + _STEP) & _MASK
+        value = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+        value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
+        at = (value ^ (value >> 31)) * (last + 1) >> 64
         order[last], order[at] = order[at], order[last]
     return order
 

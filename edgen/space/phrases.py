@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from edgen.core.errors import Problem
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.yaml_values import suggest_name
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ import msgspec
 from edgen.core.errors import Problem, SpaceError, UsageError
 from edgen.core.extras import require_extra
 from edgen.core.files import read_regular
-from edgen.core.lazy_patterns import compile_later
 from edgen.core.pictures import MOST_BYTES, PromptPicture, read_picture
+from edgen.core.text import compile_later
 from edgen.core.yaml_values import read_text, shorten_word
 from edgen.space.model import PICTURE, Dimension, Entry, Space, sections_of
 

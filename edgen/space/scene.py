@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
 from edgen.core.pictures import pictures_in
 from edgen.core.space_layouts import find_layout
+from edgen.core.text import compile_later
 from edgen.core.values import Scenario
 from edgen.space.model import PICTURE, Space
 from edgen.space.phrases import NAME as PHRASES

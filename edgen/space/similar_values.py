@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Literal
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.space.entries import likeness
 
 SAME_WORDS = 0.8  # minimum share of common words of nearly equal values

@@ -30,12 +30,13 @@ import yaml
 
 from edgen.core.errors import RunError
 from edgen.core.files import target_name
-from edgen.core.folders import refuse_links, sweep
 from edgen.core.kept_files import (
     DIGESTS,
     forget_digests,
+    refuse_links,
     require_kept,
     settle_digests,
+    sweep,
     write_kept_lines,
     write_kept_texts,
 )

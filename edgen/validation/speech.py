@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import END_MARKER, Role, Turn
 from edgen.reading import clean_turn, is_plain
 from edgen.validation.findings import quote

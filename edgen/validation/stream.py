@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple
 import msgspec
 
 from edgen.core.errors import DataError
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 
 MOST = 1 << 26  # characters of a record
 _CHUNK = 1 << 18  # bytes

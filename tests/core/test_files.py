@@ -19,7 +19,7 @@ from edgen.core.files import (
     write_new,
     write_whole,
 )
-from edgen.core.folders import refuse_links, sweep
+from edgen.core.kept_files import refuse_links, sweep
 
 
 def test_a_file_is_written_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import edgen
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 
 pytestmark = pytest.mark.unit
 CODE = Path(edgen.__file__).parent

@@ -12,7 +12,7 @@ from edgen.core.values import Request
 from edgen.execution.client.admission import AdmissionClosed
 from edgen.execution.client.call import Answer, Call
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.client.retry import complete_once
+from edgen.execution.client.servers import complete_once
 
 
 class PersonClient(ModelClient):

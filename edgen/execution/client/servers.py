@@ -1,18 +1,27 @@
-"""The servers of one backend: what is asked of them before the first call, and calls to one of them."""
+"""The servers of one backend: what is asked of them before the first call, and calls to one of them.
+
+`complete_once` makes one attempt, and `count_slots` asks about the server; both report what a plugin's
+backend does wrong.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Awaitable, Sequence
 from functools import partial
 
-from edgen.core.errors import CallError
+import msgspec
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.plugin_faults import blame, refuse_value, require_value
+from edgen.core.registry import plugin_of
+from edgen.core.text import replace_surrogates
 from edgen.core.values import Reply, Request
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.fleet import SameModel
 from edgen.execution.client.prefix_cache import mark
-from edgen.execution.client.retry import complete_once, count_slots
 from edgen.execution.client.server_queue import Lane
 from edgen.providers import Backend
 from edgen.providers.base import CountsLoad, CountsSlots, SeveralServers, servers_of
@@ -28,6 +37,7 @@ class Servers:
         self._each = servers_of(backend)
         self._admission = admission
         self._kind = kind
+        self._own = plugin_of("provider", kind) is None
         self.lanes: tuple[Lane, ...] = ()
         self._backends: dict[Lane, Backend] = {}
         # Once, as looking for a protocol's methods is slow.
@@ -122,7 +132,7 @@ class Servers:
 
     def complete(self, lane: Lane, request: Request) -> Awaitable[Reply]:
         """Make one attempt at a server. Raises CallError."""
-        return complete_once(self._backends[lane], self._kind, request)
+        return complete_once(self._backends[lane], self._kind, request, own=self._own)
 
     def hear(self, lane: Lane, reply: Reply) -> None:
         """Compare the model of an answer with that of the other servers. Raises ProviderError."""
@@ -132,3 +142,61 @@ class Servers:
     def has_others(self, lane: Lane) -> bool:
         """Return whether calls can go to another server than this one."""
         return self._same is not None and self._admission.has_others(lane, self.lanes)
+
+
+async def complete_once(backend: Backend, provider: str, request: Request, *, own: bool = False) -> Reply:
+    """Return the backend's reply to one attempt. `own`: the provider is known to be no plugin.
+
+    Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns no Reply.
+    """
+    try:
+        reply = await backend.complete(request)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        blame("provider", provider, error, "in place of a CallError")  # nobody cancelled the call
+    except CallError as error:
+        if not own and plugin_of("provider", provider) is not None:
+            check_failure(provider, error)
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+        blame("provider", provider, error, "in place of a CallError")
+    return reply if own or plugin_of("provider", provider) is None else check_reply(provider, reply)
+
+
+def check_reply(provider: str, reply: Reply) -> Reply:
+    """Return the reply of a plugin's backend, with U+FFFD for lone surrogates. Raises FaultyPluginError if it
+    is no Reply that can be stored."""
+    checked = require_value("provider", provider, reply, Reply, "a Reply")
+    if (used := checked.usage) is not None and min(msgspec.structs.astuple(used)) < 0:
+        refuse_value("provider", provider, f"returned a Reply with a negative number of tokens: {used}")
+    return checked
+
+
+def check_failure(provider: str, error: CallError) -> None:
+    """Raise FaultyPluginError for a CallError of a plugin that no ledger can hold and no rule applies to."""
+    if not isinstance(error.kind, FailureKind):
+        said = f"raised a CallError of the kind {error.kind!r}, which is no edgen.plugin.FailureKind"
+        refuse_value("provider", provider, said)
+    error.message = replace_surrogates(str(error.message))
+    wait = error.retry_after
+    if wait is not None and not (isinstance(wait, int | float) and 0 <= wait < math.inf):
+        refuse_value(
+            "provider", provider, f"raised a CallError with `retry_after` {wait!r}, no number of seconds"
+        )
+
+
+async def count_slots(backend: CountsSlots, provider: str) -> int | None:
+    """Return how many calls the backend's server answers at once; None if it does not say.
+
+    Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns another
+    value.
+    """
+    try:
+        slots = await backend.slots()
+    except Exception as error:  # noqa: BLE001 - raised again
+        blame("provider", provider, error, "in place of a CallError")
+    if slots is not None and plugin_of("provider", provider) is not None:
+        require_value("provider", provider, slots, int, "a number of slots or None")
+    return slots

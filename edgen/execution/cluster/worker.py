@@ -20,7 +20,7 @@ from edgen.core.values import Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.client.clients import make_clients
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.client.retry import complete_once
+from edgen.execution.client.servers import complete_once
 from edgen.execution.cluster.messages import (
     LEASE,
     Beat,

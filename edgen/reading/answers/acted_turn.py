@@ -14,7 +14,7 @@ import msgspec
 
 from edgen.core.forms import Form, form, list_of, one_of, turn_form
 from edgen.core.forms import text as text_of
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import Rejection
 from edgen.reading.answers.body import body_of, object_in, strip_fence
 from edgen.reading.answers.unit_labels import LabelChoices, choose_labels

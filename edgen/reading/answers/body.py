@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.text.surroundings import FENCE
 from edgen.reading.text.thinking import drop_thinking
 

@@ -10,7 +10,7 @@ import math
 import re
 from typing import Any
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.answers.body import body_of, decode_json, strip_fence
 from edgen.reading.text.thinking import drop_thinking
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.answers.body import fold_key
 from edgen.reading.loose_json.parser import JsonMembers, parse
 from edgen.reading.roles import TEACHER_STUDENT

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.answers.body import body_of, object_in
 from edgen.reading.text.characters import excerpt

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import Token
 from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.answers.verdict_prose import Choice

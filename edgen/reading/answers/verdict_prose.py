@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 
 Choice = Literal[1, 2]
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.assembly import FoundParts
 from edgen.reading.lines.groups import Inside, LineGroup, cut_at_end, drop_nested, look_inside, split_groups
 from edgen.reading.lines.line import Lines, RoleLine, count_speakers, has_half, stand_behind, strip_half_marks

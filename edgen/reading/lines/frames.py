@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.lines.line import TOKEN, RoleLine, kind_of, shape_of
 from edgen.reading.lines.role_lines import decode_text
 from edgen.reading.lines.speakers import Speakers, abbreviations, list_known_speakers

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.lines.line import Lines, RoleLine, keep
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import fold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.roles import RolePattern
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name

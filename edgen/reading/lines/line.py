@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.roles import RoleWords
 
 _HALVES = frozenset("*_|")

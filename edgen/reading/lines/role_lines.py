@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.lines.labels import ALIAS, KEY, NAMED, OTHER_KEYS, ROLE, ROLE_ALONE, UNDERLINE
 from edgen.reading.lines.line import Lines, RoleLine, count_speakers, keep, shape_of
 from edgen.reading.roles import RoleWords

@@ -14,7 +14,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.lines.line import Lines, RoleLine, shape_of
 from edgen.reading.lines.role_lines import decode_text
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.roles import RolePattern, RoleWords
 
 MAX_DEPTH = 100  # no conversation is nested deeper; what follows is not looked at

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.loose_json.parser import is_object, members
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text.characters import are_spoken

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import JsonMembers, parse

@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 
 from msgspec.structs import replace
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.lines.line import RoleLine, count_speakers
 from edgen.reading.lines.role_lines import MAX_LINES, find_role_lines
 from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, RolePattern, RoleWords

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason
 from edgen.reading.assistant_words import (
     drop_notes,

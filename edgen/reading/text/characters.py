@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.repairs import Repair
 
 _SURROGATE = compile_later("[\ud800-\udfff]")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.repairs import Repair
 from edgen.reading.text.characters import fold
 
@@ -54,14 +54,16 @@ class MarkedText(msgspec.Struct, frozen=True, gc=False):
 
 def may_mark(words: str) -> bool:
     """Return whether a folded text can hold an end marker at all: cheap, as it is asked of every turn."""
-    return "conversation" in words or (
-        "end" in words and ("dialog" in words or "chat" in words or "discussion" in words)
-    )
+    if "conversation" in words:
+        return "end" in words or "over" in words
+    return "end" in words and ("dialog" in words or "chat" in words or "discussion" in words)
 
 
 def hold_no_marker(texts: Sequence[str]) -> bool:
     """Return whether none of some texts, which are stripped, holds an end marker."""
-    return not may_mark(fold("\n".join(texts))) or all(find_marker(text) is None for text in texts)
+    whole = "\n".join(texts)
+    words = whole.lower() if whole.isascii() else fold(whole)
+    return not may_mark(words) or all(find_marker(text) is None for text in texts)
 
 
 def find_marker(text: str) -> MarkedText | None:

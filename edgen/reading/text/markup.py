@@ -15,7 +15,7 @@ import html
 import re
 from functools import cache
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.roles import RolePattern, RoleWords
 
 _OPEN = r"<[^\W\d]\w{0,30}(?:\s[^<>\n]{0,200})?>"

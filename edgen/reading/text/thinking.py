@@ -12,7 +12,7 @@ import re
 
 import msgspec
 
-from edgen.core.lazy_patterns import compile_later
+from edgen.core.text import compile_later
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, RolePattern, RoleWords
 from edgen.reading.text.characters import fold

@@ -17,10 +17,10 @@ from edgen.store.ledger.checked_reader import (
     CheckedReader,
     Natural,
     ReplyRow,
+    checksum_of,
     columns_of,
     cost_checksum,
     outcome_checksums,
-    reply_checksum,
 )
 from edgen.store.ledger.facts import LOST, drop_damaged_facts, put_fact, read_fact
 from edgen.store.ledger.logprobs import TABLE, add_table, store_beside, with_beside
@@ -182,11 +182,12 @@ class Ledger:
         latency: float, tries: int, checksum: int | None,
     ) -> list[Statement]:  # fmt: skip
         """Return the statements that store a reply, with its tokens if these are kept."""
+        columns = columns_of(address, key, reply)
         if checksum is None:
-            checksum = reply_checksum(address, key, reply)
+            checksum = checksum_of(*columns, reply.text)  # as `reply_checksum`
         at, took = (wall_time(), latency) if reply.given is None else times_of(reply.given)
         spent = (at, took, tries, charged_tokens, cost_usd)
-        row = (*columns_of(address, key, reply), *spent, reply.text, checksum | cost_checksum(*spent))
+        row = (*columns, *spent, reply.text, checksum | cost_checksum(*spent))
         self._last_answered = max(self._last_answered, address.scenario)
         told = store_beside(address, key, reply) if self._keeps_beside else []
         return [(_REPLY, row), *told]

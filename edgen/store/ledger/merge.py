@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import EdgenError
-from edgen.core.folders import refuse_links
+from edgen.core.kept_files import refuse_links
 from edgen.core.values import Status, TaskId
 from edgen.core.version import __version__
 from edgen.store.ledger.checked_reader import REPLIES, CheckedReader, ReplyRow, checksum_of
