@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests import ROOT
-from tests.dose import dose
+from tests.dose import LONG, dose
 from tests.order import spread
 from tests.tiers import assign, keep_alone
 
@@ -23,11 +23,15 @@ gc.disable()  # until all tests are collected: what is imported stays
 
 try:
     from hypothesis import settings
+    from hypothesis.internal.conjecture import providers
 except ImportError:  # where real trainers are tried, which needs none
     pass
 else:  # how long an example takes depends on what else this machine does
     settings.register_profile("side by side", deadline=None, max_examples=dose(25, 100))
     settings.load_profile("side by side")
+    if not LONG:
+        # To try the numbers and texts of edgen's own source, each worker would parse all of it: five CPU seconds.
+        providers._get_local_constants = lambda: providers._local_constants
 
 SKIPPED = 7  # the exit code where CI skipped a test; pytest's 1 means that a second try may help (.ci/again)
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
@@ -53,11 +57,16 @@ def config_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("config")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     assign(items)
+    if not LONG:
+        left_out = [item for item in items if item.get_closest_marker("only_long")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("only_long")]
     items[:] = spread(items)
     # A million objects that stay to the end: what a test leaves is not sought among them.
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)  # by default, all that tests import is looked through again and again
     gc.enable()
 
 

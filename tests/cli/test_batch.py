@@ -190,7 +190,7 @@ async def answer(requests: Path, results: Path, kind: str, url: str) -> None:
     results.write_text("".join(json.dumps(each) + "\n" for each in reversed(said)))
 
 
-@pytest.mark.parametrize("kind", ["openai", "gemini"])
+@pytest.mark.parametrize("kind", ["openai", pytest.param("gemini", marks=pytest.mark.only_long)])
 async def test_written_files_answered_elsewhere_make_the_same_run(tmp_path: Path, kind: str) -> None:
     job, folder, out = job_for_files(tmp_path, kind), tmp_path / "run", tmp_path / "out"
     async with simulator() as url:

@@ -31,7 +31,7 @@ async def test_a_disk_that_fails_at_any_step_is_told_in_a_sentence(tmp_path: Pat
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("only", ["pairs", "arms with labels"])
+@pytest.mark.parametrize("only", dose(["pairs"], ["pairs", "arms with labels"]))
 async def test_a_signal_while_a_ledger_is_made_says_nothing_false(tmp_path: Path, only: str) -> None:
     tally = await campaign(Options(kills=dose(2, 6), seed=7, only=(only,), each=3), tmp_path)
     assert not tally.wrong
