@@ -298,8 +298,8 @@ async def test_a_disk_that_fills_while_results_are_downloaded(tmp_path: Path) ->
         shape = {"conversations": 300, "forms": "prose"}
         job = write_job(tmp_path / "job.yaml", "openai", url, "oneshot", **shape)
         folder = tmp_path / "run"
-        # The ledger alone stays below this; the results do not.
-        full = await limited(420_000, "generate", job, "-o", folder, "--via", "batch")
+        # The results take 543 kB, the ledger's log 400 kB and a page more for each commit, of which a busy machine needs some more.
+        full = await limited(500_000, "generate", job, "-o", folder, "--via", "batch")
         assert full.code == 4, full.err
         assert "the disk is full" in full.err
         (batch,) = batches_at(folder / "run.db")

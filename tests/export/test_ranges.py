@@ -26,6 +26,7 @@ from edgen.store.run_parts import cut_plan
 from edgen.store.run_reader import RunReader
 from tests import ROOT
 from tests.cli.command import call
+from tests.dose import dose
 
 pytestmark = pytest.mark.integration
 
@@ -105,7 +106,8 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["hf", "csv", "trl-conversation"])
+@pytest.mark.long
+@pytest.mark.parametrize("name", dose(["csv"], ["hf", "csv", "trl-conversation"]))
 def test_the_command_writes_the_same_bytes(name: str, tmp_path: Path, many: Path) -> None:
     edgen.open(many).export(name, tmp_path / "a" / "out")
     assert call("export", many, "--to", name, "-o", tmp_path / "b" / "out", "--workers", "2") == 0
