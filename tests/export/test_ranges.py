@@ -98,10 +98,10 @@ def test_layers_are_divided_with_what_is_left_out_of_them(runs: list[Path], proc
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of more scenarios than a range has, with pairs."""
+    """A run with pairs; in test-long of more scenarios than a range has."""
     folder = tmp_path_factory.mktemp("many") / "run"
     job = ROOT / "jobs" / "quickstart.yaml"
-    edgen.generate(job, conversations=1100, replicates=2, output=folder, progress=False)
+    edgen.generate(job, conversations=dose(30, 1100), replicates=2, output=folder, progress=False)
     assert call("pairs", folder, "--signal", "probability") == 0
     return folder
 
