@@ -30,7 +30,7 @@ else:  # how long an example takes depends on what else this machine does
     settings.register_profile("side by side", deadline=None, max_examples=dose(25, 100))
     settings.load_profile("side by side")
     if not LONG:
-        # To try the numbers and texts of edgen's own source, each worker would parse all of it: five CPU seconds.
+        # To try the numbers and texts of edgen's own source, each worker would parse all of it: two CPU seconds in a new checkout.
         providers._get_local_constants = lambda: providers._local_constants
 
 SKIPPED = 7  # the exit code where CI skipped a test; pytest's 1 means that a second try may help (.ci/again)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,7 +25,7 @@ from edgen.runtime.processes import Processes
 from edgen.store.ordered_lines import lines_between
 from edgen.store.run_parts import cut_plan
 from edgen.store.run_reader import RunReader
-from tests import ROOT
+from tests import ROOT, fork_server
 from tests.cli.command import call
 from tests.dose import dose
 
@@ -51,13 +52,21 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [above / name for name in JOBS]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _forks() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", fork_server.in_place_of_python())
+        yield
+
+
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Processes]:
     with Processes(2) as found:
         yield found
 
 
-@pytest.mark.parametrize("name", BY_RANGE)
+@pytest.mark.long
+@pytest.mark.parametrize("name", dose(BY_RANGE[::3], BY_RANGE))
 def test_ranges_give_the_rows_of_one_process(name: str, runs: list[Path], processes: Processes) -> None:
     format_, rows = find("format", name), 0
     for folder in runs:
