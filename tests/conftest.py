@@ -9,12 +9,13 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests import ROOT
+from tests import ROOT, fork_server
 from tests.dose import LONG, dose
 from tests.order import spread
 from tests.tiers import assign, keep_alone
@@ -55,6 +56,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def config_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where this machine's user has written down nothing."""
     return tmp_path_factory.mktemp("config")
+
+
+@pytest.fixture(scope="module")
+def forked_processes() -> Iterator[None]:
+    """The processes that edgen starts in this module's tests are forks, which have imported all of edgen."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", fork_server.in_place_of_python())
+        yield
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

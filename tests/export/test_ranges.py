@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,11 +24,11 @@ from edgen.runtime.processes import Processes
 from edgen.store.ordered_lines import lines_between
 from edgen.store.run_parts import cut_plan
 from edgen.store.run_reader import RunReader
-from tests import ROOT, fork_server
+from tests import ROOT
 from tests.cli.command import call
 from tests.dose import dose
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("forked_processes")]
 
 BY_RANGE = sorted(one.name for one in find_all("format") if one.by_range)
 JOBS = {  # conversations, and what else to say of each job
@@ -50,13 +49,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     assert call("pairs", above / "quickstart", "--signal", "oracle") == 0
     assert call("annotate", above / "quickstart", "--labels", "teacher_moves") == 0
     return [above / name for name in JOBS]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _forks() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "executable", fork_server.in_place_of_python())
-        yield
 
 
 @pytest.fixture(scope="module")
