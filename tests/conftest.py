@@ -24,14 +24,16 @@ gc.disable()  # until all tests are collected: what is imported stays
 
 try:
     from hypothesis import settings
-    from hypothesis.internal.conjecture import providers
 except ImportError:  # where real trainers are tried, which needs none
     pass
 else:  # how long an example takes depends on what else this machine does
     settings.register_profile("side by side", deadline=None, max_examples=dose(25, 100))
     settings.load_profile("side by side")
     if not LONG:
-        # To try the numbers and texts of edgen's own source, each worker would parse all of it: two CPU seconds in a new checkout.
+        # It also tries the numbers and texts in edgen's source, which each worker would parse: two CPU seconds in a new
+        # checkout.
+        from hypothesis.internal.conjecture import providers
+
         providers._get_local_constants = lambda: providers._local_constants
 
 SKIPPED = 7  # the exit code where CI skipped a test; pytest's 1 means that a second try may help (.ci/again)

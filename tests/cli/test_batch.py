@@ -298,7 +298,8 @@ async def test_a_disk_that_fills_while_results_are_downloaded(tmp_path: Path) ->
         shape = {"conversations": 300, "forms": "prose"}
         job = write_job(tmp_path / "job.yaml", "openai", url, "oneshot", **shape)
         folder = tmp_path / "run"
-        # The results take 543 kB, the ledger's log 400 kB and a page more for each commit, of which a busy machine needs some more.
+        # The results take 543 kB. The ledger's log takes 400 kB, and a page more for each commit: a busy machine makes
+        # some more of them.
         full = await limited(500_000, "generate", job, "-o", folder, "--via", "batch")
         assert full.code == 4, full.err
         assert "the disk is full" in full.err
