@@ -9,13 +9,14 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests import ROOT
-from tests.dose import dose
+from tests import ROOT, fork_server
+from tests.dose import LONG, dose
 from tests.order import spread
 from tests.tiers import assign, keep_alone
 
@@ -28,6 +29,12 @@ except ImportError:  # where real trainers are tried, which needs none
 else:  # how long an example takes depends on what else this machine does
     settings.register_profile("side by side", deadline=None, max_examples=dose(25, 100))
     settings.load_profile("side by side")
+    if not LONG:
+        # It also tries the numbers and texts in edgen's source, which each worker would parse: two CPU seconds in a new
+        # checkout.
+        from hypothesis.internal.conjecture import providers
+
+        providers._get_local_constants = lambda: providers._local_constants
 
 SKIPPED = 7  # the exit code where CI skipped a test; pytest's 1 means that a second try may help (.ci/again)
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
@@ -53,11 +60,24 @@ def config_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("config")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.fixture(scope="module")
+def forked_processes() -> Iterator[None]:
+    """The processes that edgen starts in this module's tests are forks, which have imported all of edgen."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", fork_server.in_place_of_python())
+        yield
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     assign(items)
+    if not LONG:
+        left_out = [item for item in items if item.get_closest_marker("only_long")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("only_long")]
     items[:] = spread(items)
     # A million objects that stay to the end: what a test leaves is not sought among them.
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)  # by default, all that tests import is looked through again and again
     gc.enable()
 
 

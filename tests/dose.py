@@ -2,6 +2,8 @@
 examples.
 
 `make test` runs each of these tests with a small dose. `make test-long` runs them alone (mark `long`), with the whole.
+A test that shows nothing in a small dose (a memory's growth, a statistic over many draws) has the mark `only_long`:
+`make test` leaves it out. CI runs both with the whole.
 """
 
 from __future__ import annotations

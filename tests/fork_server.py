@@ -261,6 +261,11 @@ def in_shell() -> str:
     return str(_address().parent)
 
 
+def in_place_of_python() -> str:
+    """A program for `sys.executable`: the processes that edgen starts are forks, and anything else is Python."""
+    return os.path.join(in_shell(), "python")
+
+
 def use_default_signals() -> None:
     """In a child: what a person at a terminal has. Whoever runs the tests in the background may ignore some."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):

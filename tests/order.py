@@ -7,6 +7,8 @@ The tests of pages and of documents come first: some take half a minute, and one
 
 Files that import the services' SDKs stand next to each other, so that one worker imports them, and not each of them:
 litellm takes five CPU seconds, the others together as much.
+
+The test that type-checks a user's program comes last: by then mypy, which runs beside the tests, has filled its cache.
 """
 
 from __future__ import annotations
@@ -17,45 +19,61 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tests.tiers import folder_of
 
 FIRST = frozenset({"web", "test_plugin_page.py", "test_readme.py", "test_windows.py"})
 WAITING = "execution"
 IMPORTING = frozenset(
     {
-        "test_batches_anthropic.py",
-        "test_batches_gemini.py",
-        "test_batches_openai.py",
-        "test_fields.py",
-        "test_frameworks.py",
-        "test_keys.py",
-        "test_litellm.py",
-        "test_litellm_jobs.py",
-        "test_litellm_keys.py",
-        "test_logprobs.py",
-        "test_sdk.py",
-        "test_server.py",
-        "test_server_anthropic.py",
-        "test_server_gemini.py",
-        "test_server_responses.py",
-        "test_server_structured.py",
-        "test_vertex.py",
+        "providers/test_keys.py",
+        "providers/test_litellm.py",
+        "providers/test_litellm_jobs.py",
+        "providers/test_litellm_keys.py",
+        "providers/test_logprobs.py",
+        "providers/test_vertex.py",
+        "simulator/service/test_server.py",
+        "simulator/test_batches_anthropic.py",
+        "simulator/test_batches_gemini.py",
+        "simulator/test_batches_openai.py",
+        "simulator/test_fields.py",
+        "simulator/test_frameworks.py",
+        "simulator/test_logprobs.py",
+        "simulator/test_server_anthropic.py",
+        "simulator/test_server_gemini.py",
+        "simulator/test_server_responses.py",
+        "simulator/test_server_structured.py",
+        "test_conformance.py",
     }
 )
+IMPORTING_FOLDER = "providers/batches/"
+LAST = "test_package.py"  # of the folder api
+
+
+def is_importing(path: Path) -> bool:
+    """Return whether a file's tests import the services' SDKs."""
+    name = path.relative_to(ROOT / "tests").as_posix()
+    return name in IMPORTING or name.startswith(IMPORTING_FOLDER)
 
 
 def spread(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The same tests, file by file as before: those of `FIRST`, then the files of `WAITING` evenly between the others,
-    those of `IMPORTING` where the first of them is."""
+    those that import SDKs where the first of them is; at the end those of `LAST`."""
     first: list[pytest.Item] = []
+    last: list[pytest.Item] = []
     files: dict[bool, dict[Path, list[pytest.Item]]] = {True: defaultdict(list), False: defaultdict(list)}
     for item in items:
         folder = folder_of(item.path)
-        (first if folder in FIRST else files[folder == WAITING][item.path]).append(item)
+        if folder in FIRST:
+            first.append(item)
+        elif folder == "api" and item.path.name == LAST:
+            last.append(item)
+        else:
+            files[folder == WAITING][item.path].append(item)
     placed = []
     for group in files.values():
-        importing = [place for place, path in enumerate(group) if path.name in IMPORTING]
+        importing = [place for place, path in enumerate(group) if is_importing(path)]
         for place, (path, tests) in enumerate(group.items()):
-            position = importing[0] if path.name in IMPORTING else place
+            position = importing[0] if is_importing(path) else place
             placed.append((position / len(group), tests))
-    return first + [item for _, tests in sorted(placed, key=lambda each: each[0]) for item in tests]
+    return [*first, *(item for _, tests in sorted(placed, key=lambda each: each[0]) for item in tests), *last]

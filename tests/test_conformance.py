@@ -79,8 +79,14 @@ def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in own("provider") if name != "function"]
-)  # made in Python alone
+    "name",
+    [
+        # two processes import litellm, seconds each
+        pytest.param(name, marks=pytest.mark.only_long) if name == "litellm" else name
+        for name in own("provider")
+        if name != "function"  # made in Python alone
+    ],
+)
 def test_providers(name: str, tmp_path: Path) -> None:
     settings = PROVIDER_SETTINGS.get(name)
     if name == "llamacpp":

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
+from tests.source_imports import walk_statements
 
 # A docstring says what a thing is or does, not "What …", "Whether …" or "Those that …".
 QUESTIONS = frozenset(
@@ -102,7 +103,7 @@ COLUMNS = 110
 
 def read_docstrings(source: str) -> Iterator[tuple[int, str, frozenset[str]]]:
     """Yield (line, text, forbidden first words) of every docstring, including those of attributes."""
-    for node in ast.walk(ast.parse(source)):
+    for node in walk_statements(ast.parse(source)):
         body = getattr(node, "body", None)
         for place, statement in enumerate(body if isinstance(body, list) else ()):
             match statement:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests import ROOT
+from tests.source_imports import walk_statements
 
 MOST_BARE = 5  # fields of a class that may go without, since its docstring can name them
 # A comment on the field's lines or alone on the line above, and no instruction to a tool.
@@ -20,7 +21,7 @@ ABOVE = re.compile(r"\s*# (?!fmt:|noqa|type:|pragma)")
 def find_bare_fields(source: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of each class with more than MOST_BARE fields, and those of its fields without words."""
     lines = ["", *source.splitlines(), ""]
-    for node in ast.walk(ast.parse(source)):
+    for node in walk_statements(ast.parse(source)):
         if not isinstance(node, ast.ClassDef):
             continue
         fields, bare = 0, []

@@ -9,10 +9,12 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from typing import NamedTuple
 
 import pytest
 
 from tests import ROOT
+from tests.source_imports import walk_statements
 
 # Names of two or more public packages, each with the meaning that its users expect.
 SHARED_CLASSES = {
@@ -105,21 +107,44 @@ CONTRACT = {
 }
 
 
+class Definition(NamedTuple):
+    """A class or function of a source file."""
+
+    name: str
+    line: int
+    is_class: bool
+    is_attribute: bool  # read like one, so that its name may be an adjective
+
+
+def read_definitions(source: str) -> list[Definition]:
+    """Return all classes and functions of a source text, also those within others."""
+    return [
+        Definition(
+            node.name,
+            node.lineno,
+            isinstance(node, ast.ClassDef),
+            not isinstance(node, ast.ClassDef) and _is_attribute(node),
+        )
+        for node in walk_statements(ast.parse(source))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
 @cache
-def _sources() -> dict[str, ast.Module]:
+def _sources() -> dict[str, list[Definition]]:
     return {
-        path.relative_to(ROOT).as_posix(): ast.parse(path.read_bytes())
+        path.relative_to(ROOT).as_posix(): read_definitions(path.read_text(encoding="utf-8"))
         for path in sorted((ROOT / "edgen").rglob("*.py"))
     }
 
 
-def find_shared_classes(sources: dict[str, ast.Module]) -> dict[str, set[str]]:
+def find_shared_classes(sources: dict[str, list[Definition]]) -> dict[str, set[str]]:
     """Return the public class names that stand in several files, with these."""
     files: defaultdict[str, set[str]] = defaultdict(set)
-    for path, tree in sources.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                files[node.name].add(path)
+    for path, definitions in sources.items():
+        for one in definitions:
+            if one.is_class and not one.name.startswith("_"):
+                files[one.name].add(path)
     return {name: where for name, where in files.items() if len(where) > 1}
 
 
@@ -135,14 +160,13 @@ def _is_attribute(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(one in ("property", "cached_property", "setter") for one in decorators)
 
 
-def find_participles(sources: dict[str, ast.Module]) -> Iterator[str]:
+def find_participles(sources: dict[str, list[Definition]]) -> Iterator[str]:
     """Yield the functions whose names begin with a participle, as path:line name."""
-    for path, tree in sources.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                known = node.name in CONTRACT or _is_attribute(node)
-                if is_participle(node.name) and not known:
-                    yield f"{path}:{node.lineno} {node.name}"
+    for path, definitions in sources.items():
+        for one in definitions:
+            known = one.is_class or one.name in CONTRACT or one.is_attribute
+            if is_participle(one.name) and not known:
+                yield f"{path}:{one.line} {one.name}"
 
 
 def test_one_class_name_has_one_meaning() -> None:
@@ -156,17 +180,12 @@ def test_functions_do_not_begin_with_a_participle() -> None:
 
 @pytest.mark.parametrize("names", [SHARED_CLASSES, CONTRACT], ids=["classes", "functions"])
 def test_no_exception_is_left_over(names: dict[str, str]) -> None:
-    there = {
-        node.name
-        for tree in _sources().values()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-    }
+    there = {one.name for definitions in _sources().values() for one in definitions}
     assert names.keys() - there == set()
 
 
 def test_planted_names_are_found() -> None:
-    tree = ast.parse("class Thing: ...\n\ndef _told(): ...\n\ndef seed(): ...\n\ndef list_kept(): ...\n")
-    planted = {"a.py": tree, "b.py": tree}
+    text = "class Thing: ...\n\ndef _told(): ...\n\ndef seed(): ...\n\ndef list_kept(): ...\n"
+    planted = {name: read_definitions(text) for name in ("a.py", "b.py")}
     assert find_shared_classes(planted) == {"Thing": {"a.py", "b.py"}}
     assert list(find_participles(planted)) == ["a.py:3 _told", "b.py:3 _told"]

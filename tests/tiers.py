@@ -35,14 +35,15 @@ def folder_of(path: Path) -> str:
 
 
 def assign(items: Iterable[pytest.Item]) -> None:
-    """Give each test its tier, so that `-m unit` selects by it, and the mark `long` if its examples are generated."""
+    """Give each test its tier, so that `-m unit` selects by it, and the mark `long` if its examples are generated or it
+    is left out of `make test`."""
     for item in items:
         if not any(mark.name in TIERS for mark in item.iter_markers()):
             starts = folder_of(item.path) in FOLDERS or STARTING.intersection(
                 getattr(item, "fixturenames", ())
             )
             item.add_marker("integration" if starts else "unit")
-        if hasattr(getattr(item, "obj", None), "hypothesis"):
+        if item.get_closest_marker("only_long") or hasattr(getattr(item, "obj", None), "hypothesis"):
             item.add_marker("long")
 
 

@@ -112,6 +112,7 @@ def test_what_most_say(given: Any, labels: Any, expected: Any) -> None:
     assert majority(given, labels) == expected
 
 
+@pytest.mark.only_long
 @pytest.mark.integration
 def test_the_majority_is_right_as_often_as_planted_mistakes_leave_it(tmp_path: Path) -> None:
     """Of three who each err with chance e among four labels, two at least are right with chance (1-e)^3 + 3e(1-e)^2."""

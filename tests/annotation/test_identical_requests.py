@@ -108,8 +108,13 @@ def test_annotators_of_one_model_send_seeds_of_their_own(
 
 @pytest.mark.parametrize(
     ("kind", "more"),
-    [("openai", {"seed": 7}), ("openai", {"extra_body": {"seed": 3}}), ("anthropic", {})],
-    ids=["a fixed seed", "a seed in extra_body", "a service without seeds"],
+    [
+        pytest.param("openai", {"seed": 7}, id="a fixed seed"),
+        pytest.param(
+            "openai", {"extra_body": {"seed": 3}}, id="a seed in extra_body", marks=pytest.mark.only_long
+        ),
+        pytest.param("anthropic", {}, id="a service without seeds", marks=pytest.mark.only_long),
+    ],
 )
 def test_agreement_of_identical_requests_is_not_available(
     kind: str, more: dict[str, Any], command: Command, run: Path, service: tuple[Service, str]

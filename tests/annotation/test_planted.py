@@ -32,6 +32,7 @@ def conversations(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Turn, 
         return [one.candidate.turns for one in reader.conversations()]
 
 
+@pytest.mark.only_long
 @pytest.mark.integration
 def test_figures_are_what_was_planted(conversations: list[tuple[Turn, ...]]) -> None:
     near, covered, told = Counter[str](), Counter[str](), set[str]()

@@ -18,7 +18,7 @@ from edgen.cli.app import app
 from edgen.store.run_folder import RunFolder
 from tests import ROOT
 from tests.cli.command import Command
-from tests.source_imports import imports_of
+from tests.source_imports import imports_of, list_nodes
 
 # What other programs take, which edgen's texts speak of.
 OTHERS = re.compile(
@@ -73,14 +73,14 @@ def texts() -> tuple[Text, ...]:
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        skipped = set()
-        for node in ast.walk(tree):
+        skipped, nodes = set(), list_nodes(tree)
+        for node in nodes:
             body = getattr(node, "body", None)
             if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
                 skipped.add(body[0].value)
             if isinstance(node, ast.JoinedStr):
                 skipped.update(node.values)
-        for node in ast.walk(tree):
+        for node in nodes:
             if node in skipped:
                 continue
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -190,7 +190,7 @@ async def answer(requests: Path, results: Path, kind: str, url: str) -> None:
     results.write_text("".join(json.dumps(each) + "\n" for each in reversed(said)))
 
 
-@pytest.mark.parametrize("kind", ["openai", "gemini"])
+@pytest.mark.parametrize("kind", ["openai", pytest.param("gemini", marks=pytest.mark.only_long)])
 async def test_written_files_answered_elsewhere_make_the_same_run(tmp_path: Path, kind: str) -> None:
     job, folder, out = job_for_files(tmp_path, kind), tmp_path / "run", tmp_path / "out"
     async with simulator() as url:
@@ -298,8 +298,9 @@ async def test_a_disk_that_fills_while_results_are_downloaded(tmp_path: Path) ->
         shape = {"conversations": 300, "forms": "prose"}
         job = write_job(tmp_path / "job.yaml", "openai", url, "oneshot", **shape)
         folder = tmp_path / "run"
-        # The ledger alone stays below this; the results do not.
-        full = await limited(420_000, "generate", job, "-o", folder, "--via", "batch")
+        # The results take 543 kB. The ledger's log takes 400 kB, and a page more for each commit: a busy machine makes
+        # some more of them.
+        full = await limited(500_000, "generate", job, "-o", folder, "--via", "batch")
         assert full.code == 4, full.err
         assert "the disk is full" in full.err
         (batch,) = batches_at(folder / "run.db")

@@ -79,6 +79,7 @@ class TestPlanted:
         assert found["shared"] == 150
         assert found["arms"][1]["changes"] == {"backends.default.faults": "refusal=0.14"}
 
+    @pytest.mark.only_long
     def test_with_more_asks_they_show_in_the_calls(self, command: Command, tmp_path: Path) -> None:
         """The arms' draws are independent of each other: they have simulators with other seeds."""
         arms = {"calm": faults("refusal=0.02"), "refusing": faults("refusal=0.14", seed=9)}

@@ -174,6 +174,7 @@ class TestDataSets:
         ]
         assert facts.records == 40  # type: ignore[union-attr]
 
+    @pytest.mark.only_long
     def test_equal_draws_differ_in_one_of_twenty(self, tmp_path: Path) -> None:
         """Two samples of one source: p is below 0.05 about as often as it says."""
         below = 0

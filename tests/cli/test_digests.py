@@ -356,6 +356,7 @@ class TestValidate:
         assert calls(run) == made
 
 
+@pytest.mark.only_long
 def test_a_short_campaign_finds_nothing_silent(whole: Path) -> None:
     readings = tuple(one for one in flips.SELFPLAY.readings if one.name == "pairs")
     assert flips.flips(1, run=whole / "run", kind=flips.SELFPLAY._replace(readings=readings)) == []

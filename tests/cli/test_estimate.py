@@ -14,7 +14,6 @@ from edgen.core import resources
 from edgen.core.text import dollars
 from tests.cli.command import Command
 from tests.cli.test_batch import begun
-from tests.dose import dose
 from tests.execution.batch.test_batch_kill import simulator, write_job
 from tests.execution.service import edgen
 from tests.test_imports import imported
@@ -81,7 +80,7 @@ def held(facts: dict[str, Any], used: dict[str, float]) -> dict[str, bool]:
     return {key: found[key]["low"] <= used[key] <= found[key]["high"] for key in used}
 
 
-@pytest.mark.long
+@pytest.mark.only_long
 @pytest.mark.parametrize(
     ("kind", "pilot", "planned"),
     [({}, 25, 80), (SELFPLAY, 10, 16)],
@@ -92,7 +91,7 @@ def test_the_interval_holds_what_a_run_used(
 ) -> None:
     """Each job is estimated from an earlier run of other scenarios, and without any. Of sixteen 95% intervals, fourteen have
     to hold: good ones do in 96% of such series, intervals that hold in 70% of the cases in one of ten."""
-    seeds = dose(5, 16)
+    seeds = 16
     from_runs = dict.fromkeys(("calls", "prompt", "completion", "usd"), 0)
     for seed in range(seeds):
         here = tmp_path / str(seed)
@@ -109,7 +108,7 @@ def test_the_interval_holds_what_a_run_used(
         assert all(held(assumed, used).values()), (seed, used, intervals(assumed))
         width = {key: one["high"] / one["low"] for key, one in intervals(told).items()}
         assert all(value < 2 for value in width.values()), width  # it tells something
-    assert min(from_runs.values()) >= dose(4, 14), from_runs
+    assert min(from_runs.values()) >= 14, from_runs
 
 
 def test_what_is_there_is_not_counted_again(command: Command, tmp_path: Path) -> None:

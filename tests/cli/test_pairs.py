@@ -456,6 +456,7 @@ class TestPairsHoldWhatWasJudged:
             found = {(side.arm, side.replicate) for pair in reader.pairs() for side in (pair.a, pair.b)}
             assert found == {(arm, replicate) for arm in arms for replicate in range(70)}
 
+    @pytest.mark.only_long
     def test_any_number_of_candidates_can_be_paired(self, command: Command, tmp_path: Path) -> None:
         path = job(tmp_path, replicates=1500, conversations=1)  # 1,448 were once the most
         assert command("generate", path, "-o", tmp_path / "run").code == 0

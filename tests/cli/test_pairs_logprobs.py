@@ -212,6 +212,7 @@ async def test_a_judge_that_is_killed_goes_on_with_the_same_bytes(
     assert [(killed / name).read_bytes() for name in names] == [(calm / name).read_bytes() for name in names]
 
 
+@pytest.mark.only_long
 def test_the_simulated_judge_is_as_sure_as_it_should_be(command: Command, tmp_path: Path) -> None:
     """Its log probabilities forecast after which conversation the closing judge states the higher probability: better than
     its verdicts do, and with a slope of 1."""

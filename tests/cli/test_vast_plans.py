@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import Command, call
+from tests.dose import dose
 
 VAST = 1 << 40  # conversations
 MANY = 1 << 20  # replicates, the most that a job may name
@@ -94,8 +95,9 @@ def read(command: Command, name: str, **names: Any) -> tuple[int, str]:
     return ended.code - code, ended.out + ended.err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", READS)
-@pytest.mark.parametrize("replicates", [1, MANY])
+@pytest.mark.parametrize("replicates", dose([MANY], [1, MANY]))
 def test_an_interrupted_run_is_read(
     command: Command, tmp_path: Path, name: str, replicates: int, stopped: Callable[[int], Path]
 ) -> None:

@@ -120,6 +120,7 @@ def test_figures_are_the_same_in_many_chunks_as_in_one() -> None:
     assert results[0][0].distinct_error == 0
 
 
+@pytest.mark.only_long
 def test_memory_grows_by_little_a_conversation() -> None:
     """Words, n-grams and shingles of 300 words would take thousands of bytes each."""
 

@@ -97,6 +97,7 @@ def test_nothing_raises_and_everything_is_in_range(data: list[Sample]) -> None:
     assert json.loads(msgspec.json.encode(plain)) == json.loads(json.dumps(plain))
 
 
+@pytest.mark.only_long
 def test_a_megabyte_is_linear() -> None:
     texts = [
         "word " * 200_000,

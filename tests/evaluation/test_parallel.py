@@ -17,6 +17,7 @@ import pytest
 
 from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.runtime.processes import Processes, send
+from tests import fork_server
 from tests.execution.service import edgen, write
 
 pytestmark = pytest.mark.integration
@@ -79,7 +80,8 @@ def sleep(path: Path) -> None:
     time.sleep(60)
 
 
-def test_pieces_of_work_are_shared_by_the_processes() -> None:
+def test_pieces_of_work_are_shared_by_the_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", fork_server.in_place_of_python())
     with Processes(3) as processes:
         found = [*processes.results(partial(double, number) for number in range(20))]
     assert [value for value, _ in found] == [*range(0, 40, 2)]

@@ -106,7 +106,7 @@ def stored_seeds(folder: Path) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", dose(["selfplay"], [*SHAPES]))
 @pytest.mark.crash
 async def test_no_kill_gets_a_run_past_its_cap(tmp_path: Path, shape: str) -> None:
     """Killed at random moments under a cap that is raised when it is reached; then left to end without one."""

@@ -36,6 +36,7 @@ class Closing(Service):
         return error(429, "closed", **{"Retry-After": str(RETRY_AFTER)})
 
 
+@pytest.mark.only_long
 @pytest.mark.parametrize("latency", [0.4])
 @pytest.mark.crash
 async def test_most_of_the_open_time_is_used(tmp_path: Path, latency: float) -> None:

@@ -372,7 +372,11 @@ def test_every_provider_with_an_address_is_in_the_table() -> None:
     assert found == {*WITH_ADDRESS}
 
 
-@pytest.mark.parametrize("kind", WITH_ADDRESS)
+@pytest.mark.parametrize(
+    "kind",
+    # litellm takes seconds to import, in each process of this test
+    [pytest.param(one, marks=pytest.mark.only_long) if one == "litellm" else one for one in WITH_ADDRESS],
+)
 async def test_every_provider_with_an_address_takes_several(tmp_path: Path, kind: str) -> None:
     needs, ending = WITH_ADDRESS[kind]
     async with AsyncExitStack() as stack:

@@ -137,17 +137,17 @@ def run_when_free(make_run: Callable[[], Coroutine[Any, Any, Any]]) -> None:
 def test_a_loop_that_is_closed_loses_nothing(tmp_path: Path) -> None:
     function = Answering(delay=0.01)
     loop = asyncio.new_event_loop()
-    task = loop.create_task(make(tmp_path / "run", function, in_flight=4, conversations=1000))
+    task = loop.create_task(make(tmp_path / "run", function, in_flight=4, conversations=400))
     loop.run_until_complete(asyncio.sleep(0.3))
     before = sum(function.asked.values())
-    assert 0 < before < 1000
+    assert 0 < before < 400
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "call_exception_handler", lambda _: None)  # that tasks were pending is no news
         loop.close()
         del task
-        run_when_free(lambda: make(tmp_path / "run", function, conversations=1000))
-    assert run_status(tmp_path / "run" / "run.db").accepted == 1000
-    assert sum(function.asked.values()) <= 1000 + 4
+        run_when_free(lambda: make(tmp_path / "run", function, conversations=400))
+    assert run_status(tmp_path / "run" / "run.db").accepted == 400
+    assert sum(function.asked.values()) <= 400 + 4
 
 
 async def test_a_function_that_uses_a_closed_loop_is_told_so(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ async def test_killed_and_resumed_a_run_has_the_same_bytes(project: Path) -> Non
     assert calm.code == 0, calm.err
     rng, kills = random.Random(4), 0
     folder = project / "killed"
-    while kills < dose(2, 4):
+    while kills < dose(1, 4):
         before = stored(folder)
         process = await start("generate", job, "-o", folder, "--json")
         aim = before + rng.randint(1, 25)

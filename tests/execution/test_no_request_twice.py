@@ -68,7 +68,9 @@ WHOLE = (("schema", True), ("prose", False))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("forms", "useless"), [*dose((), WHOLE), ("schema", False), ("prose", True)])
+@pytest.mark.parametrize(
+    ("forms", "useless"), [*dose((), WHOLE), ("schema", False), *dose((), [("prose", True)])]
+)
 def test_no_request_is_sent_twice(useless: bool, forms: str, tmp_path: Path) -> None:
     service = Recorder(useless=useless)
     with served(service) as url:

@@ -7,6 +7,8 @@ import json
 import time
 from pathlib import Path
 
+import pytest
+
 from edgen.config import CallSettings, Job, Limits
 from edgen.core.values import Address, Message, Request
 from edgen.execution.client.clients import make_clients
@@ -103,6 +105,7 @@ async def ask_at_once(
         await backend.aclose()
 
 
+@pytest.mark.only_long
 async def test_sixty_calls_to_a_real_server_with_two_slots(tmp_path: Path) -> None:
     with llama.running(tmp_path, context=1024, key="") as server:
         await ask_at_once(server, 60.0, 6, in_flight=2)

@@ -26,8 +26,9 @@ from edgen.store.run_parts import cut_plan
 from edgen.store.run_reader import RunReader
 from tests import ROOT
 from tests.cli.command import call
+from tests.dose import dose
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("forked_processes")]
 
 BY_RANGE = sorted(one.name for one in find_all("format") if one.row_facts.by_range)
 JOBS = {  # conversations, and what else to say of each job
@@ -56,7 +57,8 @@ def processes() -> Iterator[Processes]:
         yield found
 
 
-@pytest.mark.parametrize("name", BY_RANGE)
+@pytest.mark.long
+@pytest.mark.parametrize("name", dose(BY_RANGE[::3], BY_RANGE))
 def test_ranges_give_the_rows_of_one_process(name: str, runs: list[Path], processes: Processes) -> None:
     format_, rows = find("format", name), 0
     for folder in runs:
@@ -97,15 +99,16 @@ def test_layers_are_divided_with_what_is_left_out_of_them(runs: list[Path], proc
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of more scenarios than a range has, with pairs."""
+    """A run with pairs; in test-long of more scenarios than a range has."""
     folder = tmp_path_factory.mktemp("many") / "run"
     job = ROOT / "jobs" / "quickstart.yaml"
-    edgen.generate(job, conversations=1100, replicates=2, output=folder, progress=False)
+    edgen.generate(job, conversations=dose(30, 1100), replicates=2, output=folder, progress=False)
     assert call("pairs", folder, "--signal", "probability") == 0
     return folder
 
 
-@pytest.mark.parametrize("name", ["hf", "csv", "trl-conversation"])
+@pytest.mark.long
+@pytest.mark.parametrize("name", dose(["csv"], ["hf", "csv", "trl-conversation"]))
 def test_the_command_writes_the_same_bytes(name: str, tmp_path: Path, many: Path) -> None:
     edgen.open(many).export(name, tmp_path / "a" / "out")
     assert call("export", many, "--to", name, "-o", tmp_path / "b" / "out", "--workers", "2") == 0

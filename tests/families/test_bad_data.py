@@ -240,6 +240,7 @@ def test_a_parquet_file_is_read_a_group_of_rows_at_a_time(tmp_path: Path) -> Non
     assert most < size / 3
 
 
+@pytest.mark.only_long
 @pytest.mark.integration
 @each_layout
 def test_memory_does_not_grow_with_the_file(layout: Layout, tmp_path: Path) -> None:

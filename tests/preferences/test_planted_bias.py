@@ -30,6 +30,7 @@ def right(said: list[tuple[str, str]]) -> float:
     return sum(choice == truth for choice, truth in said) / len(said)
 
 
+@pytest.mark.only_long
 async def test_the_report_finds_what_was_planted_and_both_orders_make_labels_right(tmp_path: Path) -> None:
     job, folder = tmp_path / "job.yaml", tmp_path / "run"
     backends = {"default": {"type": "simulator"}, "judge": JUDGE}

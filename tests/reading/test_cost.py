@@ -15,6 +15,7 @@ from edgen.reading.conversation import read_unknown
 from edgen.reading.learned import layouts_of
 from edgen.reading.roles import TEACHER_STUDENT
 from tests.cases import each
+from tests.dose import dose
 from tests.timing import takes_at_most, takes_under
 
 pytestmark = pytest.mark.integration
@@ -184,10 +185,11 @@ def test_a_learned_layout_takes_a_few_times_what_its_own_expression_would(layout
     assert takes_at_most(3, lambda: read_all(read, texts), lambda: read_all(yardstick, published))
 
 
+@pytest.mark.long
 @each("shape", SHAPES)
 def test_no_shape_takes_long_inside_a_learned_layout(shape: str) -> None:
     """What departs from a layout late in a long reply costs no more than its length asks for."""
-    for layout in ("lines", "role on its own line", "JSON", "table with numbers"):
+    for layout in dose(("lines", "JSON"), ("lines", "role on its own line", "JSON", "table with numbers")):
         for number in range(4):
             read(EVERY[layout](number))
         reply = EVERY[layout](5)

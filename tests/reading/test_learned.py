@@ -16,6 +16,7 @@ from edgen.reading.conversation import read_unknown
 from edgen.reading.learned import Layouts
 from edgen.reading.roles import TEACHER_STUDENT, RoleWords
 from edgen.reading.text.thinking import drop_thinking
+from tests.dose import dose
 
 EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN}
 # Each text has the kind of quotation marks that it does not hold itself: learned, but of little use. The others list the
@@ -72,12 +73,13 @@ def change(text: str, rng: random.Random) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", sorted(EVERY.keys() - UNLEARNED))
 def test_a_learned_layout_reads_as_the_general_reader_does(layout: str) -> None:
     layouts, rng = known_layouts(layout), random.Random(layout)
     clean = [answer_of(EVERY[layout](number)) for number in range(20, 40)]
     assert sum(layouts.read(text) is not None for text in clean) >= 15
-    for text in [*clean, *[change(rng.choice(clean), rng) for _ in range(40)]]:
+    for text in [*clean, *[change(rng.choice(clean), rng) for _ in range(dose(12, 40))]]:
         result = layouts.read(text)
         assert result is None or result == read_unknown(text, TEACHER_STUDENT), text
 

@@ -28,6 +28,7 @@ def report(run: Path, home: Path) -> tuple[str, str]:
     return (run / "report.html").read_text(), done.stderr
 
 
+@pytest.mark.only_long
 @pytest.mark.integration
 def test_the_first_report_announces_the_list_of_fonts_and_no_settings_change_a_page(tmp_path: Path) -> None:
     run, plain, coloured = made(tmp_path / "run"), tmp_path / "plain", tmp_path / "coloured"

@@ -433,6 +433,7 @@ async def test_forms_that_are_none() -> None:
                 assert json.loads(await answer.text())["error"]["message"]
 
 
+@pytest.mark.only_long
 async def test_more_than_200_mb_are_refused() -> None:
     async with serving(options()) as address, openai_client(address) as api:
         with pytest.raises((openai.APIStatusError, openai.APIConnectionError)) as caught:

@@ -214,6 +214,7 @@ async def test_a_noisy_judge_believes_what_it_says() -> None:
         assert "1" not in await first_token(api, GOOD, BAD)
 
 
+@pytest.mark.only_long
 def test_soft_preferences_are_calibrated() -> None:
     """Of two self-play conversations of a scenario, the preferred one is as often the one after which the closing judge
     states the larger probability as the preference says. How clients are told of the preference: see the tests above."""

@@ -13,6 +13,7 @@ from edgen.planning.plan import Plan
 from edgen.protocols.base import Result
 from edgen.simulator.text import respond
 from tests.cases import each
+from tests.dose import dose
 from tests.simulator.own_templates import AGENTS, HELD_OUT, LATER, SEEN
 
 pytestmark = pytest.mark.unit
@@ -52,11 +53,12 @@ def play(plan: Plan, index: int, *, served: bool = False) -> tuple[Result, str]:
             return end.value, reply.text
 
 
+@pytest.mark.long
 @each("name", [*SEEN, *HELD_OUT, *LATER])
 def test_a_template_in_any_words_gets_conversations(name: str, tmp_path: Path) -> None:
     roles, template = {**SEEN, **HELD_OUT, **LATER}[name]
     plan = oneshot(tmp_path, roles, template)
-    for index in range(5):
+    for index in range(dose(2, 5)):
         result, text = play(plan, index)
         assert isinstance(result, Conversation), (name, result, text)
         assert {turn.role for turn in result.turns} == {*roles}

@@ -17,6 +17,7 @@ from edgen.reading import phrase_kinds as ways
 from edgen.simulator.phrases import BOOK, compile_book
 from edgen.simulator.text import VERSION, respond
 from tests import ROOT
+from tests.dose import dose
 from tests.simulator.prompts import (
     AS_JSON,
     LEARNING,
@@ -330,19 +331,21 @@ def test_line_outside_any_rule_is_refused() -> None:
         compile_book("Hello.\n[open]\nHi.")
 
 
+@pytest.mark.long
 def test_long_prompt_is_read_in_linear_time() -> None:
-    for filler in (
+    fillers = (
         " ",
-        "\n",
         "The student likes ",
+        "Conversation:\n[\n",
+        "\n",
         "- ",
         "student preference: ",
-        "Conversation:\n[\n",
         "9 to 9 ",
         "The student:\n- ",
         "lesson in ",
         "conversation about a ",
-    ):
+    )
+    for filler in fillers[: dose(3, 10)]:
         short, long = (partial(_answer_hostile, filler, length) for length in (2_000, 20_000))
         assert takes_at_most(40, long, short), f"{filler!r}: ten times the length takes 40 times as long"
 

@@ -247,6 +247,7 @@ def test_a_space_with_too_many_entries_in_all_is_refused() -> None:
     assert said in refused(text)
 
 
+@pytest.mark.only_long
 @pytest.mark.integration
 def test_the_largest_space_is_read_back() -> None:
     texts = [f"a topic of quite some words, number {i}" for i in range(MAX_ENTRIES)]

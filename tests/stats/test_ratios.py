@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from edgen.evaluation.comparison.metrics import MetricSpec
 from edgen.stats.ratios import RatioDifference, compare_paired, compare_unpaired
 from edgen.stats.resampling import FEWEST, permutation_test
+from tests.dose import dose
 
 pytestmark = pytest.mark.integration
 
@@ -100,10 +101,11 @@ def unpaired_p(a: Array, b: Array, seed: int) -> float:
     return float(permutation_test(a, b, np.random.default_rng(seed), 399)[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("clusters", "copies", "spread"),
-    [((300, 30), (1, 4), (1.0, 1.0)), ((30, 300), (4, 1), (1.0, 1.0)), ((500, 100), (1, 1), (1.0, 3.0)),
-     ((100, 500), (1, 1), (1.0, 3.0))],
+    [((300, 30), (1, 4), (1.0, 1.0)),
+     *dose([], [((30, 300), (4, 1), (1.0, 1.0)), ((500, 100), (1, 1), (1.0, 3.0)), ((100, 500), (1, 1), (1.0, 3.0))])],
 )  # fmt: skip
 def test_arms_that_are_not_paired_may_differ_in_size_and_spread(
     clusters: tuple[int, int], copies: tuple[int, int], spread: tuple[float, float]

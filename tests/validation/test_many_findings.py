@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from edgen.validation.checker import MOST, Checker, SeenIds
+from edgen.validation import checker
+from edgen.validation.checker import Checker, SeenIds
 from edgen.validation.stream import Piece
-from tests.dose import dose
 
 TURNS = [{"role": "Teacher", "text": ""}, {"role": "Student", "text": "..."}]
 INFO = dict.fromkeys(
@@ -21,13 +21,14 @@ INFO = dict.fromkeys(
 RECORD = msgspec.json.encode({"background_info": INFO, "conversation": TURNS})
 
 
-def test_the_first_of_each_kind_are_kept_and_all_are_counted() -> None:
+def test_the_first_of_each_kind_are_kept_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checker, "MOST", most := 1_000)
     piece = Piece(raw=msgspec.Raw(RECORD), key=None)
-    report = Checker().file("f.json", (piece for _ in range(MOST + 500)))
-    assert report.records == MOST + 500
+    report = Checker().file("f.json", (piece for _ in range(most + 500)))
+    assert report.records == most + 500
     assert report.valid == 0
-    assert report.counts["ellipsis_turn"] == MOST + 500
-    assert sum(one.kind == "ellipsis_turn" for one in report.problems) == MOST
+    assert report.counts["ellipsis_turn"] == most + 500
+    assert sum(one.kind == "ellipsis_turn" for one in report.problems) == most
     assert isinstance(report.more, dict)
     assert report.more["ellipsis_turn"] == 500
 
@@ -46,12 +47,12 @@ def test_repeated_ids_are_told_by_their_first_place() -> None:
     assert ids.find_repeated_id("a", "two.json", 0, within="two.json") is None
 
 
+@pytest.mark.only_long
 @pytest.mark.skipif(sys.platform == "win32", reason="peaks are read from the kernel")
-@pytest.mark.long
 @pytest.mark.integration
 def test_a_file_four_times_as_large_takes_no_more_memory(tmp_path: Path) -> None:
     peaks = []
-    for records in dose((6_000, 24_000), (12_000, 48_000)):
+    for records in (12_000, 48_000):
         path = tmp_path / f"{records}.json"
         path.write_bytes(b"[" + b",".join([RECORD] * records) + b"]")
         code = (

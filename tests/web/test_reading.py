@@ -34,6 +34,8 @@ from edgen.web.static_site import export_site
 from tests import ROOT, fork_server
 from tests.cli.command import call
 
+pytestmark = pytest.mark.usefixtures("forked_processes")
+
 HOSTILE = "<script>alert(1)</script>\u202egnp.exe\x1b[31m&amp;"
 
 

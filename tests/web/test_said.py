@@ -20,7 +20,7 @@ from tests.cli.command import call
 from tests.web.serving import serving
 from tests.web.test_pages import Site
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("forked_processes")]
 
 
 @pytest.fixture(scope="module")

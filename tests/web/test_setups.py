@@ -52,7 +52,9 @@ def _waiting(command: list[str], folder: Path) -> Iterator[fork_server.Popen]:
             "y\n4\n2\n" + "Is it “di”, number {}?\n1\n" * 12 + "7\n7\nFine.\n",
             "cima",
         ),
-        ("setup_wizard.md", "dispatcher", "y\n" + "1\n" * 130, "crwiz"),
+        pytest.param(
+            "setup_wizard.md", "dispatcher", "y\n" + "1\n" * 130, "crwiz", marks=pytest.mark.only_long
+        ),
     ],
 )
 def test_a_person_plays_and_the_data_is_exported(

@@ -10,7 +10,7 @@ from tests import ROOT
 from tests.cli.command import call
 from tests.web.data_pages import open_in_pages
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("forked_processes")]
 
 
 def test_exported_files_open(

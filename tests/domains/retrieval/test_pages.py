@@ -10,7 +10,7 @@ import pytest
 from tests.domains.retrieval.test_reading import TALK, UBUNTU, dialog, example
 from tests.web.data_pages import open_in_pages
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("forked_processes")]
 
 
 @pytest.fixture(autouse=True)

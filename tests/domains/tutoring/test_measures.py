@@ -29,7 +29,6 @@ from edgen.report.gather import gather
 from edgen.report.page import page
 from edgen.validation.stream import pieces
 from tests.cli.command import get_command
-from tests.dose import dose
 from tests.evaluation.said import count_of
 
 ONLY = ("actions", "action_agreement", "exercises", "tutor_words")
@@ -306,7 +305,7 @@ def test_the_measures_of_files_are_those_of_their_run(sessions: edgen.Run, tmp_p
             )
 
 
-@pytest.mark.long
+@pytest.mark.only_long
 @pytest.mark.integration
 def test_tutors_are_compared_by_scenario_and_the_planted_difference_is_covered(tmp_path: Path) -> None:
     """The simulator's tutor gives the answer away as often as its template says: 10% and 30% of its responses."""
@@ -320,7 +319,7 @@ def test_tutors_are_compared_by_scenario_and_the_planted_difference_is_covered(t
             {
                 "name": "t",
                 "seed": 7,
-                "conversations": dose(70, 120),
+                "conversations": 120,
                 "space": "italian_prepositions",
                 "protocol": "tutoring",
                 "tutoring": {"student_turns": 14, "responses": 2},

@@ -64,6 +64,7 @@ def columns(salt: int, faults: tuple[Fault, ...], turns: list[int]) -> dict[str,
     return found
 
 
+@pytest.mark.only_long
 @pytest.mark.parametrize(("name", "low", "high"), [("accepted", 0.02, 0.09), ("turns", 0.02, 0.09)])
 def test_a_zero_difference_is_excluded_as_often_as_it_should_be(
     shares: dict[str, float], name: str, low: float, high: float
