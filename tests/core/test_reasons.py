@@ -87,4 +87,4 @@ def test_reasons_of_edgens_own_protocols_have_no_flaws() -> None:
 def test_the_page_on_protocols_explains_every_reason() -> None:
     page = (ROOT / "docs" / "protocols.md").read_text(encoding="utf-8")
     for one in REASONS.values():
-        assert f"| `{one.code}` | {one.says} |" in page
+        assert f"- `{one.code}`: {one.says}" in page
