@@ -52,6 +52,8 @@ class Measure(Generic[V]):
     aggregates: ClassVar[Sequence[Aggregate]] = ()
     """The figures of its value, in their order. A measure with a count of its own lists those that are
     shown."""
+    reads_space: ClassVar[bool] = True
+    """True if `of_one` needs the space; otherwise it gets None."""
     panels: ClassVar[Sequence[AnyPanel] | None] = None
     """The pictures, tables and sentences of the report; None for the usual pictures of its figures. A
     function among them draws pictures of its own."""
@@ -83,7 +85,7 @@ class Measure(Generic[V]):
             return self.start(shared)
         whole = part_of(self, NeedsDataSet)
         if (read := whole.column_reader(shared)) is None:
-            space = shared.data.space
+            space = shared.data.space if self.reads_space else None
 
             def read(sample: Sample, words: Words) -> Columns:
                 return self.of_one(sample, words, space)

@@ -26,6 +26,7 @@ class EchoesMeasure(Measure[Any]):
     )
     order = 9
     section = "behaviour"
+    reads_space = False
     figures = figure_kinds("echoes")
     aggregates = (
         Total("turns"),

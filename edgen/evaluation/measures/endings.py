@@ -29,6 +29,7 @@ class EndingsMeasure(Measure[Any]):
     )
     order = 15
     section = "task"
+    reads_space = False
     nothing = "No record tells how its conversation ended."
     figures = figure_kinds("seconds", truths=("done",), texts=("reason",))
     aggregates = (

@@ -20,6 +20,7 @@ class LengthsMeasure(Highlights, Measure[Any]):
     )
     order = 2
     section = "shape"
+    reads_space = False
     figures = figure_kinds("turns", "words", "words_per_turn", "longest")
     aggregates = (
         Histogram("turns", label="turns", line="turns"),

@@ -18,6 +18,7 @@ class OverviewMeasure(NeedsDataSet, Measure[Any]):
     )
     order = 1
     section = "shape"
+    reads_space = False
     aggregates = (
         Total("records"),
         Tally("splits", label="records", says="{records} ({it})", keys=("train", "test", "none"),
