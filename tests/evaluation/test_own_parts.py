@@ -1,4 +1,5 @@
-"""Measures declare what follows from their figures; what they bring of their own is bounded, with reasons."""
+"""Measures declare what follows from their figures; what they bring of their own is bounded, with reasons. Tests that
+name measures of domains need all of these."""
 
 from __future__ import annotations
 
@@ -42,6 +43,7 @@ OWN_COMPARISONS = {
 MOST_NAMES = 14  # public names of the class that an author derives from
 
 
+@pytest.mark.integration
 def test_a_fifth_of_the_measures_at_most_word_their_own_lines() -> None:
     every = measures()
     own = {one.name for one in every if isinstance(one, OwnLines)}
@@ -50,6 +52,7 @@ def test_a_fifth_of_the_measures_at_most_word_their_own_lines() -> None:
     assert {one.name for one in every if isinstance(one, OwnComparisons)} == OWN_COMPARISONS.keys()
 
 
+@pytest.mark.integration
 def test_pictures_of_their_own_are_panels_with_reasons() -> None:
     declared = Panel | TablePanel | Sentence
     own = {
@@ -75,6 +78,7 @@ def test_the_class_of_measures_is_small() -> None:
     assert max(len([name for name in vars(part) if not name.startswith("_")]) for part in PARTS) <= 3
 
 
+@pytest.mark.integration
 def test_the_parts_that_measures_have() -> None:
     assert isinstance(find("measure", "coverage"), PlanOutcomes)
     assert isinstance(find("measure", "adherence"), JudgeAnswers)
