@@ -17,7 +17,8 @@ from edgen.config import Job, Limits
 from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError, StoppedError
 from edgen.core.resources import find
 from edgen.core.values import Reply, Request
-from edgen.execution.cluster.messages import Called, FirstReply, OpenRequest, Permit
+from edgen.execution.cluster import worker as worker_module
+from edgen.execution.cluster.messages import Called, FirstReply, OpenRequest, Permit, UnitOutcome
 from edgen.execution.cluster.scheduler import ClusterScheduler
 from edgen.execution.cluster.worker import Worker
 from edgen.execution.online_scheduler import SLACK, call_by_call
@@ -142,7 +143,7 @@ async def make(
     return Made(folder, server, error, scheduler, cluster.heard)
 
 
-async def test_a_conversation_of_one_reply_takes_two_messages_to_the_head(tmp_path: Path) -> None:
+async def test_a_conversation_of_one_reply_takes_one_message_to_the_head(tmp_path: Path) -> None:
     """But for the first units, which are all given out before one of them has said what it asks."""
     local = await make(tmp_path / "local", Server(delay=0.0), local=True, conversations=600)
     made = await make(tmp_path / "cluster", Server(delay=0.0), conversations=600)
@@ -150,6 +151,7 @@ async def test_a_conversation_of_one_reply_takes_two_messages_to_the_head(tmp_pa
     assert made.files == local.files
     assert made.heard[OpenRequest] == made.heard[Called] <= most
     assert made.heard[FirstReply] == 600 - made.heard[Called]
+    assert made.heard[UnitOutcome] == made.heard[Called]
 
 
 @pytest.mark.parametrize("unsettled", [True, False])
@@ -160,7 +162,7 @@ async def test_a_worker_gives_a_permit_back_that_does_not_fit(
     requests, and where the permit is for another backend."""
     first_call = Worker._call_first
 
-    async def call_first(worker: Worker, permit: Permit, rollout: Rollout) -> Reply | None:
+    async def call_first(worker: Worker, permit: Permit, rollout: Rollout) -> FirstReply | None:
         changes: dict[str, Any] = {"way": ""} if unsettled else {"backend": "other"}
         if unsettled:
             rollout.request = msgspec.structs.replace(rollout.request, prose=rollout.request.messages)  # type: ignore
@@ -185,6 +187,29 @@ async def test_the_request_of_an_unusable_first_reply_is_known_to_the_head(tmp_p
     assert latest.reply.text == "Hm."
     assert latest.request.messages
     assert latest.request.address.step == 0
+
+
+@pytest.mark.parametrize(
+    ("where", "step"), [(Rollout, "answer"), (worker_module, "outcome_checksums")], ids=["reading", "outcome"]
+)
+async def test_a_bug_after_a_reply_loses_no_reply(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, step: str
+) -> None:
+    """The worker sends the reply, although the outcome that it waits for is never made."""
+    right, calls = getattr(where, step), 0
+
+    def fail_late(*given: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return 1 / 0 if calls == 400 else right(*given)
+
+    monkeypatch.setattr(where, step, fail_late)
+    server = Server(delay=0.0)
+    made = await make(tmp_path, server, conversations=400)
+    assert isinstance(made.error, EdgenError)
+    assert "ZeroDivisionError" in str(made.error)
+    assert made.heard[FirstReply]
+    assert made.status.counts.made == server.calls == 400
 
 
 def is_quiet(made: Made) -> bool:

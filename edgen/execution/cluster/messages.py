@@ -135,19 +135,6 @@ class Called(msgspec.Struct, frozen=True, array_like=True, tag="called"):
     checksum: int | None = None
 
 
-class FirstReply(msgspec.Struct, frozen=True, array_like=True, tag="first"):
-    """The reply to a unit's first request, which the head has not seen."""
-
-    number: int  # of the permit
-    reply: Reply  # of the service
-    address: Address  # of the request
-    key: bytes  # of the request, in the ledger
-    role: str  # of the job, that was asked
-    charged_tokens: int  # as counted, or the maximum
-    cost_usd: float | None  # US dollars; None without a price
-    checksum: int  # of the reply, in the ledger
-
-
 class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
     """The answer to a question: one of the two."""
 
@@ -169,6 +156,20 @@ class UnitOutcome(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
     refused: str  # why its last answer was unusable; empty if it was usable
     checksums: tuple[int, int] | None = None  # of the outcome and its record in the ledger
     first: Request | None = None  # as in OpenRequest
+
+
+class FirstReply(msgspec.Struct, frozen=True, array_like=True, tag="first"):
+    """The reply to a unit's first request, which the head has not seen."""
+
+    number: int  # of the permit
+    reply: Reply  # of the service
+    address: Address  # of the request
+    key: bytes  # of the request, in the ledger
+    role: str  # of the job, that was asked
+    charged_tokens: int  # as counted, or the maximum
+    cost_usd: float | None  # US dollars; None without a price
+    checksum: int  # of the reply, in the ledger
+    ended: UnitOutcome | None = None  # the unit's outcome, if it asks nothing more
 
 
 class Broken(msgspec.Struct, frozen=True, array_like=True, tag="broken"):

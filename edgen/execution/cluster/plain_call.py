@@ -119,6 +119,7 @@ class PlainCall:
                 call.key, call.request = called.key, Request(called.address, (), 0, called.role)
                 costs = called.charged_tokens, called.cost_usd
                 self.answer = Answer(reply, call.latency, call.tries, *costs)
+                rollout.message = called.ended
             else:
                 self.answer = client.answer(call, reply)
             self.checksum = called.checksum

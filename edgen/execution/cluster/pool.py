@@ -242,7 +242,10 @@ class Pool:
                 if (rollout := units.get(message.unit)) is not None:
                     rollout.put(message)
             elif kind is FirstReply or kind is Called:
-                if kind is FirstReply or message.reply is not None:
+                if kind is FirstReply and message.ended is not None:
+                    self._losses = 0
+                    counts["ended"] += 1
+                if message.reply is not None:
                     counts["answers"] += 1
                 elif message.failure is not None:
                     counts["failures"] += 1

@@ -7,7 +7,7 @@ replies of one moment are stored together. Any other call is made by a task as i
 retries of a call that failed.
 
 Most units are given out with a permit for their first request, once a place at the service is free, so that
-a conversation of one reply takes one message in each direction, and its outcome one more.
+a conversation of one reply takes one message in each direction.
 """
 
 from __future__ import annotations

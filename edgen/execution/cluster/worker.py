@@ -240,8 +240,9 @@ class Worker:
             self._wire.send(Called(permit.number, None, Failure.of(failure)))
             return None
 
-    async def _call_first(self, permit: Permit, rollout: Rollout) -> Reply | None:
-        """Return the reply to a rollout's request, which the head has not seen; None if it has to see it."""
+    async def _call_first(self, permit: Permit, rollout: Rollout) -> FirstReply | None:
+        """Return the reply to a rollout's request, which the head has not seen, for the head; None if it has
+        to see the request."""
         asked, client = rollout.request, rollout.client
         assert asked is not None, "it is open"
         if client.name != permit.backend or asked.other_form or (asked.prose and not permit.way):
@@ -254,10 +255,7 @@ class Worker:
             return None
         costs = client.charges.charge(reply, asked)
         checksum = reply_checksum(asked.address, rollout.key, reply)
-        self._wire.send(
-            FirstReply(permit.number, reply, asked.address, rollout.key, asked.role, *costs, checksum)
-        )
-        return reply
+        return FirstReply(permit.number, reply, asked.address, rollout.key, asked.role, *costs, checksum)
 
     def _server(self, asked: Permit | ServerQuestion) -> tuple[str, Backend]:
         """Return the type of a backend, and one of its servers."""
@@ -282,18 +280,24 @@ class Worker:
 
     async def _run(self, take: Take) -> None:
         """Run a unit's generator to its end."""
-        unit, wire = take.unit, self._wire
+        unit, wire, permit = take.unit, self._wire, take.first
         rollout = Rollout(self._tasks.task(*unit), self._clients)
-        replayed, failure, permit = rollout.answer_from(take.stored), None, take.first
+        replayed, failure = rollout.answer_from(take.stored), None
+        unsent: FirstReply | None = (
+            None  # waits for the outcome, which follows at once if nothing more is asked
+        )
         first: Request | None = None
         try:
             while (request := rollout.request) is not None:
                 if permit is not None:
-                    reply_at_once, permit = await self._call_first(permit, rollout), None
-                    if reply_at_once is not None:
-                        rollout.answer(reply_at_once)
+                    unsent, permit = await self._call_first(permit, rollout), None
+                    if unsent is not None:
+                        rollout.answer(unsent.reply)
                         first = _light(request) if rollout.refused else None
                         continue
+                if unsent is not None:
+                    wire.send(unsent)
+                    unsent = None
                 self._asked[unit] = request, rollout.key
                 key, refused = rollout.key, rollout.refused
                 wire.send(OpenRequest(unit, _light(request), key, replayed, refused, first))
@@ -305,18 +309,41 @@ class Worker:
                 rollout.fail(reply.error)
         except CallError as error:
             failure = Failure.of(error)
+        except BaseException:
+            if unsent is not None:  # it is paid for
+                wire.send(unsent)
+            raise
         finally:
             self._asked.pop(unit, None)
             rollout.close()
         if permit is not None:  # nothing was asked
             wire.send(Called(permit.number, None))
+        self._send_outcome(unit, rollout, failure, (replayed, first), unsent)
+
+    def _send_outcome(
+        self,
+        unit: Unit,
+        rollout: Rollout,
+        failure: Failure | None,
+        since: tuple[int, Request | None],
+        unsent: FirstReply | None,
+    ) -> None:
+        """Send the outcome of a rollout, with the `unsent` reply if there is one. `failure`: of its last
+        request; `since`: `replayed` and `first` of the outcome."""
         settled, sums, group = None, None, rollout.task.group
-        if failure is None:
-            settled = rollout.task.settled(rollout.result, rollout.spent)
-            facts = (settled.status, settled.reason, settled.detail, group, rollout.spent.key)
-            sums = outcome_checksums(unit, facts, settled.record)
+        try:
+            if failure is None:
+                settled = rollout.task.settled(rollout.result, rollout.spent)
+                facts = (settled.status, settled.reason, settled.detail, group, rollout.last_key)
+                sums = outcome_checksums(unit, facts, settled.record)
+        except BaseException:
+            if unsent is not None:
+                self._wire.send(unsent)
+            raise
+        replayed, first = since
         end = (rollout.last_key, rollout.simulated, replayed, rollout.refused, sums, first)
-        wire.send(UnitOutcome(unit, settled, failure, group, *end))
+        outcome = UnitOutcome(unit, settled, failure, group, *end)
+        self._wire.send(outcome if unsent is None else msgspec.structs.replace(unsent, ended=outcome))
 
     async def _wait(self, unit: Unit) -> Reply | Failure:
         waiting: asyncio.Future[Reply | Failure] = asyncio.get_running_loop().create_future()

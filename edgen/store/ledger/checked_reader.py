@@ -107,7 +107,7 @@ class OutcomeRow(NamedTuple):
         if self.data is None or record_checksum(self.scenario, self.task, self.data) != self.record_checksum:
             return False
         try:
-            self.data.decode()
+            _ = self.data.isascii() or self.data.decode()
             _any_json(self.data)
         except (ValueError, RecursionError):
             return False
