@@ -113,7 +113,7 @@ THEIRS = {
 DEFAULTS = r"education[\W_]+dialogue|(?:sync)?educationenv"
 # Words of other things, by file.
 OTHER_THINGS = {
-    "edgen/reading/other_speaker.py": "words for speakers: tutee",
+    "edgen/reading/speaker_patterns.py": "words for speakers: tutee",
     "edgen/reading/phrase_kinds.py": "words of teachers and students: guided, tutoring",
     "edgen/simulator/phrases.txt": "words of teachers and students: exercises",
     "edgen/simulator/service/gemini_fields.py": "a service's field `retrieval`",
