@@ -47,8 +47,8 @@ KINDS: tuple[type[BackendConfig], ...] = tuple(
 
 @functools.cache
 def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """What each field of a struct means: the option that it is, and the text that stands under it; its own classes' and
-    those above."""
+    """Return a sentence for each field of a struct: of the option that it is, and the text below it; also those of its
+    base classes."""
     said = {name: find_option(hint) for name, hint in get_type_hints(struct, include_extras=True).items()}
     found: dict[str, str] = {name: one.sentence for name, one in said.items() if one is not None}
     for cls in reversed(struct.__mro__):
