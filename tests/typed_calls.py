@@ -4,7 +4,33 @@ edgen (`make types`): an error that no longer occurs is an unused `type: ignore`
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import edgen
+
+
+async def answer(request: edgen.Request) -> str:
+    return request.messages[0].content
+
+
+def show(event: edgen.Event) -> None:
+    print(event.name, event.text, event.facts)
+
+
+def use_what_comes_back() -> None:
+    job = edgen.Job(name="mine", conversations=2, space="education_dialogue", prompt="education_dialogue")
+    run: edgen.Run = edgen.generate(job, backends={"default": answer}, on_event=show, seed=3)
+    accepted: int = run.status.accepted
+    topics = [conversation.scenario["topic"] for conversation in run.conversations()]
+    folder: Path = run.folder
+    comparison: edgen.Comparison = edgen.compare(run, edgen.open(folder))
+    print(accepted, topics, comparison.metrics)
+    asyncio.run(edgen.agenerate({"name": "other"}, output=folder))
+    try:
+        run.pairs(by="oracle")
+    except edgen.errors.ShortError as error:
+        print(error.exit_code)
 
 
 def call_everything(run: edgen.Run) -> None:

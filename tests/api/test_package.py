@@ -17,46 +17,6 @@ from tests import ROOT
 
 pytestmark = pytest.mark.integration
 
-USER = """
-import asyncio
-from pathlib import Path
-
-import edgen
-
-
-async def answer(request: edgen.Request) -> str:
-    return request.messages[0].content
-
-
-def show(event: edgen.Event) -> None:
-    print(event.name, event.text, event.facts)
-
-
-def main() -> None:
-    job = edgen.Job(name="mine", conversations=2, space="education_dialogue", prompt="education_dialogue")
-    run: edgen.Run = edgen.generate(job, backends={"default": answer}, on_event=show, seed=3)
-    accepted: int = run.status.accepted
-    topics = [conversation.scenario["topic"] for conversation in run.conversations()]
-    folder: Path = run.folder
-    comparison: edgen.Comparison = edgen.compare(run, edgen.open(folder))
-    print(accepted, topics, comparison.metrics)
-    asyncio.run(edgen.agenerate({"name": "other"}, output=folder))
-    try:
-        run.pairs(by="oracle")
-    except edgen.errors.ShortError as error:
-        print(error.exit_code)
-"""
-
-
-def test_a_users_program_is_typed(tmp_path: Path) -> None:
-    path = tmp_path / "user.py"
-    path.write_text(USER)
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(ROOT / ".mypy_cache"), str(path)],
-        capture_output=True, text=True, check=False, cwd=ROOT,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout
-
 
 def test_import_is_quick_and_loads_nothing() -> None:
     code = (

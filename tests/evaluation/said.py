@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import partial
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from edgen.core.registry import find
+from edgen.core.registry import find, lent
 from edgen.core.values import Role, Turn
 from edgen.domains.education.family import EDUCATION
 from edgen.evaluation.sample import DataSet, Sample, cut
@@ -47,11 +48,13 @@ def lesson(
 
 
 def count_of(measure: str, **data: Any) -> Count[Any]:
-    """A new count of a measure over a data set of Education Dialogue, or of what `data` says of it."""
+    """A new count of a measure over a data set of Education Dialogue, or of what `data` says of it. What the measure
+    gives is checked as if a plugin gave it."""
     given = {"family": EDUCATION, "roles": EDUCATION.roles, **data}
     shared = Shared(DataSet(name="any", samples=lambda: iter(()), **given), partial(find, "measure"))
-    shared.start([measure])
-    return shared.count(measure)
+    with lent("measure", measure, copy(find("measure", measure))):
+        shared.start([measure])
+        return shared.count(measure)
 
 
 def measured(measure: Count[T], *samples: Sample) -> T:

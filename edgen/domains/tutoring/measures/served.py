@@ -2,7 +2,7 @@
 response is served.
 
 A turn of the tutor that says where it comes from (`domains/tutoring/served_turns`) counts. Intervals are
-clustered by scenario. Memory: some bytes a session, and 8 bytes for each different response that is served.
+clustered by scenario. Memory: some bytes a session, and a line for each different response that is served.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ServedMeasure(NeedsDataSet, Measure[Any]):
             "by_source": {source: counts[source] for source in SOURCES},
             "of_source": dict.fromkeys(SOURCES, len(served)),
             "called_nonsense": nonsense,
-            "exposures": [hash(origin) for _, turn, _ in served if (origin := origin_of(turn)) is not None],
+            "exposures": ["/".join(map(str, origin)) for _, turn, _ in served if (origin := origin_of(turn))],
             "answered": sum(bool(turn.alternatives) or source == "new" for _, turn, source in served),
             "by_action": [(action, (source,)) for before, _, source in served for action in before],
             "by_round": [(number, (source,)) for *_, source in served] if isinstance(number, int) else None,
