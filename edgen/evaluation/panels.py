@@ -54,7 +54,7 @@ _CAPTIONS = {  # of a panel without its own
 
 class ArmResult(NamedTuple, Generic[V]):
     """A measure's value for a run, or for one arm of it. `arm` is "" without arms, `name` the arm's or the
-    run's; `job` is as resolved, `guide`: see `JobSettings.guide`."""
+    run's; `job` is as resolved, `guide`: see `RolesAndSettings.guide`."""
 
     arm: str
     name: str

@@ -1,6 +1,6 @@
 """Optional parts of protocols (see `edgen.core.optional_parts`).
 
-`SeveralRoles` and `JobSettings`, which checking a job uses, are in `edgen.config.plugin_parts`.
+`RolesAndSettings`, which checking a job uses, is in `edgen.config.plugin_parts`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class TurnByTurn:
 
     def leaves(self, job: Job, calls: int, level: int) -> Sequence[int]:
         """Return the calls, of so many, at which a replicate may leave the first one in a branching job
-        (`JobSettings.branches`)."""
+        (`RolesAndSettings.branches`)."""
         return (0,)
 
     def trained(self, job: Job) -> Role | None:

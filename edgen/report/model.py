@@ -56,7 +56,7 @@ class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
     quality: Quality  # values of the measures
     reasons: tuple[RejectionGroup, ...]  # conversations not accepted, by reason
     guide: Any = None
-    """See `JobSettings.guide`."""
+    """See `RolesAndSettings.guide`."""
 
     @property
     def outcomes(self) -> dict[str, int]:

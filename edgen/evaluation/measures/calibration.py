@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edgen.evaluation.measures import calibration_logprobs
-from edgen.plugin import Measure, OwnCount, OwnLines, Sample, Words
+from edgen.plugin import Measure, OwnCount, OwnTexts, Sample, Words
 from edgen.plugin.measures import LABEL, ArmResult, Block, Picture, Shared, label_with_arm, rows, shorten_line
 from edgen.plugin.texts import number, quantity
 
@@ -42,7 +42,7 @@ def _draw_judges(found: Sequence[ArmResult[Calibration]]) -> Iterator[Block]:
             yield from calibration_logprobs.blocks(place, arm, judge)
 
 
-class CalibrationMeasure(OwnCount, OwnLines, Measure[Calibration]):
+class CalibrationMeasure(OwnCount, OwnTexts, Measure[Calibration]):
     name = "calibration"
     definition = (
         "Whether pairs that the probabilities favour with p are judged so in a share p: ten bins, "

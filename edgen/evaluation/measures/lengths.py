@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from edgen.plugin import Columns, Highlights, Histogram, Measure, Sample, Space, Words, figure_kinds
+from edgen.plugin import Histogram, Measure, OwnTexts, Sample, Space, Words, figure_kinds
 from edgen.plugin.measures import Panel, roles_of
 from edgen.plugin.texts import number
 
 
-class LengthsMeasure(Highlights, Measure[Any]):
+class LengthsMeasure(OwnTexts, Measure[Any]):
     name = "lengths"
     definition = (
         "Turns as in the file, an end marker alone included; words without debris and end marker. Words "
@@ -51,7 +51,7 @@ class LengthsMeasure(Highlights, Measure[Any]):
     )  # fmt: skip
     compares = ()  # `compare` has lengths of its own
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:  # noqa: ARG002
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:  # noqa: ARG002
         """Turns, words, words a turn, words of the longest turn, and those of each turn by role."""
         sizes = [len(turn) for turn in words]
         total = sum(sizes)
