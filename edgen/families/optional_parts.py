@@ -55,6 +55,8 @@ class ReportWords:
     """A clause about each dimension that a space need not label."""
     probability_clause: ClassVar[str] = ""
     """The event of a conversation's probability, such as "that the student understood"; empty: unnamed."""
+    probability_of: ClassVar[str] = ""
+    """The same in short, after the word "probability", such as "of understanding"; empty: unnamed."""
     probability_caveat: ClassVar[str] = ""
     """Sentences of a card about the probability's limits; empty: none."""
     setting: ClassVar[str] = "real conversations"

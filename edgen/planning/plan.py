@@ -337,7 +337,7 @@ class Plan:
         return {**self.prompts, **self.extra_prompts}
 
     def _provenance(self, index: int, replicate: int, conversation: Conversation, spent: Spent) -> Provenance:
-        # The role that a record names first: the one prompt's, or the teacher's.
+        # The role that a record names first: the one prompt's, or the first one asked.
         answered = spent.by_role.get(self.roles[0]) or next(
             iter(spent.by_role.values()), AnsweringModel("", "")
         )

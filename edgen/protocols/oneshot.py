@@ -109,7 +109,7 @@ class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation,
     )
     about_leaks = (
         "Where one prompt writes both sides (oneshot), the writer knows both descriptions: a leak is a slip "
-        "that a separate student or teacher could not make."
+        "that a separate {roles} could not make."
     )
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:

@@ -36,7 +36,8 @@ class SelfDescription:
     starter: ClassVar[Starter | None] = None
     """Start of `edgen init --protocol NAME`."""
     about_leaks: ClassVar[str] = ""
-    """Meaning of a leak under this protocol, for a reader of a report."""
+    """Meaning of a leak under this protocol, for a reader of a report. `{roles}` stands for the roles of the
+    conversations, as in "student or teacher"."""
 
     def probability_by(self, settings: Any) -> str | None:
         """Return who states the probability of a conversation: runs that differ in it cannot be compared in

@@ -115,6 +115,8 @@ def _gather_arm(
         quality=quality,
         reasons=_rejections(reader.job, view),
         guide=data.guide,
+        family=data.family,
+        roles=tuple(role.name for role in data.roles),
     )
 
 

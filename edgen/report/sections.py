@@ -205,7 +205,9 @@ def merge_arms(sentences: Iterable[str], arms: Sequence[str]) -> Iterator[str]:
 
 def _results(measure: Measure[object], arms: Sequence[ArmReport]) -> list[ArmResult[object]]:
     return [
-        ArmResult(arm.label, arm.name, arm.quality.values[measure.name], arm.job, arm.guide)
+        ArmResult(
+            arm.label, arm.name, arm.quality.values[measure.name], arm.job, arm.guide, arm.family, arm.roles
+        )
         for arm in arms
         if measure.name in arm.quality.values
     ]

@@ -56,7 +56,8 @@ def _describe_protocols(found: Sequence[ArmResult[Any]]) -> str:
     """Return what leaks mean under the protocols of these arms."""
     protocols = sorted({one.job["protocol"] for one in found})
     described = [part_of(find("protocol", name), SelfDescription) for name in protocols]
-    return " ".join(filter(None, (one.about_leaks for one in described)))
+    roles = " or ".join(name.lower() for name in reversed(found[0].roles)) or "role"
+    return " ".join(filter(None, (one.about_leaks.replace("{roles}", roles) for one in described)))
 
 
 class LeaksMeasure(NeedsDataSet, Measure[Any]):
