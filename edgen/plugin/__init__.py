@@ -1,4 +1,4 @@
-"""The 77 names for packages that add a provider, a protocol, a family, an export format or a measure.
+"""The 76 names for packages that add a provider, a protocol, a family, an export format or a measure.
 
     from edgen.plugin import Measure, Sample, Words
 
@@ -10,8 +10,7 @@ it.
 `edgen.testing` has a check for each kind.
 
 Values that pass between edgen and a plugin
-    Scenario, Turn, Conversation, Event: a draw from a space; what was said; a finished conversation; what
-        else happened.
+    Scenario, Turn, Conversation: a draw from a space; what was said; a finished conversation.
     Message, Request, Reply, Usage, Address: one model call. Rejection: an unusable answer, with a reason,
         such as "empty" (docs/protocols.md lists them).
     CallError, FailureKind: a call that failed. InputError, Problem: what a user has to change.
@@ -68,7 +67,6 @@ if TYPE_CHECKING:
     from edgen.core.registry import AnswerKind as AnswerKind
     from edgen.core.values import Address as Address
     from edgen.core.values import Conversation as Conversation
-    from edgen.core.values import Event as Event
     from edgen.core.values import Message as Message
     from edgen.core.values import Rejection as Rejection
     from edgen.core.values import Reply as Reply
@@ -139,7 +137,7 @@ _HOMES = {
     "edgen.core.errors": "CallError FailureKind InputError Problem",
     "edgen.core.optional_parts": "part_of",
     "edgen.core.registry": "AnswerKind",
-    "edgen.core.values": "Address Conversation Event Message Rejection Reply Request Scenario Turn Usage",
+    "edgen.core.values": "Address Conversation Message Rejection Reply Request Scenario Turn Usage",
     "edgen.evaluation.aggregates": "Histogram Mean Share Tally Total",
     "edgen.evaluation.measure": "Measure figure_kinds",
     "edgen.evaluation.measure_parts": "NeedsDataSet OwnComparisons OwnCount OwnTexts",

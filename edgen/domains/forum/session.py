@@ -18,7 +18,6 @@ from edgen.domains.forum.post import Post, post_form, read_post
 from edgen.domains.forum.view import ThreadViews
 from edgen.plugin import (
     Conversation,
-    Event,
     Message,
     Prompting,
     Rejection,
@@ -69,7 +68,7 @@ class Thread(ThreadViews, Session):
         self._anonymous = Anonymous(self.seats)
         self.posts: list[Posted] = []
         self.title = ""
-        self._events: list[Event] = []
+        self._events: list[dict[str, Any]] = []
         self._voted: set[tuple[str, int]] = set()
         self._same: set[str] = set()
         self._ended_by: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from edgen.plugin import Event, Histogram, Measure, Sample, Share, Space, Tally, Total, Words, figure_kinds
+from edgen.plugin import Histogram, Measure, Sample, Share, Space, Tally, Total, Words, figure_kinds
 from edgen.plugin.measures import Compared, Panel
 
 
@@ -57,7 +57,7 @@ class EndingsMeasure(Measure[Any]):
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:  # noqa: ARG002
         """Return why and after how long it ended, and whether the task was done, if known."""
-        end: Event = next((one for one in reversed(sample.events) if one.get("event") == "end"), {})
+        end: dict[str, Any] = next((one for one in reversed(sample.events) if one.get("event") == "end"), {})
         reason, success = end.get("reason"), end.get("success")
         seconds: Any = end.get("time")
         if not reason or not isinstance(reason, str):  # records may have any origin
