@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.plugin import Histogram, Measure, OwnTexts, Sample, Space, Words, figure_kinds
-from edgen.plugin.measures import Panel, roles_of
+from edgen.plugin.measures import ArmResult, Panel, roles_of
 from edgen.plugin.texts import number
+
+
+def _describe_roles(found: Sequence[ArmResult[Any]]) -> str:
+    """Return what to look for between the first and the last role."""
+    named = [f"{'an' if name[0] in 'AEIOU' else 'a'} {name.lower()}" for name in found[0].roles]
+    first, last = (named[0], named[-1]) if len(named) > 1 else ("one", "another")
+    return f"Look for how far apart the roles are: {first} that lectures, {last} that only nods."
 
 
 class LengthsMeasure(OwnTexts, Measure[Any]):
@@ -45,7 +52,7 @@ class LengthsMeasure(OwnTexts, Measure[Any]):
         ),
         Panel(
             "words-a-turn", "Words a turn, by role", ("words_per_turn",),
-            "Look for how far apart the roles are: a teacher that lectures, a student that only nods.",
+            _describe_roles,
             colour_keys=True,
         ),
     )  # fmt: skip
