@@ -14,7 +14,7 @@ _BEGIN = "## Definitions"
 _HEAD = """\
 `edgen list measures`, `edgen stats --json` and the report have whole definitions, with further figures (…) and sources.
 Intervals are at 95%, with scenarios as clusters. *Values* are those of one conversation, for expressions."""
-_LONGEST = 34  # words of a definition, beyond which further clauses are left out
+_LONGEST = 30  # words of a definition, beyond which further clauses are left out
 _SENTENCE = re.compile(r".*?(?<!et al)\.(?= [A-Z*]| edgen|$)", re.DOTALL)
 _SOURCE = re.compile(r" \([^()]*\b(?:19|20)\d\d\b[^()]*\)")
 

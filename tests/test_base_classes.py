@@ -19,8 +19,8 @@ from edgen.plugin import (
     Family,
     PlayedProtocol,
     Provider,
+    RecordContents,
     RequestFeatures,
-    ScenesAndPictures,
 )
 from edgen.plugin.readers import DataSetReader
 from edgen.protocols import base as protocols
@@ -151,8 +151,8 @@ class Branching(MineProtocol):
     ("kind", "misplaced", "said"),
     [
         ("provider", Seeing(), "`sees_pictures`, which belongs to RequestFeatures; derive from it as well: class Seeing(RequestFeatures, MineProvider)"),
-        ("family", Staged(), "`templates`, which belongs to KindDefaults; derive from it as well: class Staged(KindDefaults, MineFamily)"),
-        ("protocol", Branching(), "`branches`, which belongs to JobSettings; derive from it as well: class Branching(JobSettings, MineProtocol)"),
+        ("family", Staged(), "`scenes`, which belongs to RecordContents; derive from it as well: class Staged(RecordContents, MineFamily)"),
+        ("protocol", Branching(), "`branches`, which belongs to RolesAndSettings; derive from it as well: class Branching(RolesAndSettings, MineProtocol)"),
     ],
 )  # fmt: skip
 def test_a_name_of_a_part_without_the_part_is_a_flaw(kind: str, misplaced: object, said: str) -> None:
@@ -168,7 +168,7 @@ def test_a_part_makes_the_name_count() -> None:
     class Right(RequestFeatures, MineProvider):
         sees_pictures = True
 
-    class Shown(ScenesAndPictures, MineFamily):
+    class Shown(RecordContents, MineFamily):
         def scenes(self, space: Any) -> None:
             return None
 

@@ -20,7 +20,7 @@ from edgen.core.yaml_values import read_text, read_yaml
 from edgen.domains.education.family import EDUCATION
 from edgen.evaluation.aggregates import Histogram, Mean, Share
 from edgen.evaluation.measure import Measure
-from edgen.evaluation.measure_parts import OwnLines
+from edgen.evaluation.measure_parts import OwnTexts
 from edgen.evaluation.measuring import measures_of_other_families
 from edgen.export.format import Format, Row
 from edgen.space import load_space
@@ -203,7 +203,7 @@ def test_a_provider_whose_identity_holds_the_key_does_not_pass() -> None:
 
 
 def test_a_measure_whose_lines_are_too_wide_does_not_pass() -> None:
-    class Wide(type(registry.find("measure", "overview")), OwnLines):  # type: ignore[misc]
+    class Wide(type(registry.find("measure", "overview")), OwnTexts):  # type: ignore[misc]
         name = "wide"
 
         def lines(self, value: Any) -> Any:

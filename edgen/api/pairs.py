@@ -21,8 +21,10 @@ from edgen.asking.rollout_making import RolloutMaking, RolloutOptions
 from edgen.asking.task_loop import AtWork, ask_until_ended
 from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
+from edgen.core.optional_parts import part_of
 from edgen.core.pair import OF_RESPONSES, Source
 from edgen.core.text import describe_counts, quantity
+from edgen.families.optional_parts import ReportWords
 from edgen.planning.allowed_files import Reach
 from edgen.planning.logprobs import check_logprobs
 from edgen.preferences.bias import bias_of_run
@@ -96,6 +98,12 @@ def report_bias(
     with open_for_reading(run, against) as reader:
         require_pair_set(reader.rundir, name)
         return bias_of_run(reader)
+
+
+def name_probability(run: Path) -> str:
+    """Return the words of a run's family after "probability" (`ReportWords.probability_of`)."""
+    with open_for_reading(run, ()) as reader:
+        return part_of(reader.family, ReportWords).probability_of
 
 
 def compare_sets(run: Path, names: tuple[str, str], against: Sequence[Path] = ()) -> SetComparison:
@@ -372,8 +380,7 @@ _HINTS = {
     },
     "abstained by": {
         "oracle": "The judge's answers cannot be read: another template or judge may help.",
-        "probability": "Probabilities are missing: the protocol has to ask for them (`closing: student` "
-        "under selfplay).",
+        "probability": "Probabilities are missing: name the role that states them, as in `selfplay.closing`.",
         "human": "",
     },
     "no response by": {

@@ -35,8 +35,8 @@ SignalOption = Annotated[
     Literal["oracle", "probability", "human", "flag", "judged"] | None,
     Option(
         help="The evidence for labels. oracle: a judge model. probability: the conversations' "
-        "own. human: people's votes. For responses to one turn, flag: the student called one "
-        "nonsense; judged: by the run's judge."
+        "own. human: people's votes. For responses to one turn, flag: one was called nonsense; "
+        "judged: by the run's judge."
     ),
 ]
 ReportOption = Annotated[
@@ -131,12 +131,12 @@ def _print_bias(
     """Report on the pairs that exist. Raises UsageError for options that are for making pairs."""
     if dry_run or options.credit or options.rollouts:
         raise UsageError("--signal is missing: name the evidence for labels, as in --signal oracle.")
-    from edgen.api.pairs import report_bias
+    from edgen.api.pairs import name_probability, report_bias
     from edgen.preferences.render import render
 
     asked = report and not (options.judge or options.prompt)
     bias = report_bias(runs[0], runs[1:], asked=asked, name=options.name)
-    print_value(bias, render(bias), json=json)
+    print_value(bias, () if json else render(bias, name_probability(runs[0])), json=json)
 
 
 def _print_needs(run: Path, options: PairOptions, control: Control, *, json: bool) -> None:
@@ -197,6 +197,7 @@ def _render_needs(needs: PairsEstimate) -> Iterator[str]:
 
 
 def _render(paired: PairedRun) -> Iterator[str]:
+    from edgen.api.pairs import name_probability
     from edgen.preferences.render import render
 
     made, judged = paired.made, paired.judged
@@ -224,4 +225,4 @@ def _render(paired: PairedRun) -> Iterator[str]:
         yield f"split      {made.train} train, {made.test} test"
         yield f"pairs      {paired.file}"
     if paired.bias is not None:
-        yield from render(paired.bias)
+        yield from render(paired.bias, name_probability(paired.run))

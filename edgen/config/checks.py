@@ -25,7 +25,7 @@ from edgen.config.job import (
     templates_of,
 )
 from edgen.config.label_set import LabelSet, set_problems
-from edgen.config.plugin_parts import JobSettings, features_of, prices_of, roles_asked
+from edgen.config.plugin_parts import RolesAndSettings, features_of, prices_of, roles_asked
 from edgen.core.errors import JobError, Problem
 from edgen.core.optional_parts import part_of
 from edgen.core.registry import find
@@ -97,7 +97,7 @@ def role_problems(job: Job) -> list[Problem]:
         Problem(f"$.role_words.{path}", message)
         for path, message in role_word_problems(job.role_words, job.speakers)
     ]
-    return [*found, *part_of(protocol_of(job), JobSettings).role_problems(job)]
+    return [*found, *part_of(protocol_of(job), RolesAndSettings).role_problems(job)]
 
 
 def _gate_problems(job: Job) -> list[Problem]:
@@ -134,14 +134,14 @@ def _find_unknown_names(key: str, named: Iterable[str], what: str, known: Collec
 
 
 def _protocol_problems(job: Job) -> list[Problem]:
-    settings = part_of(protocol_of(job), JobSettings)
+    settings = part_of(protocol_of(job), RolesAndSettings)
     problems = [
         Problem(f"$.{template.key}", f"this key is missing; the {job.protocol} protocol asks with it")
         for template in templates_of(job, None).values()
         if template.name is None and template.file is None
     ]
     if job.branch is not None and not settings.branches:
-        others = {name: part_of(find_protocol(name), JobSettings) for name in conversation_protocols()}
+        others = {name: part_of(find_protocol(name), RolesAndSettings) for name in conversation_protocols()}
         able = next((name for name, part in others.items() if part.branches), None)
         hint = f"; {able} does: `protocol: {able}`" if able else ""
         problems.append(Problem("$.branch", f"the {job.protocol} protocol does not branch{hint}"))

@@ -23,8 +23,12 @@ FindFile = Callable[[Folder, str, str], Path]
 key. It raises a FileError for a file that the job may not read."""
 
 
-class SeveralRoles:
-    """Ask more than one backend of the job."""
+class RolesAndSettings:
+    """Ask more than one backend of the job, check the job's settings for the protocol, and read the files
+    that they name."""
+
+    branches: ClassVar[bool] = False
+    """Whether a job may have the key `branch`."""
 
     def roles(self, job: Job) -> tuple[str, ...]:
         """Return the roles that conversations ask, as in `backends`; the role that a record names comes
@@ -34,25 +38,6 @@ class SeveralRoles:
     def role_of(self, job: Job, step: int) -> str | None:
         """Return the role that is most likely asked at a step; None for the first of `roles`."""
         return None
-
-
-def roles_asked(job: Job) -> tuple[str, ...]:
-    """Return the roles called for the job's conversations, including the one that labels."""
-    roles = part_of(protocol_of(job), SeveralRoles).roles(job)
-    return (*roles, ANNOTATOR) if job.labels and ANNOTATOR not in roles else roles
-
-
-def make_role_finder(job: Job) -> Callable[[int], str]:
-    """Return a function for the role of a job that is most likely asked at a step of a conversation."""
-    part = part_of(protocol_of(job), SeveralRoles)
-    return lambda step: part.role_of(job, step) or part.roles(job)[0]
-
-
-class JobSettings:
-    """Check the job's settings for the protocol, and read the files that they name."""
-
-    branches: ClassVar[bool] = False
-    """Whether a job may have the key `branch`."""
 
     def problems(self, job: Job) -> Iterator[Problem]:
         """Yield the contradictions in a job that its file alone shows."""
@@ -76,9 +61,21 @@ class JobSettings:
         return None
 
 
+def roles_asked(job: Job) -> tuple[str, ...]:
+    """Return the roles called for the job's conversations, including the one that labels."""
+    roles = part_of(protocol_of(job), RolesAndSettings).roles(job)
+    return (*roles, ANNOTATOR) if job.labels and ANNOTATOR not in roles else roles
+
+
+def make_role_finder(job: Job) -> Callable[[int], str]:
+    """Return a function for the role of a job that is most likely asked at a step of a conversation."""
+    part = part_of(protocol_of(job), RolesAndSettings)
+    return lambda step: part.role_of(job, step) or part.roles(job)[0]
+
+
 def guide_of(job: Job) -> Any:
-    """Return the guide of a job's conversations; None without one (`JobSettings.guide`)."""
-    return part_of(protocol_of(job), JobSettings).guide(job)
+    """Return the guide of a job's conversations; None without one (`RolesAndSettings.guide`)."""
+    return part_of(protocol_of(job), RolesAndSettings).guide(job)
 
 
 class RequestFeatures:

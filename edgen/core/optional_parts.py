@@ -2,8 +2,8 @@
 
 The base class of a kind holds what every object of the kind needs. Everything else is in parts: mixin
 classes, one per purpose, with a default for each of their names. An object has a part if its class derives
-from it: `class Notes(ScenesAndPictures, Family)`. edgen asks for a part by its class:
-`part_of(family, ScenesAndPictures).scenes(space)`.
+from it: `class Notes(RecordContents, Family)`. edgen asks for a part by its class:
+`part_of(family, RecordContents).scenes(space)`.
 """
 
 from __future__ import annotations

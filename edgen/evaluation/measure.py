@@ -64,6 +64,10 @@ class Measure(Generic[V]):
     """The metrics of `edgen compare`; None for all shares, means, distributions and counts of texts, ()
     for nothing."""
 
+    describes_plan: ClassVar[bool] = False
+    """True if its value describes the plan, with the fields `planned` (a number) and `reasons` (the numbers
+    of those not accepted): then it is shown even if no conversation was accepted."""
+
     def __init__(self) -> None:
         named = type(self).__name__
         if isinstance(self, OwnCount):

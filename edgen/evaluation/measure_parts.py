@@ -1,13 +1,13 @@
 """Optional parts of measures, one a purpose. A measure that needs one derives from it next to `Measure`:
 
-    class CoverageMeasure(OwnCount, OwnLines, Measure[Coverage]): ...
+    class CoverageMeasure(OwnCount, OwnTexts, Measure[Coverage]): ...
 
 `part_of` (`core.optional_parts`) gives edgen a measure's part, or the defaults here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -46,11 +46,21 @@ class NeedsDataSet:
         return figures
 
 
-class OwnLines:
-    """Lines of its own on the terminal, where rows of figures cannot say it."""
+class OwnTexts:
+    """Texts of its own: lines on the terminal where rows of figures cannot say it, figures for the top of the
+    report, and conversations to read."""
 
-    def lines(self, value: Any) -> Iterator[str]:  # noqa: ARG002
-        """Yield the value for a person, in lines of at most 78 columns; none for nothing."""
+    def lines(self, value: Any) -> Iterator[str] | None:  # noqa: ARG002
+        """Return the value for a person, in lines of at most 78 columns; None for the rows of its figures."""
+        return None
+
+    def tiles(self, value: Any) -> Iterator[tuple[str, str, str]]:  # noqa: ARG002
+        """Yield (figure, what it is, a remark) for the top of the report."""
+        return iter(())
+
+    def examples(self, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ARG002
+        """Yield (id, a clause on why) of conversations to read, the clearest first, besides those that
+        aggregates of the class Examples name."""
         return iter(())
 
 
@@ -65,27 +75,6 @@ class OwnComparisons:
     def compared(self, sums: Collection[str]) -> Iterable[Compared]:  # noqa: ARG002
         """Return the comparisons, by arm and with paired differences; `sums`: those that occur in any arm."""
         return ()
-
-
-class Highlights:
-    """Figures for the top of the report, and conversations to read."""
-
-    def tiles(self, value: Any) -> Iterator[tuple[str, str, str]]:  # noqa: ARG002
-        """Yield (figure, what it is, a remark) for the top of the report."""
-        return iter(())
-
-    def examples(self, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ARG002
-        """Yield (id, a clause on why) of conversations to read, the clearest first, besides those that
-        aggregates of the class Examples name."""
-        return iter(())
-
-
-class PlanOutcomes:
-    """Knowledge of the plan: the measure is shown even if no conversation was accepted."""
-
-    def count_lost(self, value: Any) -> tuple[int, Mapping[str, int]]:  # noqa: ARG002
-        """Return the number of planned conversations, and how many were not accepted, by reason."""
-        return 0, {}
 
 
 class JudgeAsking(NamedTuple):
@@ -115,4 +104,4 @@ class JudgeAnswers:
         raise NotImplementedError
 
 
-PARTS = (OwnCount, NeedsDataSet, OwnLines, OwnComparisons, Highlights, PlanOutcomes, JudgeAnswers)
+PARTS = (OwnCount, NeedsDataSet, OwnTexts, OwnComparisons, JudgeAnswers)

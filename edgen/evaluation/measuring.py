@@ -18,7 +18,7 @@ from edgen.core.plugin_faults import FaultyPluginError
 from edgen.core.registry import PluginError, find, find_all, names
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.measure import Measure, is_compared
-from edgen.evaluation.measure_parts import JudgeAnswers, PlanOutcomes
+from edgen.evaluation.measure_parts import JudgeAnswers
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.sample import DataSet, cut
 from edgen.evaluation.shared import Observer, Shared
@@ -206,7 +206,7 @@ def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[st
     if not quality.overview.records:
         yield from _explain_nothing(quality)
     for measure in measures(quality.values):
-        if not (quality.overview.records or isinstance(measure, PlanOutcomes)):
+        if not (quality.overview.records or measure.describes_plan):
             continue
         value = quality.values[measure.name]
         lines = show(measure, partial(lines_of, measure, value), str, faults)
@@ -234,12 +234,9 @@ def describe_faults(faults: Mapping[str, FaultyPluginError]) -> Iterator[str]:
 
 def _explain_nothing(quality: Quality) -> Iterator[str]:
     """Yield the sentences for a data set without accepted conversations."""
-    told = (
-        one.count_lost(quality.values[one.name])
-        for one in measures(quality.values)
-        if isinstance(one, PlanOutcomes)
-    )
-    planned, reasons = next(told, (0, {}))
+    described = (quality.values[one.name] for one in measures(quality.values) if one.describes_plan)
+    plan = next(described, None)
+    planned, reasons = (0, {}) if plan is None else (plan.planned, plan.reasons)
     why = f" of {planned:,} planned ({join_counts(reasons)})" if planned else ""
     left = "Only what became of the plan can be told." if planned else "There is nothing to measure."
     yield ""

@@ -53,14 +53,19 @@ _CAPTIONS = {  # of a panel without its own
 
 
 class ArmResult(NamedTuple, Generic[V]):
-    """A measure's value for a run, or for one arm of it. `arm` is "" without arms, `name` the arm's or the
-    run's; `job` is as resolved, `guide`: see `JobSettings.guide`."""
+    """A measure's value for a run, or for one arm of it."""
 
     arm: str
-    name: str
-    value: V
-    job: Mapping[str, Any]
+    """The arm's name, "" without arms."""
+    name: str  # the arm's or the run's
+    value: V  # of the measure
+    job: Mapping[str, Any]  # as resolved
     guide: Any = None
+    """See `RolesAndSettings.guide`."""
+    family: Any = None
+    """The family of its conversations; None if unknown."""
+    roles: tuple[str, ...] = ()
+    """The names of the roles that may speak; empty if unknown."""
 
 
 class Panel(msgspec.Struct, frozen=True):

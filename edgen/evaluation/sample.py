@@ -138,7 +138,7 @@ class DataSet:
     family: DataSetReader | None  # the kind of conversations; None for several kinds
     roles: tuple[SpaceRole, ...]  # those that may speak, with the dimensions that each sees; empty if unknown
     find_space: Callable[[], Space | None] = lambda: None  # reads the space; None if unknown
-    find_guide: Callable[[], Any] = lambda: None  # see `JobSettings.guide`
+    find_guide: Callable[[], Any] = lambda: None  # see `RolesAndSettings.guide`
     arm: str = ""  # the arm of a run that it is; empty without arms
     count: int | None = None  # number of samples; None if still unknown
     calibration: dict[str, Any] | None = None

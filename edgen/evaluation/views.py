@@ -12,7 +12,7 @@ from edgen.core.plugin_faults import FaultyPluginError, plugin_error, require_ty
 from edgen.evaluation.aggregates import Examples, figure_of, has_data
 from edgen.evaluation.drawings import Block
 from edgen.evaluation.measure import Measure
-from edgen.evaluation.measure_parts import Highlights, OwnLines
+from edgen.evaluation.measure_parts import OwnTexts
 from edgen.evaluation.panels import ArmResult, draw_panels, list_usual_panels
 from edgen.evaluation.rows import render_rows
 
@@ -22,8 +22,8 @@ V = TypeVar("V")
 def lines_of(measure: Measure[V], value: V) -> Iterator[str]:
     """Yield the lines of a measure's value: its own, or the rows of its aggregates; JSON without
     either."""
-    if isinstance(measure, OwnLines):
-        yield from measure.lines(value)
+    if (own := part_of(measure, OwnTexts).lines(value)) is not None:
+        yield from own
     elif measure.aggregates:
         yield from render_rows(measure.aggregates, value)
     else:
@@ -45,7 +45,7 @@ def blocks_of(measure: Measure[V], found: Sequence[ArmResult[V]]) -> Iterator[Bl
 
 def tiles_of(measure: Measure[V], value: V) -> Iterator[tuple[str, str, str]]:
     """Yield (figure, what it is, a remark) for the top of the report."""
-    return part_of(measure, Highlights).tiles(value)
+    return part_of(measure, OwnTexts).tiles(value)
 
 
 def examples_of(measure: Measure[V], value: V) -> Iterator[tuple[str, str]]:
@@ -53,7 +53,7 @@ def examples_of(measure: Measure[V], value: V) -> Iterator[tuple[str, str]]:
     for one in measure.aggregates:
         if isinstance(one, Examples):
             yield from ((identifier, one.why) for identifier in figure_of(value, one.name))
-    yield from part_of(measure, Highlights).examples(value)
+    yield from part_of(measure, OwnTexts).examples(value)
 
 
 def show(

@@ -78,7 +78,7 @@ def write_card(format_: Format, run: RunReader, chat: Chat, contents: Contents, 
     simulated = list_simulated_parts(run.simulated, contents.evidence)
     facts = run.describe()
     words = part_of(run.family, ReportWords)
-    judged = describe_judged(format_.row_facts.level, contents.evidence, words.hearer)
+    judged = describe_judged(format_.layout.level, contents.evidence, words.hearer)
     lines = [
         f"# {run.name if format_.card.hub else f'{run.name}: {format_.name}'}",
         "",
@@ -291,7 +291,7 @@ def _notes(format_: Format, chat: Chat, family: Family) -> Iterator[str]:
             f"A prompt's last message ends with `{DO_THIS} …`: what the response is to do, which is {whence}."
         )
     end = "No message holds the end marker."
-    if chat.keeps_end and format_.row_facts.prompts_only:
+    if chat.keeps_end and format_.layout.prompts_only:
         end = "No message holds the end marker: a prompt ends before the trained side's words."
     elif chat.keeps_end:
         end = (

@@ -27,7 +27,7 @@ from edgen.export.options import FormatOptions, OptionValues
 from edgen.export.shared_options import ActionOptions, ChatOptions, MaskOptions, Opening, TokenOptions
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
 from edgen.families.base import Scenes, TurnScene, defaults_of
-from edgen.families.optional_parts import ScenesAndPictures
+from edgen.families.optional_parts import RecordContents
 from edgen.protocols.optional_parts import TurnByTurn
 from edgen.protocols.parts import TURN_VARIABLES, labels_of, turn_variables
 from edgen.space import Space
@@ -44,7 +44,7 @@ DO_THIS = "Do this now:"  # precedes the requested actions in a prompt, as in sh
 def chat_for(run: RunReader, options: OptionValues) -> Chat:
     """Build the chat of a run for the options. Raises as `make_chat` does."""
     trained = part_of(protocol_of(run.job), TurnByTurn).trained(run.job)
-    return make_chat(options, run.space, part_of(run.family, ScenesAndPictures).scenes(run.space), trained)
+    return make_chat(options, run.space, part_of(run.family, RecordContents).scenes(run.space), trained)
 
 
 def make_chat(

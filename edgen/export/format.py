@@ -35,7 +35,7 @@ from edgen.store.run_reader import RunReader
 __all__ = [
     "DEFAULT", "SPLITS", "AcceptedConversation", "Chat", "ComparedPair", "DataTable", "Format",
     "FormatCard", "FormatLayout", "FormatOptions", "Item",
-    "LeftOut", "Row", "RowFacts", "RunReader", "SplitName", "Tried",
+    "LeftOut", "Row", "RunReader", "SplitName", "Tried",
 ]  # fmt: skip
 
 Rows = Callable[[RunReader, Chat], Iterator[Item]]
@@ -84,7 +84,7 @@ class FormatCard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatLayout:
-    """Columns and files beyond one table of JSON lines."""
+    """Files, columns and rows beyond one table of JSON lines."""
 
     files: Callable[[Staging], RowFiles] = JsonLines
     """Opens the files for the rows."""
@@ -95,12 +95,6 @@ class FormatLayout:
     """Further columns if the user gives a tokenizer."""
     layer_columns: Callable[[Sequence[LayerFacts]], Columns] | None = None
     """Further columns for the layers of the run."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowFacts:
-    """Facts about the rows of a format."""
-
     by_range: bool = False
     """The rows of a scenario depend on its conversations and pairs alone, so processes can make those of
     ranges."""
@@ -137,9 +131,7 @@ class Format:
     card: FormatCard = FormatCard()
     """Its texts in the card of an export."""
     layout: FormatLayout = FormatLayout()
-    """Its columns and files, where they are not one table of JSON lines."""
-    row_facts: RowFacts = RowFacts()
-    """Facts about its rows."""
+    """Its files, columns and rows, where they are not one table of JSON lines."""
 
     def __new__(cls, **given: Any) -> Format:
         """Return a new format. Raises TypeError for a field of a part, with the words to write instead."""
@@ -224,7 +216,7 @@ TAKEN = frozenset({"run", "to", "assistant", "output", "workers", "on", "json", 
 """Names that no option of a format can have, besides those of ExportOptions: `edgen export` has them."""
 
 
-_PARTS: Mapping[str, type[Any]] = {"card": FormatCard, "layout": FormatLayout, "row_facts": RowFacts}
+_PARTS: Mapping[str, type[Any]] = {"card": FormatCard, "layout": FormatLayout}
 
 
 def _list_misplaced(names: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -34,7 +34,7 @@ def require_ranges(format_: Format, options: OptionValues) -> None:
     """Raise UsageError for a format whose rows cannot be made in ranges."""
     if options.of(PairSetOptions).others:
         raise UsageError("--workers divides one run; leave it out with --against.")
-    if not format_.row_facts.by_range or is_added("format", format_.name):
+    if not format_.layout.by_range or is_added("format", format_.name):
         why = (
             "was added in this process" if is_added("format", format_.name) else "needs the whole run at once"
         )

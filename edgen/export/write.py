@@ -136,7 +136,7 @@ def export(
         remarks=(
             *files.remarks,
             *list_unfinished(run.describe()),
-            *warn_of_credit(format_.row_facts.level, contents.evidence),
+            *warn_of_credit(format_.layout.level, contents.evidence),
         ),
     )
 
@@ -171,7 +171,7 @@ def _write_rows(
         left_out=dict(sorted(left_out.items())),
         patterns=patterns,
         evidence=evidence,
-        notes=[*files.notes(), *told_of_layers, *credit_notes(format_.row_facts.level, evidence)],
+        notes=[*files.notes(), *told_of_layers, *credit_notes(format_.layout.level, evidence)],
         sizes=files.sizes,
         digests={table.name: digest_table(table, patterns, folder) for table in tables},
     )

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.plugin import Event, Family, LayoutChecks, Provenance, Recorded, ReportWords, Scenario, Space, Turn
+from edgen.plugin import Family, LayoutChecks, Provenance, Recorded, ReportWords, Scenario, Space, Turn
 from edgen.plugin.families import (
     FiledRecord,
     Role,
@@ -32,7 +32,7 @@ class DialogueRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     conversation: tuple[Turn, ...]  # its turns
     provenance: Provenance  # origin of the conversation
     outcome: dict[str, Any] | None = None  # its result, if its protocol states one
-    events: tuple[Event, ...] = ()  # besides turns
+    events: tuple[dict[str, Any], ...] = ()  # besides turns
     probability: float | None = None  # of its family's event; None if unknown
     ended_by: Role | None = None  # the speaker of the end marker; None without one
 

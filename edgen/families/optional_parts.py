@@ -15,7 +15,7 @@ from edgen.validation.stream import Piece
 
 
 class RecordContents:
-    """Contents of records: values of the scenario, end markers, events."""
+    """Contents of records: values of the scenario, end markers, events, scenes and pictures."""
 
     marks_ends: ClassVar[bool] = True
     """Whether the layout marks who ended the conversation."""
@@ -29,6 +29,15 @@ class RecordContents:
     def written(self, conversation: Conversation) -> tuple[Turn, ...]:
         """Return the turns as texts of a record: with an end marker if the layout has one."""
         return conversation.turns
+
+    def scenes(self, space: Space) -> Scenes | None:
+        """Return the scenes of conversations on this space; None if a conversation has only one."""
+        return None
+
+    def pictures(self, recorded: Recorded, space: Space) -> dict[int, str]:
+        """Return pictures for turns, by place: SVG that loads nothing and runs nothing, with escaped
+        texts."""
+        return {}
 
 
 class ReportWords:
@@ -46,6 +55,8 @@ class ReportWords:
     """A clause about each dimension that a space need not label."""
     probability_clause: ClassVar[str] = ""
     """The event of a conversation's probability, such as "that the student understood"; empty: unnamed."""
+    probability_of: ClassVar[str] = ""
+    """The same in short, after the word "probability", such as "of understanding"; empty: unnamed."""
     probability_caveat: ClassVar[str] = ""
     """Sentences of a card about the probability's limits; empty: none."""
     setting: ClassVar[str] = "real conversations"
@@ -86,19 +97,6 @@ class KindDefaults:
 def dimension_groups(dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return each dimension separately, and all of them together."""
     return {**{name: (name,) for name in dimensions}, "all dimensions": tuple(dimensions)}
-
-
-class ScenesAndPictures:
-    """Scenes and pictures of the part of a conversation that a turn belongs to."""
-
-    def scenes(self, space: Space) -> Scenes | None:
-        """Return the scenes of conversations on this space; None if a conversation has only one."""
-        return None
-
-    def pictures(self, recorded: Recorded, space: Space) -> dict[int, str]:
-        """Return pictures for turns, by place: SVG that loads nothing and runs nothing, with escaped
-        texts."""
-        return {}
 
 
 class TextLayout:

@@ -19,7 +19,6 @@ from edgen.families.optional_parts import (
     KindDefaults,
     RecordContents,
     ReportWords,
-    ScenesAndPictures,
     TextLayout,
 )
 from edgen.families.parts import FiledRecord
@@ -53,7 +52,7 @@ class DataSetReader(ABC):
         reason as a clause if it is invalid."""
 
 
-PARTS = (LayoutChecks, RecordContents, ReportWords, KindDefaults, ScenesAndPictures, TextLayout)
+PARTS = (LayoutChecks, RecordContents, ReportWords, KindDefaults, TextLayout)
 """The optional parts of a reader, and so of a family."""
 
 

@@ -21,7 +21,7 @@ from edgen.config import (
     templates_of,
     with_speakers,
 )
-from edgen.config.plugin_parts import JobSettings, features_of
+from edgen.config.plugin_parts import RolesAndSettings, features_of
 from edgen.core import registry
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.optional_parts import part_of
@@ -185,7 +185,7 @@ def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
 def with_files(job: Job, reach: Reach) -> Job:
     """Return the job with the contents of files in its protocol's settings instead of their names, and with
     its label sets."""
-    held = part_of(protocol_of(job), JobSettings).with_files(job, reach.require)
+    held = part_of(protocol_of(job), RolesAndSettings).with_files(job, reach.require)
     return with_label_sets(held, reach) if held.gates or held.labels else held
 
 

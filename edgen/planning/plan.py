@@ -24,7 +24,7 @@ from edgen.config import (
     shaping_values,
     templates_of,
 )
-from edgen.config.plugin_parts import SeveralRoles
+from edgen.config.plugin_parts import RolesAndSettings
 from edgen.core.digest import fingerprint
 from edgen.core.forms import Form
 from edgen.core.optional_parts import part_of
@@ -140,7 +140,7 @@ class Plan:
         )
         self._rules_by_round = [self.rules]
         self._reads_back = False  # whether the family has been checked
-        self._asks_several = len(part_of(self.protocol, SeveralRoles).roles(job)) > 1
+        self._asks_several = len(part_of(self.protocol, RolesAndSettings).roles(job)) > 1
 
     @property
     def speaking(self) -> tuple[str, ...]:
@@ -337,7 +337,7 @@ class Plan:
         return {**self.prompts, **self.extra_prompts}
 
     def _provenance(self, index: int, replicate: int, conversation: Conversation, spent: Spent) -> Provenance:
-        # The role that a record names first: the one prompt's, or the teacher's.
+        # The role that a record names first: the one prompt's, or the first one asked.
         answered = spent.by_role.get(self.roles[0]) or next(
             iter(spent.by_role.values()), AnsweringModel("", "")
         )

@@ -1,4 +1,4 @@
-"""The 88 names for packages that add a provider, a protocol, a family, an export format or a measure.
+"""The 76 names for packages that add a provider, a protocol, a family, an export format or a measure.
 
     from edgen.plugin import Measure, Sample, Words
 
@@ -10,33 +10,30 @@ it.
 `edgen.testing` has a check for each kind.
 
 Values that pass between edgen and a plugin
-    Scenario, Turn, Conversation, Event: a draw from a space; what was said; a finished conversation; what
-        else happened.
-    Message, Request, Reply, Usage, Address: one model call. Rejection, RejectionReason: an unusable answer.
+    Scenario, Turn, Conversation: a draw from a space; what was said; a finished conversation.
+    Message, Request, Reply, Usage, Address: one model call. Rejection: an unusable answer, with a reason,
+        such as "empty" (docs/protocols.md lists them).
     CallError, FailureKind: a call that failed. InputError, Problem: what a user has to change.
     Job, settings_of: the job, and the settings that it has for its protocol. Space: dimensions and roles.
-    Text: a text that is not empty, for fields of settings.
 A provider
     Provider, Backend, BackendConfig, Key, Link.
     Optional parts: RequestFeatures, PricesAndTokens, ServiceKeys, BatchAnswers, LocalCalls.
 A protocol
-    ConversationProtocol, Template, Prompting, Rules, Question, ask, Conversing, ExpectedCall, AnswerKind,
-        Simulation.
+    ConversationProtocol, Template, Prompting, Rules, Question, ask, ExpectedCall, AnswerKind, Simulation.
     PlayedProtocol, Session: for conversations played turn by turn.
-    Optional parts: SimulatedAnswers, SelfDescription, SeveralRoles, JobSettings, AnswerForms,
+    Optional parts: SimulatedAnswers, SelfDescription, RolesAndSettings, AnswerForms,
         SharedPreparation, TurnByTurn.
     scenario_variables, template_variables: what templates may use. read: the conversation in a reply.
 A family
     Family, Recorded, Provenance. Dialogue: the general layout, to build on.
-    Optional parts: LayoutChecks, RecordContents, ReportWords, KindDefaults, ScenesAndPictures.
+    Optional parts: LayoutChecks, RecordContents, ReportWords, KindDefaults.
 An export format
-    Format, FormatOptions, Row, LeftOut, Item, RunReader, Chat.
-    FormatCard, FormatLayout, RowFacts: parts of a format, with texts, files and columns, and facts.
+    Format, FormatOptions, Row, LeftOut, RunReader, Chat.
+    FormatCard, FormatLayout: parts of a format, with texts, and with files, columns and facts about rows.
 A measure
     Measure, Sample, Words, figure_kinds.
-    Columns, Total, Share, Mean, Histogram, Tally: what the columns of conversations come to.
-    Optional parts: OwnCount, NeedsDataSet, OwnLines, OwnComparisons, Highlights, PlanOutcomes,
-        JudgeAnswers.
+    Total, Share, Mean, Histogram, Tally: what the columns of conversations come to.
+    Optional parts: OwnCount, NeedsDataSet, OwnTexts, OwnComparisons.
 
 A base class holds what each object of its kind needs. An object that does more derives from an optional part
 as well, as in `class Notes(ReportWords, Family)`. `part_of` returns a part of any object, or the part's
@@ -59,11 +56,9 @@ if TYPE_CHECKING:
     from edgen.config import Job as Job
     from edgen.config import settings_of as settings_of
     from edgen.config.backends import BackendConfig as BackendConfig
-    from edgen.config.backends import Text as Text
-    from edgen.config.plugin_parts import JobSettings as JobSettings
     from edgen.config.plugin_parts import PricesAndTokens as PricesAndTokens
     from edgen.config.plugin_parts import RequestFeatures as RequestFeatures
-    from edgen.config.plugin_parts import SeveralRoles as SeveralRoles
+    from edgen.config.plugin_parts import RolesAndSettings as RolesAndSettings
     from edgen.core.errors import CallError as CallError
     from edgen.core.errors import FailureKind as FailureKind
     from edgen.core.errors import InputError as InputError
@@ -72,16 +67,13 @@ if TYPE_CHECKING:
     from edgen.core.registry import AnswerKind as AnswerKind
     from edgen.core.values import Address as Address
     from edgen.core.values import Conversation as Conversation
-    from edgen.core.values import Event as Event
     from edgen.core.values import Message as Message
     from edgen.core.values import Rejection as Rejection
-    from edgen.core.values import RejectionReason as RejectionReason
     from edgen.core.values import Reply as Reply
     from edgen.core.values import Request as Request
     from edgen.core.values import Scenario as Scenario
     from edgen.core.values import Turn as Turn
     from edgen.core.values import Usage as Usage
-    from edgen.evaluation.aggregates import Columns as Columns
     from edgen.evaluation.aggregates import Histogram as Histogram
     from edgen.evaluation.aggregates import Mean as Mean
     from edgen.evaluation.aggregates import Share as Share
@@ -89,13 +81,10 @@ if TYPE_CHECKING:
     from edgen.evaluation.aggregates import Total as Total
     from edgen.evaluation.measure import Measure as Measure
     from edgen.evaluation.measure import figure_kinds as figure_kinds
-    from edgen.evaluation.measure_parts import Highlights as Highlights
-    from edgen.evaluation.measure_parts import JudgeAnswers as JudgeAnswers
     from edgen.evaluation.measure_parts import NeedsDataSet as NeedsDataSet
     from edgen.evaluation.measure_parts import OwnComparisons as OwnComparisons
     from edgen.evaluation.measure_parts import OwnCount as OwnCount
-    from edgen.evaluation.measure_parts import OwnLines as OwnLines
-    from edgen.evaluation.measure_parts import PlanOutcomes as PlanOutcomes
+    from edgen.evaluation.measure_parts import OwnTexts as OwnTexts
     from edgen.evaluation.sample import Sample as Sample
     from edgen.evaluation.sample import Words as Words
     from edgen.export.format import Chat as Chat
@@ -103,10 +92,8 @@ if TYPE_CHECKING:
     from edgen.export.format import FormatCard as FormatCard
     from edgen.export.format import FormatLayout as FormatLayout
     from edgen.export.format import FormatOptions as FormatOptions
-    from edgen.export.format import Item as Item
     from edgen.export.format import LeftOut as LeftOut
     from edgen.export.format import Row as Row
-    from edgen.export.format import RowFacts as RowFacts
     from edgen.export.format import RunReader as RunReader
     from edgen.families.base import Family as Family
     from edgen.families.base import Provenance as Provenance
@@ -115,10 +102,8 @@ if TYPE_CHECKING:
     from edgen.families.optional_parts import KindDefaults as KindDefaults
     from edgen.families.optional_parts import RecordContents as RecordContents
     from edgen.families.optional_parts import ReportWords as ReportWords
-    from edgen.families.optional_parts import ScenesAndPictures as ScenesAndPictures
     from edgen.prompting import scenario_variables as scenario_variables
     from edgen.protocols.base import ConversationProtocol as ConversationProtocol
-    from edgen.protocols.base import Conversing as Conversing
     from edgen.protocols.base import ExpectedCall as ExpectedCall
     from edgen.protocols.base import Prompting as Prompting
     from edgen.protocols.base import Question as Question
@@ -147,29 +132,23 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "edgen.config": "Job settings_of",
-    "edgen.config.backends": "BackendConfig Text",
-    "edgen.config.plugin_parts": "JobSettings PricesAndTokens RequestFeatures SeveralRoles",
+    "edgen.config.backends": "BackendConfig",
+    "edgen.config.plugin_parts": "PricesAndTokens RequestFeatures RolesAndSettings",
     "edgen.core.errors": "CallError FailureKind InputError Problem",
     "edgen.core.optional_parts": "part_of",
     "edgen.core.registry": "AnswerKind",
-    "edgen.core.values": (
-        "Address Conversation Event Message Rejection RejectionReason Reply Request Scenario Turn Usage"
-    ),
-    "edgen.evaluation.aggregates": "Columns Histogram Mean Share Tally Total",
+    "edgen.core.values": "Address Conversation Message Rejection Reply Request Scenario Turn Usage",
+    "edgen.evaluation.aggregates": "Histogram Mean Share Tally Total",
     "edgen.evaluation.measure": "Measure figure_kinds",
-    "edgen.evaluation.measure_parts": (
-        "Highlights JudgeAnswers NeedsDataSet OwnComparisons OwnCount OwnLines PlanOutcomes"
-    ),
+    "edgen.evaluation.measure_parts": "NeedsDataSet OwnComparisons OwnCount OwnTexts",
     "edgen.evaluation.sample": "Sample Words",
-    "edgen.export.format": (
-        "Chat Format FormatCard FormatLayout FormatOptions Item LeftOut Row RowFacts RunReader"
-    ),
+    "edgen.export.format": "Chat Format FormatCard FormatLayout FormatOptions LeftOut Row RunReader",
     "edgen.families.base": "Family Provenance Recorded",
     "edgen.families.dialogue": "Dialogue",
-    "edgen.families.optional_parts": "KindDefaults RecordContents ReportWords ScenesAndPictures",
+    "edgen.families.optional_parts": "KindDefaults RecordContents ReportWords",
     "edgen.prompting": "scenario_variables",
     "edgen.protocols.base": (
-        "ConversationProtocol Conversing ExpectedCall Prompting Question Rules Simulation Template ask"
+        "ConversationProtocol ExpectedCall Prompting Question Rules Simulation Template ask"
     ),
     "edgen.protocols.optional_parts": (
         "AnswerForms SelfDescription SharedPreparation SimulatedAnswers TurnByTurn"

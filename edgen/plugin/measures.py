@@ -10,7 +10,8 @@ What a measure is given and says
     Aggregate: the base of all that columns come to. ByKey: one for each key. roles_of, sort_counts: their
         order.
     Panel, TablePanel, Sentence: pictures, tables and sentences of the report.
-    JudgeAsking: what a judge is asked.
+    JudgeAnswers: the part of the one measure that a judge's answers are added to. JudgeAsking: what it is
+        asked.
     MOST_NUMBER: the largest number of a column. PlannedOutcome: a planned scenario and what came of it.
 Pictures
     Picture, Table: for the report. Block, Drawing: a part of the report's page. Curve, Curves, Cells,
@@ -52,6 +53,7 @@ from edgen.evaluation.drawings import sentence_of_arm as sentence_of_arm
 from edgen.evaluation.drawings import series_colour as series_colour
 from edgen.evaluation.drawings import shade_of as shade_of
 from edgen.evaluation.drawings import share_of as share_of
+from edgen.evaluation.measure_parts import JudgeAnswers as JudgeAnswers
 from edgen.evaluation.measure_parts import JudgeAsking as JudgeAsking
 from edgen.evaluation.panels import ArmResult as ArmResult
 from edgen.evaluation.panels import Panel as Panel

@@ -5,9 +5,9 @@
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 Conversations
-    DeclaredReason: one of the protocol's own reasons for rejections. Rounds, Starter: for optional methods.
-        SpaceRole: a role of a space. unread: replies that cannot be read. Labels, labels_of: how a space's
-        roles are called in texts. FENCED: the variables of a fence.
+    RejectionReason: edgen's reasons for rejections. DeclaredReason: one of the protocol's own. Rounds,
+        Starter: for optional methods. SpaceRole: a role of a space. unread: replies that cannot be read.
+        Labels, labels_of: how a space's roles are called in texts. FENCED: the variables of a fence.
     Stage, play: a conversation turn by turn. Selfplay, CLOSING, CLOSING_STEP, MOST_TURNS: its settings and
         steps. ask_turn: `ask` for a turn, which is kept up to its last
         sentence if it is cut off. TURN_VARIABLES, CONVERSATION_VARIABLES: what their templates
@@ -21,7 +21,7 @@ Prompts that quote what models or people wrote
     fence_turns, fence_texts: the variables of one conversation, or of several texts, in a fence. CONTINUED:
         the sign of a line that goes on. transcript_of: turns as lines.
     Candidate: a conversation that is compared. TaskId: what a request is about, for the ledger. Share: a
-        number from 0 to 1, as a setting.
+        number from 0 to 1, as a setting; Text: a text that is not empty.
     append_message, join_brief: messages of a chat. reject_too_little: a rejection for too few turns.
 What a person sees who plays a role
     View, Offer: the view of a request (`Question.view`, `Session.view`). list_utterances: speaker and
@@ -36,12 +36,14 @@ Values for a space
 
 from __future__ import annotations
 
+from edgen.config.backends import Text as Text
 from edgen.config.plugin_parts import FindFile as FindFile
 from edgen.core.options import Share as Share
 from edgen.core.pair import Candidate as Candidate
 from edgen.core.person_requests import Offer as Offer
 from edgen.core.person_requests import View as View
 from edgen.core.reasons import DeclaredReason as DeclaredReason
+from edgen.core.values import RejectionReason as RejectionReason
 from edgen.core.values import TaskId as TaskId
 from edgen.protocols.base import Protocol as Protocol
 from edgen.protocols.base import Rounds as Rounds

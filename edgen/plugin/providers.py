@@ -6,8 +6,8 @@ Second level (see `edgen.plugin`): these names may change in any minor release, 
 
 Settings
     Price: of a model's tokens. KeyRequest: the consent that a key needs.
-    EnvName, Positive, Seed, Url: types of fields. ServedConfig: settings with an address. OPTIONAL: settings
-        that not every service has.
+    EnvName, Positive, Seed, Text, Url: types of fields. ServedConfig: settings with an address. OPTIONAL:
+        settings that not every service has.
     LISTED_TIERS: names of the tier of list prices.
 Keys
     Credentials, KeySource: keys and tokens, read anew when they change. http_key_request: the consent
@@ -51,6 +51,7 @@ from edgen.config.backends import Forms as Forms
 from edgen.config.backends import Price as Price
 from edgen.config.backends import Seed as Seed
 from edgen.config.backends import ServedConfig as ServedConfig
+from edgen.config.backends import Text as Text
 from edgen.config.backends import Url as Url
 from edgen.core.durations import seconds as seconds
 from edgen.core.options import Positive as Positive

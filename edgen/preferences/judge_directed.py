@@ -1,9 +1,9 @@
 """Texts that address their judge: a signal of a pair, and a reason not to label it.
 
-A teacher or a student does not refer to the present interaction by its number, nor to an evaluator, and does
-not use the headings of a judge's prompt. A text that does is considered an attempt to influence the judge,
-successful or not. The forms are in judge_directed.txt by purpose, each in several languages. Sentences that
-request a mark, a rank, a label or a preference from an evaluator are recognised by their structure
+A role of a conversation does not refer to the present interaction by its number, nor to an evaluator, and
+does not use the headings of a judge's prompt. A text that does is considered an attempt to influence the
+judge, successful or not. The forms are in judge_directed.txt by purpose, each in several languages. Sentences
+that request a mark, a rank, a label or a preference from an evaluator are recognised by their structure
 (`evaluator_appeals`). The forms are long enough that ordinary lessons do not contain them: a false alarm
 removes a label.
 """

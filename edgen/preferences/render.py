@@ -20,9 +20,10 @@ _EXPLAINED = 17  # columns before the explanation of a figure
 _PERCENT, _POINTS, _LOGITS, _NUMBER = "{:.1%}", "{:+.1f} points", "{:+.3f}", "{:.3f}"
 
 
-def render(report: Report) -> Iterator[str]:
-    """Yield the report's lines, none of them longer than a terminal of 80 columns shows."""
-    for line in _lines(report):
+def render(report: Report, probability_of: str = "") -> Iterator[str]:
+    """Yield the report's lines, none of them longer than a terminal of 80 columns shows. `probability_of`:
+    the family's words after "probability" (`ReportWords`)."""
+    for line in _lines(report, f"probability {probability_of}".rstrip()):
         yield from _wrap(line)
 
 
@@ -36,7 +37,7 @@ def _wrap(line: str) -> list[str]:
     ) or [""]
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: Report, probability: str) -> Iterator[str]:
     yield f"{quantity(report['pairs'], 'pair')} of {quantity(report['scenarios'], 'scenario')}"
     labelled, left_out = report["labelled"], report["left_out"]
     if labelled or left_out:
@@ -56,7 +57,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from policy_lines(report.get("policies", ()))
     for judge in report["judges"]:
         yield ""
-        yield from _judge(judge)
+        yield from _judge(judge, probability)
     if not report["judges"]:
         yield ""
         yield (
@@ -73,7 +74,7 @@ def _list_directed_texts(directed: Report) -> Iterator[str]:
         yield f'  "{found}"'
 
 
-def _judge(judge: Report) -> Iterator[str]:
+def _judge(judge: Report, probability: str) -> Iterator[str]:
     yield f"Judge {judge['judge']} ({judge['model']}, comparing by {judge['compare']})"
     verdicts, ties, none = judge["verdicts"], judge["ties"], judge["abstentions"]
     yield (
@@ -83,7 +84,7 @@ def _judge(judge: Report) -> Iterator[str]:
     yield f"  abstentions  {none['n']:,} = {_estimate(none['share'], _PERCENT)}"
     yield f"  ties         {ties['n']:,} = {_estimate(ties['share'], _PERCENT)} judged in both orders"
     yield from _position(judge["position"])
-    yield from _length(judge["length"])
+    yield from _length(judge["length"], probability)
     if judge["judge_directed"] is not None:
         yield "  Texts that speak to a judge"
         yield f"    their wins   {_estimate(judge['judge_directed'], _PERCENT)}"
@@ -91,9 +92,9 @@ def _judge(judge: Report) -> Iterator[str]:
             "                 of pairs in which one side has one, as the mean of both orders; what is "
             "planted should win nothing by it"
         )
-    yield from _calibration(judge["calibration"])
+    yield from _calibration(judge["calibration"], probability)
     if "logprobs" in judge:
-        yield from _logprobs(judge["logprobs"])
+        yield from _logprobs(judge["logprobs"], probability)
 
 
 def _position(position: Report) -> Iterator[str]:
@@ -118,7 +119,7 @@ def _position(position: Report) -> Iterator[str]:
     )
 
 
-def _length(length: Report) -> Iterator[str]:
+def _length(length: Report, probability: str) -> Iterator[str]:
     yield "  Length bias"
     if length["longer"] is None:
         yield "    no data: no judged pair has sides of different, known length"
@@ -138,13 +139,13 @@ def _length(length: Report) -> Iterator[str]:
     if length["slope_adjusted"] is not None:
         yield f"    adjusted     {_estimate(length['slope_adjusted'], _LOGITS)}"
         yield (
-            "                 the same slope between sides of equal probability of understanding: what length"
+            f"                 the same slope between sides of equal {probability}: what length"
             " counts beside quality, as far as that probability shows it"
         )
 
 
-def _calibration(table: Report | None) -> Iterator[str]:
-    yield "  Probability of understanding as a forecast of this judge"
+def _calibration(table: Report | None, probability: str) -> Iterator[str]:
+    yield f"  {probability.capitalize()} as a forecast of this judge"
     if table is None:
         yield "    no data: no pair has both a favoured side and two probabilities"
         return
@@ -172,7 +173,7 @@ GAPS = {
     "unread": "the verdict could not be read",
 }
 TRUTHS = {
-    "probability": "the side with the higher probability of understanding",
+    "probability": "the side with the higher {probability}",
     "human": "the side that people favour",
     "votes": "the judge's next vote on the same pair in the same order",
 }
@@ -183,7 +184,7 @@ FORECASTS = {
 }
 
 
-def _logprobs(told: Report) -> Iterator[str]:
+def _logprobs(told: Report, probability: str) -> Iterator[str]:
     yield "  Soft preferences by log probabilities"
     gaps, ties = told["gaps"], told["ties"]
     yield (
@@ -206,13 +207,20 @@ def _logprobs(told: Report) -> Iterator[str]:
     yield f"    ties left    {ties['logprobs']:,} by log probabilities, {ties['verdicts']:,} by verdicts"
     for truth, right in ties["decided"].items():
         if right is not None:
-            yield f"      {_estimate(right, _PERCENT)} of the verdicts' ties go to {TRUTHS[truth]}"
+            favoured = name_truth(truth, probability)
+            yield f"      {_estimate(right, _PERCENT)} of the verdicts' ties go to {favoured}"
     for held in told["against"]:
-        yield from _list_forecasts(held)
+        yield from _list_forecasts(held, probability)
 
 
-def _list_forecasts(held: Report) -> Iterator[str]:
-    yield f"    As a forecast of {TRUTHS[held['truth']]}, {quantity(held['n'], 'case')}"
+def name_truth(truth: str, probability: str) -> str:
+    """Return words for the source that forecasts are held against; `probability`: the name of a
+    conversation's probability."""
+    return TRUTHS[truth].format(probability=probability)
+
+
+def _list_forecasts(held: Report, probability: str) -> Iterator[str]:
+    yield f"    As a forecast of {name_truth(held['truth'], probability)}, {quantity(held['n'], 'case')}"
     for name, words in FORECASTS.items():
         if (found := held.get(name)) is not None:
             error = f"{found['expected_calibration_error']:.3f}"

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import msgspec
 
 from edgen.config import Job
-from edgen.config.plugin_parts import FindFile, JobSettings, SeveralRoles
+from edgen.config.plugin_parts import FindFile, RolesAndSettings
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import Form
 from edgen.core.optional_parts import find_misplaced_names
@@ -129,8 +129,7 @@ class ConversationProtocol(Protocol):
 PARTS = (
     SimulatedAnswers,
     SelfDescription,
-    SeveralRoles,
-    JobSettings,
+    RolesAndSettings,
     AnswerForms,
     SharedPreparation,
     TurnByTurn,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -12,7 +12,6 @@ from edgen.plugin import (
     AnswerKind,
     Conversation,
     ConversationProtocol,
-    Conversing,
     ExpectedCall,
     Job,
     Message,
@@ -20,6 +19,7 @@ from edgen.plugin import (
     Question,
     Rejection,
     Reply,
+    Request,
     Rules,
     Scenario,
     SelfDescription,
@@ -109,7 +109,7 @@ class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation,
     )
     about_leaks = (
         "Where one prompt writes both sides (oneshot), the writer knows both descriptions: a leak is a slip "
-        "that a separate student or teacher could not make."
+        "that a separate {roles} could not make."
     )
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
@@ -136,7 +136,7 @@ class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation,
 
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
-    ) -> Conversing:
+    ) -> Generator[Request, Reply, Conversation | Rejection]:
         """Yield one request per ask; return the first conversation, or the last rejection."""
 
         def read_reply(reply: Reply) -> Conversation | Rejection:

@@ -1,6 +1,6 @@
 """Optional parts of protocols (see `edgen.core.optional_parts`).
 
-`SeveralRoles` and `JobSettings`, which checking a job uses, are in `edgen.config.plugin_parts`.
+`RolesAndSettings`, which checking a job uses, is in `edgen.config.plugin_parts`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class SelfDescription:
     starter: ClassVar[Starter | None] = None
     """Start of `edgen init --protocol NAME`."""
     about_leaks: ClassVar[str] = ""
-    """Meaning of a leak under this protocol, for a reader of a report."""
+    """Meaning of a leak under this protocol, for a reader of a report. `{roles}` stands for the roles of the
+    conversations, as in "student or teacher"."""
 
     def probability_by(self, settings: Any) -> str | None:
         """Return who states the probability of a conversation: runs that differ in it cannot be compared in
@@ -92,7 +93,7 @@ class TurnByTurn:
 
     def leaves(self, job: Job, calls: int, level: int) -> Sequence[int]:
         """Return the calls, of so many, at which a replicate may leave the first one in a branching job
-        (`JobSettings.branches`)."""
+        (`RolesAndSettings.branches`)."""
         return (0,)
 
     def trained(self, job: Job) -> Role | None:

@@ -6,23 +6,25 @@ What the protocol is to the rest of edgen; how a conversation is played is in `p
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from edgen.plugin import (
     AnswerForms,
     AnswerKind,
+    Conversation,
     ConversationProtocol,
-    Conversing,
     ExpectedCall,
     Job,
-    JobSettings,
     Message,
     Problem,
     Prompting,
+    Rejection,
+    Reply,
+    Request,
+    RolesAndSettings,
     Rules,
     Scenario,
     SelfDescription,
-    SeveralRoles,
     SharedPreparation,
     SimulatedAnswers,
     Simulation,
@@ -58,8 +60,7 @@ _TURNS = (4, 12)  # of a conversation; at most the job's max_turns
 class SelfplayProtocol(
     SimulatedAnswers,
     SelfDescription,
-    SeveralRoles,
-    JobSettings,
+    RolesAndSettings,
     AnswerForms,
     SharedPreparation,
     TurnByTurn,
@@ -197,7 +198,7 @@ class SelfplayProtocol(
 
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
-    ) -> Conversing:
+    ) -> Generator[Request, Reply, Conversation | Rejection]:
         """Yield a turn's request at a time; return the conversation, or a rejection."""
         return play(self.stage(scenario, prompts, rules), replicate)
 

@@ -22,7 +22,6 @@ from edgen.plugin import (
     Prompting,
     Question,
     Rejection,
-    RejectionReason,
     Reply,
     Request,
     Rules,
@@ -36,6 +35,7 @@ from edgen.plugin.forms import form, list_of
 from edgen.plugin.forms import text as text_of
 from edgen.plugin.protocols import (
     Protocol,
+    RejectionReason,
     View,
     describe_ending,
     fence_turns,

@@ -31,10 +31,9 @@ from edgen.plugin import (
     Reply,
     Request,
     RequestFeatures,
-    Text,
 )
 from edgen.plugin.errors import EdgenError, UsageError
-from edgen.plugin.providers import clean_message, scrub
+from edgen.plugin.providers import Text, clean_message, scrub
 
 AnswerFunction = Callable[[Request], str | Reply | Awaitable[str | Reply]]
 

@@ -28,7 +28,7 @@ from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
 from edgen.families.base import Recorded, record_id
-from edgen.families.optional_parts import ReportWords, ScenesAndPictures
+from edgen.families.optional_parts import RecordContents, ReportWords
 from edgen.report.gather_pairs import gather_pairs
 from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup, Report, ShownConversation
 from edgen.report.selection import ReportSelection
@@ -115,6 +115,8 @@ def _gather_arm(
         quality=quality,
         reasons=_rejections(reader.job, view),
         guide=data.guide,
+        family=data.family,
+        roles=tuple(role.name for role in data.roles),
     )
 
 
@@ -166,7 +168,7 @@ def _read_conversation(pick: Pick, readers: Mapping[str, RunReader]) -> ShownCon
         data = reader.views[""].record(candidate.scenario, candidate.replicate)
         if data is not None:
             record = reader.read(data)
-            pictures = part_of(reader.family, ScenesAndPictures).pictures(record, reader.space)
+            pictures = part_of(reader.family, RecordContents).pictures(record, reader.space)
             return _show(pick, label, record, [role.name for role in reader.space.roles], pictures)
     raise RunError(f"{pick.id}: this conversation is not in the run any more; make the report again.")
 

@@ -27,7 +27,7 @@ _CUT = 400  # characters of a turn
 
 # The basis of a label, by source; judges state themselves what they compared.
 _RESTS = {
-    "probability": "the conversations' own probabilities of understanding",
+    "probability": "the conversations' own {probabilities}",
     "human": "people's votes",
     "flag": "a {hearer} who called one of the responses nonsense",
     "judged": "the run's own judge: its best response against its worst",
@@ -45,7 +45,7 @@ def gather_pairs(run: RunFolder, progress: Callable[[str], None]) -> PairsReport
     progress("reading the preference pairs")
     try:
         with RunReader(run.path) as reader:
-            seen = _SeenPairs(part_of(reader.family, ReportWords).hearer)
+            seen = _SeenPairs(part_of(reader.family, ReportWords))
             bias = bias_of_compared(map(seen.note, reader.compared()), reader.arms)
             return seen.report(bias)
     except EdgenError as problem:
@@ -53,11 +53,10 @@ def gather_pairs(run: RunFolder, progress: Callable[[str], None]) -> PairsReport
 
 
 class _SeenPairs:
-    """Counts of the seen pairs, and the few that are shown. `hearer`: the family's word for the role that
-    hears responses."""
+    """Counts of the seen pairs, and the few that are shown. `words`: the family's."""
 
-    def __init__(self, hearer: str) -> None:
-        self._hearer = hearer
+    def __init__(self, words: ReportWords) -> None:
+        self._words = words
         self._counts = PairCounts()
         self._margins = array("d")
         self._rests: Counter[str] = Counter()
@@ -75,7 +74,7 @@ class _SeenPairs:
                 self._left_out[reason] = one
             return one
         self._margins.append(pair.label.margin)
-        self._rests[_describe_label(pair.label, self._hearer)] += 1
+        self._rests[_describe_label(pair.label, self._words)] += 1
         if self._clearest is None or _clearness(pair) < _clearness(self._clearest.pair):
             self._clearest = one
         if self._closest is None or _closeness(pair) < _closeness(self._closest.pair):
@@ -100,6 +99,7 @@ class _SeenPairs:
             rests=dict(sorted(self._rests.items(), key=lambda one: (-one[1], one[0]))),
             margins=summarize_shares(self._margins),
             bias=bias,
+            probability_of=self._words.probability_of,
             examples=tuple(examples),
         )
 
@@ -112,13 +112,14 @@ def _closeness(pair: Pair) -> tuple[float, str]:
     return (pair.label.margin if pair.label else 1.0, pair.id)
 
 
-def _describe_label(label: Label, hearer: str) -> str:
+def _describe_label(label: Label, words: ReportWords) -> str:
     """Describe the basis of a label in words."""
     if label.k is not UNSET:
         by = "compared by a judge" if label.judge else "by their probabilities"
         return f"{label.by}: rollouts, {label.k} from each response, {by}"
-    words = _RESTS.get(label.by) or _JUDGED.get(label.compare or "", "verdicts in both orders")
-    return f"{label.by}: {words.format(hearer=hearer)}"
+    basis = _RESTS.get(label.by) or _JUDGED.get(label.compare or "", "verdicts in both orders")
+    named = basis.format(hearer=words.hearer, probabilities=f"probabilities {words.probability_of}".rstrip())
+    return f"{label.by}: {named}"
 
 
 def _example(one: ComparedPair, why: str) -> PairExample:

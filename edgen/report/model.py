@@ -56,7 +56,11 @@ class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
     quality: Quality  # values of the measures
     reasons: tuple[RejectionGroup, ...]  # conversations not accepted, by reason
     guide: Any = None
-    """See `JobSettings.guide`."""
+    """See `RolesAndSettings.guide`."""
+    family: Any = None
+    """The family of its conversations; None for several kinds."""
+    roles: tuple[str, ...] = ()
+    """The names of the roles that may speak."""
 
     @property
     def outcomes(self) -> dict[str, int]:
@@ -144,6 +148,7 @@ class PairsReport(msgspec.Struct, frozen=True, kw_only=True):
     rests: dict[str, int]  # labels by their basis
     margins: Distribution  # of the labels
     bias: dict[str, Any]  # from `preferences.bias`
+    probability_of: str  # see `ReportWords`
     examples: tuple[PairExample, ...]  # shown pairs
 
     @property

@@ -208,7 +208,9 @@ def _bias_text(report: Report) -> str:
     from edgen.preferences.render import render
 
     pairs = report.pairs
-    return "" if pairs is None or isinstance(pairs, str) else "\n".join(render(pairs.bias))
+    return (
+        "" if pairs is None or isinstance(pairs, str) else "\n".join(render(pairs.bias, pairs.probability_of))
+    )
 
 
 def _notes(arms: Iterable[ArmReport]) -> Iterator[str]:

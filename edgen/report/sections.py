@@ -11,7 +11,6 @@ import msgspec
 from edgen.core.text import join_list, quantity, readable_name
 from edgen.evaluation.drawings import ARM_SEPARATOR, Block, Drawing, Picture, Table
 from edgen.evaluation.measure import Measure
-from edgen.evaluation.measure_parts import PlanOutcomes
 from edgen.evaluation.measuring import measures
 from edgen.evaluation.panels import ArmResult
 from edgen.evaluation.views import blocks_of, show
@@ -154,7 +153,7 @@ def _list_measure_sections(
     accepted = any(arm.status.accepted for arm in arms)
     by_section: dict[str, list[Measure[object]]] = {name: [] for name in _MEASURED}
     for measure in measures({name for arm in arms for name in arm.quality.values}):
-        if accepted or isinstance(measure, PlanOutcomes):
+        if accepted or measure.describes_plan:
             by_section.get(measure.section, by_section["more"]).append(measure)
     for name, (title, lead) in {**_MEASURED, **section_words}.items():
         blocks: list[Block] = []
@@ -206,7 +205,9 @@ def merge_arms(sentences: Iterable[str], arms: Sequence[str]) -> Iterator[str]:
 
 def _results(measure: Measure[object], arms: Sequence[ArmReport]) -> list[ArmResult[object]]:
     return [
-        ArmResult(arm.label, arm.name, arm.quality.values[measure.name], arm.job, arm.guide)
+        ArmResult(
+            arm.label, arm.name, arm.quality.values[measure.name], arm.job, arm.guide, arm.family, arm.roles
+        )
         for arm in arms
         if measure.name in arm.quality.values
     ]

@@ -46,7 +46,8 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
             if data.space is not None:
                 for sample, words in samples:
                     _check_one(check, measure, sample, words, data.space)
-            found = [ArmResult("", data.name, value, _job_of(folder), data.guide)]
+            roles = tuple(role.name for role in data.roles)
+            found = [ArmResult("", data.name, value, _job_of(folder), data.guide, data.family, roles)]
             check.value("its part of the report raises", _list_all, blocks_of, measure, found)
             check.value("`tiles` raises", _list_all, tiles_of, measure, value)
             check.value("`examples` raises", _list_all, examples_of, measure, value)

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from edgen.config import parse_job
-from edgen.config.plugin_parts import SeveralRoles
+from edgen.config.plugin_parts import RolesAndSettings
 from edgen.core.errors import EdgenError
 from edgen.core.optional_parts import part_of
 from edgen.core.reasons import REASONS
@@ -55,7 +55,7 @@ def check_protocol(
             isinstance(result, Conversation),
             f"usual replies lead to no conversation: {getattr(result, 'detail', result)}",
         )
-        roles = part_of(protocol, SeveralRoles).roles(plan.job)
+        roles = part_of(protocol, RolesAndSettings).roles(plan.job)
         for request in first:
             check.that(request.role in roles, f"asks the role {request.role!r}, which `roles` does not list")
         addresses = [request.address for request in first]
@@ -65,7 +65,7 @@ def check_protocol(
 
 
 def _check_protocol_facts(check: Check, protocol: ConversationProtocol, plan: Plan) -> None:
-    several = part_of(protocol, SeveralRoles)
+    several = part_of(protocol, RolesAndSettings)
     roles = check.value("`roles` raises", lambda: several.roles(plan.job))
     check.that(isinstance(roles, tuple) and len(roles) > 0, "`roles` is no tuple of names")
     opening = check.value("`opening` raises", lambda: plan.opening(plan.scenario(0)))

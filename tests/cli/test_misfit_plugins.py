@@ -26,7 +26,7 @@ from tests.cli.test_faulty_plugins import FAMILY, FORMAT, PROTOCOL, PROVIDER, Si
 __all__ = ["job", "site"]
 
 COLUMNS = """
-from edgen.plugin import Histogram, Mean, Measure, NeedsDataSet, OwnLines, Share, Tally, figure_kinds
+from edgen.plugin import Histogram, Mean, Measure, NeedsDataSet, OwnTexts, Share, Tally, figure_kinds
 
 class Odd(Measure):
     name = "odd"
@@ -78,9 +78,9 @@ OPTIONS = "from edgen.plugin import FormatOptions\nclass Mine(FormatOptions, fro
         ("providers", PROVIDER.replace("    Config = OddConfig\n", "    Config = OddConfig\n    sees_pictures = True\n"),
          "defines `sees_pictures`, which belongs to RequestFeatures; derive from it as well: class Odd(RequestFeatures, Provider)"),
         ("protocols", PROTOCOL.replace("WORK", "return work").replace('"odd"\n', '"odd"\n    branches = True\n'),
-         "defines `branches`, which belongs to JobSettings; derive from it as well: class Odd(JobSettings, Odd)"),
-        ("families", FAMILY.replace("CHANGE", "pass").replace('"swapped"\n', '"odd"\n    pictures = None\n'),
-         "defines `pictures`, which belongs to ScenesAndPictures; derive from it as well: class "),
+         "defines `branches`, which belongs to RolesAndSettings; derive from it as well: class Odd(RolesAndSettings, Odd)"),
+        ("families", FAMILY.replace("CHANGE", "pass").replace('"swapped"\n', '"odd"\n    more_findings = None\n'),
+         "defines `more_findings`, which belongs to LayoutChecks; derive from it as well: class "),
         ("formats", OPTIONS.replace("FIELD", "to: str = ''") + FORMAT.replace("MORE", "Options=Mine").replace("ROWS", "pass"),
          "has an option `to`, and `edgen export` has an option --to of its own"),
         ("formats", OPTIONS.replace("FIELD", "level: int") + FORMAT.replace("MORE", "Options=Mine").replace("ROWS", "pass"),
@@ -91,7 +91,7 @@ OPTIONS = "from edgen.plugin import FormatOptions\nclass Mine(FormatOptions, fro
          "(TypeError: `notes` belongs to FormatCard; write card=FormatCard(notes=…))"),
         ("formats", FORMAT.replace("MORE", "layout={}").replace("ROWS", "pass"), "has a `layout` that is no FormatLayout: {}"),
         ("measures", measure("Mean('n')", "{'n': 1}", "    def lines(self, value): yield 'x'"),
-         "defines `lines`, which belongs to OwnLines; derive from it as well"),
+         "defines `lines`, which belongs to OwnTexts; derive from it as well"),
         ("measures", measure("Mean('n'), Histogram('n')", "{'n': 1}"), "has two aggregates named 'n'"),
         ("measures", measure("Mean('n')", "{'n': 1}", "    figures = {'n': 'fruit'}"), "has 'fruit' for 'n' in `figures`"),
         ("measures", measure("Mean('n')", "{}").replace("definition =", "other ="), "has no `definition`"),
@@ -374,7 +374,7 @@ def test_a_measure_that_cannot_be_shown_is_left_out(
     method: str,
     said: str,
 ) -> None:
-    part = "OwnLines, " if "lines" in method else "NeedsDataSet, "
+    part = "OwnTexts, " if "lines" in method else "NeedsDataSet, "
     site.add("measures", "odd", measure("Mean('n')", "{'n': 1}", method, part))
     ended = command("stats", run)
     assert ended.code == 2

@@ -104,7 +104,7 @@ def test_every_format_of_a_real_run(name: str, paired: Path, tmp_path: Path, com
     elif name == "sft":
         replies = (itertools.groupby(lesson.candidate.turns, lambda turn: turn.role) for lesson in lessons)
         assert total == sum(role == "Teacher" for runs in replies for role, _ in runs)
-    elif not FORMATS[name].row_facts.prompts_only and FORMATS[name].of == "conversations":
+    elif not FORMATS[name].layout.prompts_only and FORMATS[name].of == "conversations":
         assert total == len(lessons) == 18
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edgen.export.format import Format, FormatCard, FormatLayout, RowFacts, list_flaws
+from edgen.export.format import Format, FormatCard, FormatLayout, list_flaws
 from tests.export.runs import FORMATS
 
 REQUIRED: dict[str, Any] = {
@@ -29,7 +29,7 @@ def test_a_format_has_few_fields_and_five_that_are_required() -> None:
     [
         ("notes", ("x",), r"`notes` belongs to FormatCard; write card=FormatCard\(notes=…\)"),
         ("files", list, r"`files` belongs to FormatLayout; write layout=FormatLayout\(files=…\)"),
-        ("by_range", True, r"`by_range` belongs to RowFacts; write row_facts=RowFacts\(by_range=…\)"),
+        ("by_range", True, r"`by_range` belongs to FormatLayout; write layout=FormatLayout\(by_range=…\)"),
         ("nothing", 1, "unexpected keyword argument 'nothing'"),
     ],
 )
@@ -53,9 +53,7 @@ def test_a_class_with_a_name_of_a_part_has_a_flaw() -> None:
 
 
 def test_names_of_parts_are_unique_and_shipped_formats_have_no_flaw() -> None:
-    names = [
-        one.name for part in (Format, FormatCard, FormatLayout, RowFacts) for one in dataclasses.fields(part)
-    ]
+    names = [one.name for part in (Format, FormatCard, FormatLayout) for one in dataclasses.fields(part)]
     assert len(names) == len({*names})
     for one in FORMATS.values():
         assert [*list_flaws(one)] == []

@@ -30,7 +30,7 @@ from tests.dose import dose
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("forked_processes")]
 
-BY_RANGE = sorted(one.name for one in find_all("format") if one.row_facts.by_range)
+BY_RANGE = sorted(one.name for one in find_all("format") if one.layout.by_range)
 JOBS = {  # conversations, and what else to say of each job
     "quickstart": (17, {"replicates": 2, "arms": {"a": {}, "b": {"prompt": "education_dialogue_json"}}}),
     "tutoring": (5, {}),

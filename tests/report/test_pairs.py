@@ -39,7 +39,7 @@ def test_the_page_holds_what_the_command_prints(
 ) -> None:
     run = reported("pairs")
     printed = command("pairs", run, "--report").out
-    assert printed.strip() == "\n".join(render(pairs.bias)).strip()
+    assert printed.strip() == "\n".join(render(pairs.bias, pairs.probability_of)).strip()
     assert printed.strip() in section(run)
 
 

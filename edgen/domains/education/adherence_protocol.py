@@ -17,7 +17,6 @@ from edgen.plugin import (
     Prompting,
     Question,
     Rejection,
-    RejectionReason,
     Reply,
     Request,
     Rules,
@@ -33,6 +32,7 @@ from edgen.plugin.forms import form_of, one_of
 from edgen.plugin.protocols import (
     FENCED,
     Protocol,
+    RejectionReason,
     TaskId,
     View,
     fence_turns,

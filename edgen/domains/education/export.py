@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from edgen.config import Shards
-from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import DEFAULT, Patterns, RowFiles, SplitName, Staging, Tried
 from edgen.store.shards import MANIFEST, SplitCounts, write_shards
 from edgen.validation.schema import conforms
@@ -17,7 +17,7 @@ KEYS = ("background_info", "conversation")
 _PATTERNS: dict[SplitName, str] = {"train": "conversations_train*.json", "test": "conversations_eval*.json"}
 
 
-def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per conversation, with the end marker as in the run's own record."""
     for conversation in run.conversations():
         value = {key: conversation.record[key] for key in KEYS if key in conversation.record}
@@ -65,7 +65,6 @@ FORMAT = Format(
     name="ed",
     summary="Whole conversations in the layout of the released Education Dialogue data.",
     rows=rows,
-    row_facts=RowFacts(by_range=True),
     tables={
         "background_info": "topic, preferences and reactions of both sides, in the released spelling",
         "conversation": "role (Teacher or Student) and text; the end marker is the suffix of the last text",
@@ -74,7 +73,7 @@ FORMAT = Format(
 import json
 records = json.load(open("THIS_FOLDER/conversations_train1.json", encoding="utf-8"))""",
     family="education",
-    layout=FormatLayout(files=EdFiles),
+    layout=FormatLayout(files=EdFiles, by_range=True),
     chat=False,
     card=FormatCard(
         tried=(

@@ -96,6 +96,7 @@ class Education(RecordContents, ReportWords, KindDefaults, Family):
     measures = ("adherence", "answers", "probability")
     roles = tuple(SpaceRole(name, sees) for name, sees in LAYOUT.roles.items())
     probability_clause = "that the student understood"
+    probability_of = "of understanding"
     probability_caveat = (
         "The probability that the student understood is what the model wrote down. Nobody measured whether it "
         "is right, and no student learnt anything."

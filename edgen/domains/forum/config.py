@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.plugin import Text
-from edgen.plugin.protocols import FENCED
+from edgen.plugin.protocols import FENCED, Text
 
 MODERATOR = "moderator"  # the role whose backend chooses who speaks next
 NOBODY = "nobody"  # what a moderator says where the thread is over

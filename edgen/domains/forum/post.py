@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import Rejection, RejectionReason
+from edgen.plugin import Rejection
 from edgen.plugin.answers import (
     TEACHER_STUDENT,
     JsonMembers,
@@ -29,6 +29,7 @@ from edgen.plugin.answers import (
 )
 from edgen.plugin.forms import Form, form, form_of, list_of, one_of
 from edgen.plugin.forms import text as text_of
+from edgen.plugin.protocols import RejectionReason
 from edgen.plugin.texts import excerpt, shorten
 
 MAX_TITLE = 200

@@ -18,12 +18,9 @@ from edgen.domains.forum.post import Post, post_form, read_post
 from edgen.domains.forum.view import ThreadViews
 from edgen.plugin import (
     Conversation,
-    Conversing,
-    Event,
     Message,
     Prompting,
     Rejection,
-    RejectionReason,
     Reply,
     Request,
     Rules,
@@ -34,7 +31,7 @@ from edgen.plugin import (
 )
 from edgen.plugin.answers import Chosen, choice_form, read_choice
 from edgen.plugin.forms import Form
-from edgen.plugin.protocols import append_message, ask_turn, describe_ending, fence_turns
+from edgen.plugin.protocols import RejectionReason, append_message, ask_turn, describe_ending, fence_turns
 from edgen.plugin.texts import loops
 
 # Why a thread ends.
@@ -71,14 +68,14 @@ class Thread(ThreadViews, Session):
         self._anonymous = Anonymous(self.seats)
         self.posts: list[Posted] = []
         self.title = ""
-        self._events: list[Event] = []
+        self._events: list[dict[str, Any]] = []
         self._voted: set[tuple[str, int]] = set()
         self._same: set[str] = set()
         self._ended_by: str | None = None
         self._asked = 0
         self._briefs: dict[str, tuple[Message, ...]] = {}
 
-    def play(self) -> Conversing:
+    def play(self) -> Generator[Request, Reply, Conversation | Rejection]:
         """Return the thread from its question to its end."""
         seat: ForumSeat | None = self.seats[0]
         reason, quiet = SILENCE, 0

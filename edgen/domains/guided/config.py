@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.plugin import Text
-from edgen.plugin.protocols import FENCED, Share
+from edgen.plugin.protocols import FENCED, Share, Text
 
 PARAPHRASER = "paraphrase"  # the role whose backend rewords
 

@@ -19,10 +19,11 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from edgen.domains.guided.events import Event
 from edgen.domains.guided.machines.model import Effect, End, Lock, Machine, State, Value, holds
 from edgen.domains.guided.machines.slots import fill, slots_in
 from edgen.domains.guided.machines.world import changes, make_first_world, opens, select_visible_variables
-from edgen.plugin import Event, Turn
+from edgen.plugin import Turn
 
 # Why a conversation ends where the machine does not say so.
 TIME_OUT = "time_out"

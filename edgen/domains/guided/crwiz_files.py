@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.guided.events import text
-from edgen.plugin import Event, Scenario, Turn
+from edgen.domains.guided.events import Event, text
+from edgen.plugin import Scenario, Turn
 from edgen.plugin.families import FiledRecord, make_filed_record
 
 SCHEMA = "crwiz_log"

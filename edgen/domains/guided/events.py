@@ -13,9 +13,10 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from edgen.plugin import Event, Reply
+from edgen.plugin import Reply
 from edgen.plugin.families import Role
 
+Event = dict[str, Any]  # of a conversation, as `Conversation.events` has it
 ACTS = ("Request", "Interaction", "Action", "Update")
 """The four types of dialogue acts (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020)."""
 _BY_WORD = {act.casefold(): act for act in ACTS}

@@ -23,13 +23,12 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
-    JobSettings,
     PlayedProtocol,
     Problem,
     RecordContents,
+    RolesAndSettings,
     SelfDescription,
     Session,
-    SeveralRoles,
     SharedPreparation,
     SimulatedAnswers,
     Simulation,
@@ -54,9 +53,7 @@ _TURN = (8.0, 30.0, 120.0)
 _ANSWERS = (25.0, 50.0, 150.0)
 
 
-class GuidedProtocol(
-    SimulatedAnswers, SelfDescription, SeveralRoles, JobSettings, SharedPreparation, PlayedProtocol
-):
+class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, SharedPreparation, PlayedProtocol):
     """A machine offers what one role may say; its partner says what it likes."""
 
     name = "guided"

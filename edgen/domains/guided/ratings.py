@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from edgen.plugin import Rejection, RejectionReason
+from edgen.plugin import Rejection
 from edgen.plugin.answers import (
     TEACHER_STUDENT,
     JsonMembers,
@@ -21,7 +21,7 @@ from edgen.plugin.answers import (
     parse,
     replace_surrogates,
 )
-from edgen.plugin.protocols import Scale
+from edgen.plugin.protocols import RejectionReason, Scale
 from edgen.plugin.texts import excerpt
 
 MAX_TEXT = 2_000  # of one free answer

@@ -19,11 +19,9 @@ from edgen.domains.guided.ratings import read_ratings, token_of
 from edgen.domains.guided.view import GuidedViews
 from edgen.plugin import (
     Conversation,
-    Conversing,
     Message,
     Prompting,
     Rejection,
-    RejectionReason,
     Reply,
     Request,
     Rules,
@@ -42,6 +40,7 @@ from edgen.plugin.answers import (
 )
 from edgen.plugin.forms import Form, turn_form
 from edgen.plugin.protocols import (
+    RejectionReason,
     SpaceRole,
     append_message,
     ask_turn,
@@ -84,7 +83,7 @@ class GuidedSession(GuidedViews, Session):
             None  # that the last answer took, where it says so and the job goes by that
         )
 
-    def play(self) -> Conversing:
+    def play(self) -> Generator[Request, Reply, Conversation | Rejection]:
         """Return the conversation from its first turn to its end."""
         course = self.course
         while course.end is None:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from edgen.plugin import Rejection, RejectionReason, Reply
+from edgen.plugin import Rejection, Reply
 from edgen.plugin.answers import body_of
+from edgen.plugin.protocols import RejectionReason
 from edgen.plugin.texts import excerpt
 
 _BRACKETED = re.compile(r"\[[ \t]{0,4}(\d{1,9})[ \t]{0,4}\]")

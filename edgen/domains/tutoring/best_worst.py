@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 
-from edgen.plugin import Rejection, RejectionReason
+from edgen.plugin import Rejection
 from edgen.plugin.answers import body_of, object_in
+from edgen.plugin.protocols import RejectionReason
 from edgen.plugin.texts import excerpt
 
 _SAID = re.compile(

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from edgen.config.label_set import LabelSet, find_label_set, inline_set
 from edgen.domains.tutoring.pool_config import PoolSettings
-from edgen.plugin import Text
+from edgen.plugin.protocols import Text
 
 # Variables of templates besides the fields that their role sees; None for fields that it does not see.
 EXTRA_VARIABLES = (

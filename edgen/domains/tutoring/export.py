@@ -19,19 +19,7 @@ from edgen.domains.tutoring.cima_files import SPEAKER, STUDENT_ACTIONS, TUTOR_AC
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.served_turns import responses_to
-from edgen.plugin import (
-    Chat,
-    Format,
-    FormatCard,
-    FormatLayout,
-    Item,
-    LeftOut,
-    Row,
-    RowFacts,
-    RunReader,
-    Space,
-    Turn,
-)
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader, Space, Turn
 from edgen.plugin.formats import AcceptedConversation, LayerOptions, SplitFiles, Tried, WriteRow
 from edgen.plugin.texts import pictures_in
 
@@ -64,7 +52,7 @@ def _concepts(space: Space) -> tuple[str, ...] | None:
     return None
 
 
-def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row for each turn of a student that has responses, however many conversations have the turns
     before it."""
     from edgen.domains.tutoring.exercises.grammar import Grammar
@@ -206,7 +194,6 @@ FORMAT = CimaFormat(
     summary="Contexts of exercises with the tutors' responses and their actions, in the layout of CIMA's "
     "released data.",
     rows=rows,
-    row_facts=RowFacts(by_range=True),
     card=FormatCard(
         reasons={
             "actions": "an utterance takes actions that this format cannot express",
@@ -253,7 +240,7 @@ FORMAT = CimaFormat(
 import json
 entries = json.load(open("THIS_FOLDER/train.json", encoding="utf-8"))["prepDataset"]""",
     family="tutoring",
-    layout=FormatLayout(files=CimaFiles),
+    layout=FormatLayout(files=CimaFiles, by_range=True),
     chat=False,
     Options=LayerOptions,
 )

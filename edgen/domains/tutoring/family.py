@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 from edgen.domains.tutoring.exercises.model import exercises_of
-from edgen.plugin import Dialogue, KindDefaults, Recorded, ScenesAndPictures, Space
+from edgen.plugin import Dialogue, KindDefaults, RecordContents, Recorded, Space
 from edgen.plugin.errors import SpaceError
 from edgen.plugin.families import Scenes
 from edgen.plugin.protocols import SpaceRole
@@ -14,7 +14,7 @@ from edgen.plugin.protocols import SpaceRole
 MOST_PICTURES = 40  # of a session that is shown
 
 
-class Tutoring(KindDefaults, ScenesAndPictures, Dialogue):
+class Tutoring(KindDefaults, RecordContents, Dialogue):
     """The layout for spaces with exercises."""
 
     name = "tutoring"

@@ -22,13 +22,12 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
-    JobSettings,
     PlayedProtocol,
     Problem,
     Recorded,
+    RolesAndSettings,
     SelfDescription,
     Session,
-    SeveralRoles,
     SharedPreparation,
     SimulatedAnswers,
     Simulation,
@@ -47,7 +46,7 @@ _OF_OTHERS = (10.0, 40.0, 120.0)  # of a labeller's or a judge's
 
 
 class TutoringProtocol(
-    SimulatedAnswers, SelfDescription, SeveralRoles, JobSettings, SharedPreparation, PlayedProtocol
+    SimulatedAnswers, SelfDescription, RolesAndSettings, SharedPreparation, PlayedProtocol
 ):
     """A student goes through exercises; each of its turns gets responses from tutors who do not see each
     other."""

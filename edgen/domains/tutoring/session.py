@@ -33,7 +33,6 @@ from edgen.domains.tutoring.view import TutoringViews
 from edgen.plugin import (
     Address,
     Conversation,
-    Conversing,
     Message,
     Prompting,
     Rejection,
@@ -112,7 +111,7 @@ class TutoringSession(TutoringViews, Session):
         """The one at hand."""
         return self.results[-1].exercise
 
-    def play(self) -> Conversing:
+    def play(self) -> Generator[Request, Reply, Conversation | Rejection]:
         """Return the session from its first exercise to its end."""
         turns = self._settings.student_turns
         self.begin()

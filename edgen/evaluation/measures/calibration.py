@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edgen.evaluation.measures import calibration_logprobs
-from edgen.plugin import Measure, OwnCount, OwnLines, Sample, Words
+from edgen.plugin import Measure, OwnCount, OwnTexts, ReportWords, Sample, Words, part_of
 from edgen.plugin.measures import LABEL, ArmResult, Block, Picture, Shared, label_with_arm, rows, shorten_line
 from edgen.plugin.texts import number, quantity
 
@@ -34,15 +34,16 @@ def _picture(place: int, arm: str, judge: dict[str, Any]) -> Picture:
 
 
 def _draw_judges(found: Sequence[ArmResult[Calibration]]) -> Iterator[Block]:
-    judges = [(one.arm, judge) for one in found for judge in _judges(one.value)]
-    for place, (arm, judge) in enumerate(judges):
+    judges = [(one, judge) for one in found for judge in _judges(one.value)]
+    for place, (one, judge) in enumerate(judges):
         if judge["calibration"]:
-            yield _picture(place, arm, judge)
+            yield _picture(place, one.arm, judge)
         if "logprobs" in judge:
-            yield from calibration_logprobs.blocks(place, arm, judge)
+            named = f"probability {part_of(one.family, ReportWords).probability_of}".rstrip()
+            yield from calibration_logprobs.blocks(place, one.arm, judge, named)
 
 
-class CalibrationMeasure(OwnCount, OwnLines, Measure[Calibration]):
+class CalibrationMeasure(OwnCount, OwnTexts, Measure[Calibration]):
     name = "calibration"
     definition = (
         "Whether pairs that the probabilities favour with p are judged so in a share p: ten bins, "

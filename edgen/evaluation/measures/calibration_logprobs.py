@@ -9,7 +9,7 @@ from typing import Any
 
 from edgen.plugin.measures import Block, Curve, Curves, Picture, Table, label_with_arm, series_colour
 from edgen.plugin.texts import number, percent, quantity
-from edgen.preferences.render import FORECASTS, TRUTHS
+from edgen.preferences.render import FORECASTS, name_truth
 
 Told = Mapping[str, Any]  # a judge's "logprobs" of a bias report
 
@@ -28,11 +28,12 @@ def describe(told: Told) -> str:
     return f"Brier scores of {quantity(held['n'], 'case')}: {errors}"
 
 
-def blocks(place: int, arm: str, judge: Mapping[str, Any]) -> Iterator[Block]:
-    """Yield the pictures of one judge, with a sentence above them on those that cannot be drawn."""
+def blocks(place: int, arm: str, judge: Mapping[str, Any], probability: str) -> Iterator[Block]:
+    """Yield the pictures of one judge, with a sentence above them on those that cannot be drawn.
+    `probability`: the name of a conversation's probability."""
     told = judge["logprobs"]
     for number_of, held in enumerate(told["against"]):
-        yield _picture(f"soft-preferences-{place}-{number_of}", arm, judge, held)
+        yield _picture(f"soft-preferences-{place}-{number_of}", arm, judge, held, probability)
     yield _summary(arm, judge)
 
 
@@ -55,11 +56,11 @@ def _share(estimate: Mapping[str, Any] | None) -> str:
     return "no data" if estimate is None else percent(estimate["value"])
 
 
-def _picture(name: str, arm: str, judge: Mapping[str, Any], held: Told) -> Picture:
+def _picture(name: str, arm: str, judge: Mapping[str, Any], held: Told, probability: str) -> Picture:
     shown = [(key, words) for key, words in FORECASTS.items() if key in held]
     said = (
         f"{quantity(held['n'], 'case')}, judged by {judge['model'] or judge['judge']}, against "
-        f"{TRUTHS[held['truth']]}"
+        f"{name_truth(held['truth'], probability)}"
     )
     return Picture(
         name=name,

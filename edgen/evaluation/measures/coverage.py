@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from edgen.evaluation.measures.coverage_count import (
     Coverage,
@@ -11,7 +11,7 @@ from edgen.evaluation.measures.coverage_count import (
     CrossTable,
     ValueCount,
 )
-from edgen.plugin import Measure, OwnCount, OwnLines, PlanOutcomes
+from edgen.plugin import Measure, OwnCount, OwnTexts
 from edgen.plugin.measures import (
     LABEL,
     ArmResult,
@@ -65,7 +65,7 @@ def _draw_cells(found: Found) -> Iterator[Block]:
         yield _value_table(ordered[:_MOST_ROWS], title)
 
 
-class CoverageMeasure(OwnCount, OwnLines, PlanOutcomes, Measure[Coverage]):
+class CoverageMeasure(OwnCount, OwnTexts, Measure[Coverage]):
     name = "coverage"
     definition = (
         "Cells (one value of each dimension) of the space against the plan. Survivors: accepted of "
@@ -77,6 +77,7 @@ class CoverageMeasure(OwnCount, OwnLines, PlanOutcomes, Measure[Coverage]):
     order = 7
     section = "space"
     panels = (_draw_cells,)
+    describes_plan = True
 
     def start(self, shared: Shared) -> CoverageCount:
         return CoverageCount(shared.data.space, shared.data.roles, planned=shared.planned)
@@ -105,9 +106,6 @@ class CoverageMeasure(OwnCount, OwnLines, PlanOutcomes, Measure[Coverage]):
                 more = ", …" if len(each.unseen) > 3 else ""
                 yield from rows("planned, never accepted", f"{readable_name(each.name)}: {unseen}{more}")
         yield from _lowest_shares(value)
-
-    def count_lost(self, value: Coverage) -> tuple[int, Mapping[str, int]]:
-        return value.planned, value.reasons
 
 
 def _values(value: Coverage) -> Iterator[tuple[str, ValueCount]]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.near_duplicates import THRESHOLD, matches
 from edgen.evaluation.texts.shingles import CorpusShingles, GatheredShingles, Shingles, digest
-from edgen.plugin import Highlights, Measure, OwnCount, Sample, Tally, Total, Words
+from edgen.plugin import Measure, OwnCount, OwnTexts, Sample, Tally, Total, Words
 from edgen.plugin.measures import Aggregate, ByKey, Sentence, Shared, TablePanel
 from edgen.plugin.statistics import Estimate
 from edgen.plugin.texts import percent
@@ -46,7 +46,7 @@ class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
     examples: tuple[SimilarPair, ...]  # the most similar pairs
 
 
-class DuplicatesMeasure(OwnCount, Highlights, Measure[Duplicates]):
+class DuplicatesMeasure(OwnCount, OwnTexts, Measure[Duplicates]):
     name = "duplicates"
     definition = (
         "Near: the sets of word 3-grams (Broder 1997) have a Jaccard index of at least 0.8 (the threshold "

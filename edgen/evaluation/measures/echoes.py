@@ -6,11 +6,11 @@ by others, make up at least two thirds of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgen.evaluation.measures.mentioned import FOLDED
-from edgen.plugin import Columns, Measure, Sample, Share, Space, Total, Words, figure_kinds
+from edgen.plugin import Measure, Sample, Share, Space, Total, Words, figure_kinds
 from edgen.plugin.measures import Examples, Panel
 
 _RUN = 4
@@ -53,7 +53,7 @@ class EchoesMeasure(Measure[Any]):
     )
     compares = ()
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:  # noqa: ARG002
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:  # noqa: ARG002
         """Return the number of turns, and of echoes among them."""
         if not sample.turns:
             return {}

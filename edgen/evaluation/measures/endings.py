@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from edgen.plugin import (
-    Columns,
-    Event,
-    Histogram,
-    Measure,
-    Sample,
-    Share,
-    Space,
-    Tally,
-    Total,
-    Words,
-    figure_kinds,
-)
+from edgen.plugin import Histogram, Measure, Sample, Share, Space, Tally, Total, Words, figure_kinds
 from edgen.plugin.measures import Compared, Panel
 
 
@@ -66,9 +55,9 @@ class EndingsMeasure(Measure[Any]):
         ),
     )  # fmt: skip
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:  # noqa: ARG002
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:  # noqa: ARG002
         """Return why and after how long it ended, and whether the task was done, if known."""
-        end: Event = next((one for one in reversed(sample.events) if one.get("event") == "end"), {})
+        end: dict[str, Any] = next((one for one in reversed(sample.events) if one.get("event") == "end"), {})
         reason, success = end.get("reason"), end.get("success")
         seconds: Any = end.get("time")
         if not reason or not isinstance(reason, str):  # records may have any origin

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from edgen.config.label_set import LabelSet
 from edgen.evaluation.layer_figures import LayerCount, LayerFigures, Shares, scale_of
 from edgen.evaluation.layer_pictures import layer_blocks
-from edgen.plugin import Measure, OwnComparisons, OwnCount, OwnLines, Sample, Space, Words
+from edgen.plugin import Measure, OwnComparisons, OwnCount, OwnTexts, Sample, Space, Words
 from edgen.plugin.measures import (
     ArmResult,
     Block,
@@ -34,7 +34,7 @@ def _draw_layers(found: Sequence[ArmResult[Found]]) -> Iterator[Block]:
         yield from layer_blocks(name, layers)
 
 
-class LabelsMeasure(OwnCount, OwnLines, OwnComparisons, Measure[Found]):
+class LabelsMeasure(OwnCount, OwnTexts, OwnComparisons, Measure[Found]):
     name = "labels"
     definition = (
         "For each layer of a run: the share of units with each majority label (ties have none), by role "

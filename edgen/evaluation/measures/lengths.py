@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edgen.plugin import Columns, Highlights, Histogram, Measure, Sample, Space, Words, figure_kinds
-from edgen.plugin.measures import Panel, roles_of
+from edgen.plugin import Histogram, Measure, OwnTexts, Sample, Space, Words, figure_kinds
+from edgen.plugin.measures import ArmResult, Panel, roles_of
 from edgen.plugin.texts import number
 
 
-class LengthsMeasure(Highlights, Measure[Any]):
+def _describe_roles(found: Sequence[ArmResult[Any]]) -> str:
+    """Return what to look for between the first and the last role."""
+    named = [f"{'an' if name[0] in 'AEIOU' else 'a'} {name.lower()}" for name in found[0].roles]
+    first, last = (named[0], named[-1]) if len(named) > 1 else ("one", "another")
+    return f"Look for how far apart the roles are: {first} that lectures, {last} that only nods."
+
+
+class LengthsMeasure(OwnTexts, Measure[Any]):
     name = "lengths"
     definition = (
         "Turns as in the file, an end marker alone included; words without debris and end marker. Words "
@@ -45,13 +52,13 @@ class LengthsMeasure(Highlights, Measure[Any]):
         ),
         Panel(
             "words-a-turn", "Words a turn, by role", ("words_per_turn",),
-            "Look for how far apart the roles are: a teacher that lectures, a student that only nods.",
+            _describe_roles,
             colour_keys=True,
         ),
     )  # fmt: skip
     compares = ()  # `compare` has lengths of its own
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:  # noqa: ARG002
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:  # noqa: ARG002
         """Turns, words, words a turn, words of the longest turn, and those of each turn by role."""
         sizes = [len(turn) for turn in words]
         total = sum(sizes)

@@ -12,18 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
-from edgen.plugin import (
-    Columns,
-    Mean,
-    Measure,
-    NeedsDataSet,
-    Sample,
-    Space,
-    Tally,
-    Total,
-    Words,
-    figure_kinds,
-)
+from edgen.plugin import Mean, Measure, NeedsDataSet, Sample, Space, Tally, Total, Words, figure_kinds
 from edgen.plugin.measures import Examples, Panel, Shared
 from edgen.plugin.texts import pictures_in, readable_name
 from edgen.plugin.texts import words as cut_words
@@ -87,11 +76,11 @@ class MentionedMeasure(NeedsDataSet, Measure[Any]):
     )
     compares = ()
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Return the share that is mentioned, and what is not."""
         return _columns(frozenset() if space is None else persona_of(space), sample, words)
 
-    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
+    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
         """Return the reader of columns, for the personas of the data set's space, or of its roles."""
         space, roles = shared.data.space, [role.name for role in shared.data.roles]
         if space is not None:
@@ -99,7 +88,7 @@ class MentionedMeasure(NeedsDataSet, Measure[Any]):
         return partial(_columns_by_names, tuple(roles))
 
 
-def _columns_by_names(roles: tuple[str, ...], sample: Sample, words: Words) -> Columns:
+def _columns_by_names(roles: tuple[str, ...], sample: Sample, words: Words) -> Mapping[str, Any]:
     return _columns(_persona_by_names(roles, tuple(sample.scenario.values)), sample, words)
 
 
@@ -108,7 +97,7 @@ def _persona_by_names(roles: tuple[str, ...], names: tuple[str, ...]) -> frozens
     return persona_among(dict.fromkeys(names, ""), roles)
 
 
-def _columns(persona: frozenset[str], sample: Sample, words: Words) -> Columns:
+def _columns(persona: frozenset[str], sample: Sample, words: Words) -> Mapping[str, Any]:
     parts = [*_parts(sample.scenario.values, sample.scenario.fields, persona)]
     if not parts:
         return {}

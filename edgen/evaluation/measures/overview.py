@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from edgen.plugin import Columns, Measure, NeedsDataSet, Sample, Space, Tally, Total, Words
+from edgen.plugin import Measure, NeedsDataSet, Sample, Space, Tally, Total, Words
 from edgen.plugin.measures import Panel, Shared, roles_of, sort_counts
 
 MARKERS = ("suffix", "own_turn", "inside", "absent")
@@ -53,7 +54,7 @@ class OverviewMeasure(NeedsDataSet, Measure[Any]):
     )  # fmt: skip
     compares = ()  # `compare` has outcomes and repairs of its own
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:  # noqa: ARG002
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:  # noqa: ARG002
         """Return the record's side of the split, its end, and the kinds of debris and repairs, each once."""
         return {
             "records": 1,

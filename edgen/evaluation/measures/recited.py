@@ -12,18 +12,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from edgen.evaluation.measures.mentioned import FOLDED
-from edgen.plugin import (
-    Columns,
-    Measure,
-    NeedsDataSet,
-    Sample,
-    Share,
-    Space,
-    Tally,
-    Total,
-    Words,
-    figure_kinds,
-)
+from edgen.plugin import Measure, NeedsDataSet, Sample, Share, Space, Tally, Total, Words, figure_kinds
 from edgen.plugin.measures import Examples, Panel, Shared
 from edgen.plugin.texts import join_words, readable_name
 from edgen.plugin.texts import words as cut_words
@@ -76,13 +65,13 @@ class RecitedMeasure(NeedsDataSet, Measure[Any]):
     )
     compares = ()
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Return the number of reciting turns, and the dimensions."""
         return _columns(
             _personas(space) if space else _label_personas((), tuple(sample.scenario.values)), sample, words
         )
 
-    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
+    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
         """Return the reader of columns, for the personas of the data set's space, or of its roles."""
         if shared.data.space is not None:
             return partial(_columns, _personas(shared.data.space))
@@ -105,7 +94,7 @@ def _label_personas(roles: tuple[str, ...], names: Iterable[str]) -> Labels:
     return tuple((name, name.replace("_", " ")) for name in names if name in persona)
 
 
-def _columns(personas: Labels, sample: Sample, words: Words) -> Columns:
+def _columns(personas: Labels, sample: Sample, words: Words) -> Mapping[str, Any]:
     values: Mapping[str, str] = sample.scenario.values
     whole = "".join(words.spoken)
     wanted = [

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from edgen.core.registry import find
 from edgen.plugin import (
-    Columns,
     Measure,
     NeedsDataSet,
     Sample,
@@ -57,7 +56,8 @@ def _describe_protocols(found: Sequence[ArmResult[Any]]) -> str:
     """Return what leaks mean under the protocols of these arms."""
     protocols = sorted({one.job["protocol"] for one in found})
     described = [part_of(find("protocol", name), SelfDescription) for name in protocols]
-    return " ".join(filter(None, (one.about_leaks for one in described)))
+    roles = " or ".join(name.lower() for name in reversed(found[0].roles)) or "role"
+    return " ".join(filter(None, (one.about_leaks.replace("{roles}", roles) for one in described)))
 
 
 class LeaksMeasure(NeedsDataSet, Measure[Any]):
@@ -106,18 +106,18 @@ class LeaksMeasure(NeedsDataSet, Measure[Any]):
     panels = (Panel("leaks", "Leaks", ("share",), _describe_protocols),)  # fmt: skip
     compares = ()  # further tests would raise the adjusted p of those that there are
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Return the dimensions that a role gives away, and their number."""
         return self._columns(
             _leaks_among(space.roles if space else list_layout_roles(sample.scenario.values)), sample, words
         )
 
-    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
+    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
         """Return the reader of columns. The data set knows each role's dimensions even if its space is
         unknown."""
         return partial(self._columns, _Leaks(tuple(shared.data.roles)))
 
-    def _columns(self, leaks: _Leaks, sample: Sample, words: Words) -> Columns:
+    def _columns(self, leaks: _Leaks, sample: Sample, words: Words) -> Mapping[str, Any]:
         found = sorted(leaks.find_leaked_dimensions(sample, words))
         return {"leaks": len(found), "leaking": bool(found), "dimensions": found}
 

@@ -16,18 +16,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
-from edgen.plugin import (
-    Chat,
-    Format,
-    FormatCard,
-    FormatLayout,
-    Item,
-    Row,
-    RowFacts,
-    RunReader,
-    Scenario,
-    Space,
-)
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader, Scenario, Space
 from edgen.plugin.formats import (
     COLUMNS,
     AcceptedConversation,
@@ -120,7 +109,7 @@ def _strip_role(column: str, role: str) -> str:
     return column if own == "role" else own
 
 
-def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per conversation, with its utterances and speakers in the corpus's format."""
     metadata = _Metadata(run.space, run.layers)
     for conversation in run.conversations():
@@ -231,9 +220,8 @@ FORMAT = Format(
     name="convokit",
     summary="A corpus of whole conversations, as ConvoKit loads it.",
     rows=rows,
-    row_facts=RowFacts(by_range=True),
     tables=_table,
-    layout=FormatLayout(layer_columns=_of_layers, files=CorpusFiles),
+    layout=FormatLayout(layer_columns=_of_layers, files=CorpusFiles, by_range=True),
     use="""\
 from convokit import Corpus
 corpus = Corpus(filename="THIS_FOLDER")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from edgen.plugin import Chat, Format, FormatCard, FormatLayout, FormatOptions, Item, Row, RowFacts, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, FormatOptions, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     Patterns,
     ScenarioColumns,
@@ -33,7 +33,7 @@ _COLUMNS = (
 )
 
 
-def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per turn, in spoken order."""
     scenario = ScenarioColumns(run.space)
     for conversation in run.conversations():
@@ -104,9 +104,8 @@ FORMAT = Format(
     name="csv",
     summary="Whole conversations as flat tables, a row a turn.",
     rows=rows,
-    row_facts=RowFacts(by_range=True),
     tables=lambda space: make_table(space, _COLUMNS),
-    layout=FormatLayout(layer_columns=texts_of, files=CsvFiles),
+    layout=FormatLayout(layer_columns=texts_of, files=CsvFiles, by_range=True),
     use="""\
 import pandas
 turns = pandas.read_csv("THIS_FOLDER/train.csv", keep_default_na=False, na_values={"probability": [""]})

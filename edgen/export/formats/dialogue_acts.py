@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.plugin import Chat, Format, FormatCard, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import Tried
 
 
-def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield the turns of every conversation with at least one label."""
     for conversation in run.conversations():
         turns = conversation.candidate.turns
@@ -33,7 +33,7 @@ FORMAT = Format(
     name="dialogue-acts",
     summary="A row a turn: who says what, and which acts it is.",
     rows=rows,
-    row_facts=RowFacts(by_range=True),
+    layout=FormatLayout(by_range=True),
     tables={
         "conversation": "the conversation: the run (and arm), the scenario and the replicate",
         "turn": "the turn's place in its conversation, from 0",

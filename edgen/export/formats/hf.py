@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from edgen.plugin import Chat, Format, FormatCard, FormatLayout, FormatOptions, Item, Row, RowFacts, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, FormatOptions, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     DEFAULT,
     SPLITS,
@@ -45,7 +45,7 @@ _COLUMNS = (
 _DATA = "data"
 
 
-def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per conversation, with turns as in the run's own record."""
     scenario = ScenarioColumns(run.space)
     for conversation in run.conversations():
@@ -140,9 +140,8 @@ FORMAT = Format(
     name="hf",
     summary="Whole conversations in one flat table, as Hugging Face's `datasets` loads them.",
     rows=rows,
-    row_facts=RowFacts(by_range=True),
     tables=lambda space: make_table(space, _COLUMNS),
-    layout=FormatLayout(layer_columns=columns_of, files=HubFiles),
+    layout=FormatLayout(layer_columns=columns_of, files=HubFiles, by_range=True),
     use="""\
 from datasets import load_dataset
 data = load_dataset("THIS_FOLDER")

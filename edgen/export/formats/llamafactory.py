@@ -17,7 +17,7 @@ import msgspec
 from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.export.formats.sharegpt import begins_with_user, convert_message
-from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import ActionOptions, DataTable, JsonLines, Patterns, Tried, write_new
 
 PREFERENCE = "preference"
@@ -35,12 +35,12 @@ _DESCRIBED: dict[str, dict[str, Any]] = {
 }
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per pair, then one per completion."""
     return rows_of_turns(partial(_pair, chat), partial(_make_tagged_row, chat))(run, chat)
 
 
-def _pair(chat: Chat, pair: TurnPair) -> Item:
+def _pair(chat: Chat, pair: TurnPair) -> Row | LeftOut:
     prompt = chat.user_first(pair.prompt)
     if not begins_with_user(prompt):
         return LeftOut("assistant_first")
@@ -112,8 +112,7 @@ llamafactory-cli train --stage dpo --dataset_dir THIS_FOLDER --dataset preferenc
   --model_name_or_path MODEL --template TEMPLATE --finetuning_type lora --output_dir OUT
 llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train --do_train true \\
   --model_name_or_path MODEL --template TEMPLATE --finetuning_type lora --output_dir OUT""",
-    row_facts=RowFacts(level="turn"),
-    layout=FormatLayout(files=DescribedLines, scenario=True),
+    layout=FormatLayout(files=DescribedLines, scenario=True, level="turn"),
     card=FormatCard(
         notes=(
             (

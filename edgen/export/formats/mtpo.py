@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from edgen.export.formats.shared.pair_rows import is_near_end, messages_of, say_the_same
-from edgen.plugin import Chat, Format, FormatCard, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     ComparedPair,
     Label,
@@ -23,7 +23,7 @@ from edgen.plugin.formats import (
 TIE = 0.5
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per pair."""
     given = (compared.pair.label for compared in run.compared())
     # All labels of a run's pairs have one source, whose signal is also used for pairs without a label.
@@ -62,7 +62,7 @@ def _read_logprob_preference(pair: Pair, source: Label | None) -> float | None:
     return signal.logprobs.p
 
 
-def _row(compared: ComparedPair, chat: Chat, columns: ScenarioColumns, source: Label | None) -> Item:
+def _row(compared: ComparedPair, chat: Chat, columns: ScenarioColumns, source: Label | None) -> Row | LeftOut:
     pair = compared.pair
     p = soft_preference(pair, source)
     if p is None:
@@ -104,7 +104,7 @@ FORMAT = Format(
 from datasets import load_dataset
 row = load_dataset("THIS_FOLDER", split="train")[0]
 loss = -(row["p"] * log_sigmoid(SCORE(row["first"]) - SCORE(row["second"])) + ...)""",
-    row_facts=RowFacts(level="conversation"),
+    layout=FormatLayout(level="conversation"),
     card=FormatCard(
         notes=(
             "Which conversation stands first has nothing to do with which is preferred.",

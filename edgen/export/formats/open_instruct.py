@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from edgen.export.formats.shared.replies import TrainedReply, rows_of_replies
-from edgen.plugin import Format, FormatCard, FormatLayout, RowFacts
+from edgen.plugin import Format, FormatCard, FormatLayout
 from edgen.plugin.formats import Tried
 
 VERIFIER = "general-quality_ref"
@@ -29,7 +29,6 @@ FORMAT = Format(
     name="open-instruct",
     summary="Prompts with the run's own replies, as open-instruct's GRPO takes them with its judge.",
     rows=rows_of_replies(_value),
-    row_facts=RowFacts(by_range=True, prompts_only=True),
     tables={
         "messages": "messages up to a turn of the trained side",
         "ground_truth": "what the run's conversation says there, the reference",
@@ -63,5 +62,5 @@ python open_instruct/grpo_fast.py --dataset_mixer_list THIS_FOLDER/train.jsonl 1
         ),
         tags=("open-instruct", "grpo", "prompts"),
     ),
-    layout=FormatLayout(scenario=True),
+    layout=FormatLayout(scenario=True, by_range=True, prompts_only=True),
 )

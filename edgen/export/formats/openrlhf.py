@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
-from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
+from edgen.plugin import Format, FormatCard, FormatLayout, Row
 from edgen.plugin.formats import ActionOptions, DataTable, Message, Tried
 
 PAIRS = "pairs"
@@ -71,7 +71,6 @@ FORMAT = Format(
 python -m openrlhf.cli.train_dpo --data.dataset THIS_FOLDER/pairs/train.jsonl --data.apply_chat_template ...
 python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --data.apply_chat_template \\
   --model.margin_loss_enable ...""",
-    row_facts=RowFacts(level="turn"),
     card=FormatCard(
         notes=(
             "Leave --data.prompt_key away: the prompt is all but the last message.",
@@ -101,5 +100,5 @@ python -m openrlhf.cli.train_rm --data.dataset THIS_FOLDER/pairs/train.jsonl --d
         tags=("openrlhf", "preference"),
     ),
     Options=ActionOptions,
-    layout=FormatLayout(scenario=True),
+    layout=FormatLayout(scenario=True, level="turn"),
 )

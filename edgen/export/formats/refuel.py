@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from edgen.export.formats.shared.pair_rows import Preferred, TurnPair, read_turn, rows_of_pairs
-from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     MOST,
     PAD,
@@ -44,13 +44,13 @@ def rewards(found: Preferred) -> tuple[float, float]:
     return found.label.p, 1 - found.label.p
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per pair, with its tokens if a tokenizer was given."""
     for found in rows_of_pairs(read_turn, partial(_row, chat))(run, chat):
         yield found if isinstance(found, LeftOut) or chat.tokens is None else _with_tokens(found, chat.tokens)
 
 
-def _with_tokens(row: Row, tokens: ChatTokenizer) -> Item:
+def _with_tokens(row: Row, tokens: ChatTokenizer) -> Row | LeftOut:
     """Return the row with the tokens of both sides up to the reply at which they part, and masks of it."""
     columns = {}
     for side in ("chosen", "reject"):
@@ -61,7 +61,7 @@ def _with_tokens(row: Row, tokens: ChatTokenizer) -> Item:
     return replace(row, value=row.value | {name: columns[name] for name in TOKENS})
 
 
-def _row(chat: Chat, pair: TurnPair) -> Item:
+def _row(chat: Chat, pair: TurnPair) -> Row | LeftOut:
     chosen, rejected = (chat.user_first(side) for side in (pair.whole.chosen, pair.whole.rejected))
     first = chosen[0]["role"]
     if first != "user":
@@ -84,7 +84,6 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Whole conversations that share a prefix, with rewards, as REFUEL takes them.",
     rows=rows,
-    row_facts=RowFacts(by_range=True, level="conversation"),
     tables={
         "chosen": "messages of the chosen conversation, from the user's first to the assistant's last",
         "reject": "messages of the rejected one",
@@ -134,5 +133,5 @@ accelerate launch ./setting_one/refuel.py --task.query_dataset THIS_FOLDER --tas
         tags=("refuel", "preference"),
     ),
     Options=TokenOptions,
-    layout=FormatLayout(token_columns=TOKENS),
+    layout=FormatLayout(token_columns=TOKENS, by_range=True, level="conversation"),
 )

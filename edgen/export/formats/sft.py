@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgen.export.formats.shared.replies import responses
-from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import Repeats, ResponseOptions, Tried
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per response, without repeats after the same prompt of a scenario."""
     repeats = Repeats()
     for found in responses(run, chat):
@@ -44,7 +44,6 @@ FORMAT = Format(
     name="sft",
     summary="Single responses of the trained side, each with its prompt, as TRL's SFTTrainer takes them.",
     rows=rows,
-    row_facts=RowFacts(by_range=True),
     tables={
         "prompt": "messages up to the response, what it is to do told in the last one with --actions",
         "completion": "the response",
@@ -79,5 +78,5 @@ SFTTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="train")
         tags=("trl", "sft", "conversational"),
     ),
     Options=ResponseOptions,
-    layout=FormatLayout(scenario=True),
+    layout=FormatLayout(scenario=True, by_range=True),
 )

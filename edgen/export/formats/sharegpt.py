@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     AcceptedConversation,
     MaskOptions,
@@ -21,14 +21,14 @@ from edgen.plugin.formats import (
 NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per conversation, without repeats within a scenario."""
     repeats = Repeats()
     for conversation in run.conversations():
         yield _row(conversation, chat, repeats)
 
 
-def _row(conversation: AcceptedConversation, chat: Chat, repeats: Repeats) -> Item:
+def _row(conversation: AcceptedConversation, chat: Chat, repeats: Repeats) -> Row | LeftOut:
     said = chat.messages(conversation.candidate.turns, conversation.scenario, conversation.candidate.ended_by)
     if not any(message["role"] == "assistant" for message in said):
         return LeftOut("untrained")
@@ -59,7 +59,6 @@ FORMAT = Format(
     name="sharegpt",
     summary="Whole conversations in ShareGPT's layout, as LLaMA-Factory and axolotl take them.",
     rows=rows,
-    row_facts=RowFacts(by_range=True),
     tables={
         "conversations": "from (human, gpt or system), value, and train: whether the trained side wrote it "
         "(not there with --no-masks)",
@@ -110,5 +109,5 @@ datasets: [{path: THIS_FOLDER, type: chat_template, field_messages: conversation
         tags=("sharegpt", "sft", "conversational"),
     ),
     Options=MaskOptions,
-    layout=FormatLayout(scenario=True),
+    layout=FormatLayout(scenario=True, by_range=True),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, rows_of_replies
-from edgen.plugin import Format, FormatCard, FormatLayout, RowFacts
+from edgen.plugin import Format, FormatCard, FormatLayout
 from edgen.plugin.formats import Tried
 
 
@@ -28,7 +28,6 @@ FORMAT = Format(
     summary="Prompts with the run's own replies, as SkyRL's PromptDataset takes them; edgen's judge is the "
     "reward.",
     rows=rows_of_replies(_value),
-    row_facts=RowFacts(by_range=True, prompts_only=True),
     tables={
         "data_source": "edgen",
         "prompt": "messages up to a turn of the trained side",
@@ -73,5 +72,5 @@ skyrl_gym.register(id="edgen-replies", entry_point="edgen.env.skyrl_replies:Repl
         ),
         tags=("skyrl", "grpo", "prompts"),
     ),
-    layout=FormatLayout(scenario=True),
+    layout=FormatLayout(scenario=True, by_range=True, prompts_only=True),
 )

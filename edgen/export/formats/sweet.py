@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, read_turn, say_the_same
-from edgen.plugin import Chat, Format, FormatCard, Item, LeftOut, Row, RowFacts, RunReader, Scenario
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader, Scenario
 from edgen.plugin.formats import ComparedPair, DataTable, Message, TokenOptions, Tried, without_trailing_user
 
 TRAJECTORIES, CRITIC, TURNS = "trajectories", "critic", "turns"
 _TOLD = "In light that the final answer is: {}."  # the beginning of a critic's text in evaluate_code.py
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield the rows of each pair, then the rejected trajectories.
 
     `evaluate_code.py --k 2` reads one conversation of each task, then the other ones in the same order, so
@@ -79,7 +79,7 @@ def _trajectory(found: Preferred, chat: Chat, messages: list[Message], reward: f
     return Row(found.pair.split, value, TRAJECTORIES)
 
 
-def _turn(compared: ComparedPair, chat: Chat) -> Item:
+def _turn(compared: ComparedPair, chat: Chat) -> Row | LeftOut:
     """Return the two turns at which a pair parts, each after the same prompt."""
     found = read_turn(compared, chat)
     if isinstance(found, LeftOut):
@@ -149,7 +149,7 @@ python -m openrlhf.cli.train_dpo --dataset THIS_FOLDER/critic --mean_log_prob \\
   --response_template "<|start_header_id|>assistant<|end_header_id|>" ...
 python scripts/sample_best_of_n.py THIS_FOLDER/trajectories/train.jsonl SAMPLED.jsonl  # then rank_best_of_n.py
 python -m openrlhf.cli.train_dpo --dataset THIS_FOLDER/turns --nll_loss_coef 0.01 ...""",
-    row_facts=RowFacts(level="turn"),
+    layout=FormatLayout(level="turn"),
     card=FormatCard(
         notes=(
             (

@@ -6,7 +6,7 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 from __future__ import annotations
 
 from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, rows_of_pairs
-from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
+from edgen.plugin import Format, FormatCard, FormatLayout, Row
 from edgen.plugin.formats import Tried
 
 
@@ -21,7 +21,6 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Preference pairs of whole conversations, as TRL's RewardTrainer takes them.",
     rows=rows_of_pairs(read_preferred, _row),
-    row_facts=RowFacts(by_range=True, level="conversation"),
     tables={
         "chosen": "all messages of the chosen conversation",
         "rejected": "all messages of the rejected one",
@@ -47,5 +46,5 @@ RewardTrainer(model=MODEL, train_dataset=load_dataset("THIS_FOLDER", split="trai
         ),
         tags=("trl", "reward-model", "preference"),
     ),
-    layout=FormatLayout(scenario=True),
+    layout=FormatLayout(scenario=True, by_range=True, level="conversation"),
 )

@@ -6,7 +6,7 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 from __future__ import annotations
 
 from edgen.export.formats.shared.pair_rows import TurnPair, read_turn, rows_of_pairs
-from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
+from edgen.plugin import Format, FormatCard, FormatLayout, Row
 from edgen.plugin.formats import ActionOptions, Tried
 
 
@@ -26,7 +26,6 @@ FORMAT = Format(
     needs=("pairs",),
     summary="Preference pairs of single turns, as TRL's DPOTrainer takes them.",
     rows=rows_of_pairs(read_turn, _row),
-    row_facts=RowFacts(by_range=True, level="turn"),
     tables={
         "prompt": "messages up to the turn at which the two conversations part",
         "chosen": "the trained side's next message in the chosen conversation",
@@ -63,5 +62,5 @@ datasets: [{path: THIS_FOLDER, split: train, type: chat_template.default, field_
         tags=("trl", "dpo", "preference"),
     ),
     Options=ActionOptions,
-    layout=FormatLayout(scenario=True),
+    layout=FormatLayout(scenario=True, by_range=True, level="turn"),
 )

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from edgen.export.formats.shared.completions import RULE, Completion, completions
-from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
+from edgen.plugin import Format, FormatCard, FormatLayout, Row
 from edgen.plugin.formats import SPLITS, ActionOptions, JsonLines, Staging, Tried, rows_from
 
 
@@ -69,8 +69,7 @@ from datasets import load_dataset
 from trl import KTOTrainer
 data = load_dataset("THIS_FOLDER", split="train").shuffle(seed=0)
 KTOTrainer(model=MODEL, train_dataset=data).train()""",
-    row_facts=RowFacts(level="turn"),
-    layout=FormatLayout(files=LabelledLines, scenario=True),
+    layout=FormatLayout(files=LabelledLines, scenario=True, level="turn"),
     card=FormatCard(
         notes=(
             (

@@ -6,7 +6,7 @@ https://huggingface.co/docs/trl/dataset_formats#prompt-only
 from __future__ import annotations
 
 from edgen.export.formats.shared.replies import TrainedReply, replies
-from edgen.plugin import Format, FormatCard, FormatLayout, Row, RowFacts
+from edgen.plugin import Format, FormatCard, FormatLayout, Row
 from edgen.plugin.formats import ResponseOptions, Tried, rows_from
 
 
@@ -19,7 +19,6 @@ FORMAT = Format(
     name="trl-prompts",
     summary="Prompts only, one for each turn of the trained side, as TRL's online trainers take them.",
     rows=rows_from(replies, _row),
-    row_facts=RowFacts(by_range=True, prompts_only=True),
     tables={
         "prompt": "messages up to a turn of the trained side",
         "id": "the conversation",
@@ -46,5 +45,5 @@ GRPOTrainer(model=MODEL, reward_funcs=REWARD, train_dataset=data).train()""",
         tags=("trl", "grpo", "prompts"),
     ),
     Options=ResponseOptions,
-    layout=FormatLayout(scenario=True),
+    layout=FormatLayout(scenario=True, by_range=True, prompts_only=True),
 )

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import MaskOptions, Repeats, Tried
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per conversation in which the trained side speaks, without repeats within a scenario."""
     repeats = Repeats()
     for conversation in run.conversations():
@@ -32,7 +32,6 @@ FORMAT = Format(
     name="trl-sft",
     summary="Whole conversations, as TRL's SFTTrainer takes them.",
     rows=rows,
-    row_facts=RowFacts(by_range=True),
     tables={
         "messages": "role, content, and train: whether the trained side wrote the message (not there with "
         "--no-masks)",
@@ -85,5 +84,5 @@ datasets: [{path: THIS_FOLDER, type: chat_template, roles_to_train: [], message_
         tags=("trl", "sft", "conversational"),
     ),
     Options=MaskOptions,
-    layout=FormatLayout(scenario=True),
+    layout=FormatLayout(scenario=True, by_range=True),
 )

@@ -6,14 +6,13 @@ Format: `verl/utils/dataset/multiturn_sft_dataset.py`: the loss covers every ass
 from __future__ import annotations
 
 from edgen.export.formats import trl_sft
-from edgen.plugin import Format, FormatCard, FormatLayout, RowFacts
+from edgen.plugin import Format, FormatCard, FormatLayout
 from edgen.plugin.formats import MaskOptions, ParquetFiles, Tried
 
 FORMAT = Format(
     name="verl",
     summary="Whole conversations in Parquet, as verl's MultiTurnSFTDataset takes them.",
     rows=trl_sft.FORMAT.rows,
-    row_facts=RowFacts(by_range=True),
     tables=trl_sft.FORMAT.tables,
     use="""\
 torchrun --nproc_per_node=GPUS -m verl.trainer.sft_trainer data.messages_key=messages \\
@@ -40,5 +39,5 @@ torchrun --nproc_per_node=GPUS -m verl.trainer.sft_trainer data.messages_key=mes
     ),
     Options=MaskOptions,
     needs=("pyarrow",),
-    layout=FormatLayout(files=ParquetFiles, scenario=True),
+    layout=FormatLayout(files=ParquetFiles, scenario=True, by_range=True),
 )

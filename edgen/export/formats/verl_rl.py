@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, rows_of_replies
-from edgen.plugin import Format, FormatCard, FormatLayout, RowFacts
+from edgen.plugin import Format, FormatCard, FormatLayout
 from edgen.plugin.formats import ParquetFiles, Tried
 
 
@@ -28,7 +28,6 @@ FORMAT = Format(
     summary="Prompts with the run's own replies, as verl's RLHFDataset takes them; edgen's judge is the "
     "reward.",
     rows=rows_of_replies(_value),
-    row_facts=RowFacts(by_range=True, prompts_only=True),
     tables={
         "data_source": "edgen",
         "prompt": "messages up to a turn of the trained side",
@@ -83,5 +82,5 @@ python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=TH
         tags=("verl", "grpo", "prompts"),
     ),
     needs=("pyarrow",),
-    layout=FormatLayout(files=ParquetFiles, scenario=True),
+    layout=FormatLayout(files=ParquetFiles, scenario=True, by_range=True, prompts_only=True),
 )

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal, Self
 
 import msgspec
 
-from edgen.plugin import BackendConfig, Text
-from edgen.plugin.providers import Forms, seconds
+from edgen.plugin import BackendConfig
+from edgen.plugin.providers import Forms, Text, seconds
 
 
 class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="human"):

@@ -7,8 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.plugin import Text
-from edgen.plugin.providers import EnvName, ServedConfig, Url
+from edgen.plugin.providers import EnvName, ServedConfig, Text, Url
 
 
 class LitellmConfig(ServedConfig, frozen=True, kw_only=True, tag_field="type", tag="litellm"):

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import msgspec
 from msgspec import Meta
 
-from edgen.plugin import BackendConfig, Text
-from edgen.plugin.providers import Positive, Seed
+from edgen.plugin import BackendConfig
+from edgen.plugin.providers import Positive, Seed, Text
 
 Count = Annotated[int, Meta(ge=1, le=512)]
 

@@ -6,8 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from edgen.plugin import Text
-from edgen.plugin.providers import EnvName, ServedConfig, Url
+from edgen.plugin.providers import EnvName, ServedConfig, Text, Url
 
 _Penalty = Annotated[float, msgspec.Meta(ge=-2, le=2)]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from edgen.plugin import Backend, BackendConfig, Key, Link, Provider, Reply, Request, Text
+from edgen.plugin import Backend, BackendConfig, Key, Link, Provider, Reply, Request
 
 
 class CannedConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="canned"):
     """A list of answers."""
 
-    model: Text = "canned"
+    model: str = "canned"
     """What records call it."""
-    answers: tuple[Text, ...]
+    answers: tuple[str, ...]
     """What it can say."""
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from edgen.plugin import Columns, Measure, Sample, Share, Space, Total, Words, figure_kinds
+from edgen.plugin import Measure, Sample, Share, Space, Total, Words, figure_kinds
 
 
 class QuestionsMeasure(Measure[Any]):
@@ -17,7 +18,7 @@ class QuestionsMeasure(Measure[Any]):
         Share("share", "questions", "turns", label="turns that ask something"),
     )
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         return {"questions": sum("?" in turn.text for turn in sample.turns), "turns": len(sample.turns)}
 
 

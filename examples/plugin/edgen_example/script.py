@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from edgen.plugin import Chat, Format, FormatOptions, Item, Row, RunReader
+from edgen.plugin import Chat, Format, FormatOptions, LeftOut, Row, RunReader
 
 
 class ScriptOptions(FormatOptions, frozen=True, kw_only=True):
@@ -16,7 +16,7 @@ class ScriptOptions(FormatOptions, frozen=True, kw_only=True):
     names: Annotated[Literal["capitals", "plain"], Meta(description="How the names of who speaks are written.")] = "capitals"  # fmt: skip
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """A row a conversation."""
     capitals = not isinstance(chat.own, ScriptOptions) or chat.own.names == "capitals"
     for conversation in run.conversations():

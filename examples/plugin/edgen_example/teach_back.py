@@ -13,20 +13,18 @@ from edgen.plugin import (
     AnswerKind,
     Conversation,
     ConversationProtocol,
-    Conversing,
     ExpectedCall,
     Job,
     Message,
     Prompting,
     Question,
     Rejection,
-    RejectionReason,
     Reply,
     Request,
+    RolesAndSettings,
     Rules,
     Scenario,
     SelfDescription,
-    SeveralRoles,
     SimulatedAnswers,
     Simulation,
     Space,
@@ -48,7 +46,7 @@ class TeachBackSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long each of them speaks."""
 
 
-class TeachBack(SeveralRoles, SelfDescription, SimulatedAnswers, ConversationProtocol):
+class TeachBack(RolesAndSettings, SelfDescription, SimulatedAnswers, ConversationProtocol):
     name = "teach_back"
     Config = TeachBackSettings
     answers = (AnswerKind("taught_turn", "what is explained, or said back", ("sentences", "explanation")),)
@@ -76,7 +74,7 @@ class TeachBack(SeveralRoles, SelfDescription, SimulatedAnswers, ConversationPro
 
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
-    ) -> Conversing:
+    ) -> Generator[Request, Reply, Conversation | Rejection]:
         known = {**scenario_variables(scenario), "sentences": rules.settings.sentences}
         turns: list[Turn] = []
         for step, (role, use) in enumerate((("Teacher", "explain"), ("Student", "say_back"))):
@@ -96,11 +94,7 @@ class TeachBack(SeveralRoles, SelfDescription, SimulatedAnswers, ConversationPro
     ) -> Generator[Request, Reply, Turn | Rejection]:
         def read(reply: Reply) -> Turn | Rejection:
             text = reply.text.strip()
-            return (
-                Turn(role, text)
-                if text
-                else Rejection(RejectionReason.EMPTY, f"the {role.lower()} says nothing")
-            )
+            return Turn(role, text) if text else Rejection("empty", f"the {role.lower()} says nothing")
 
         return (yield from ask(question, rules, read))
 

@@ -16,19 +16,8 @@ from typing import TYPE_CHECKING
 
 from edgen.domains.education.keywords import MEASURES, AdherenceShares, VerdictCount, verdicts
 from edgen.domains.education.layout import LAYOUT
-from edgen.plugin import (
-    JudgeAnswers,
-    Measure,
-    OwnCount,
-    Sample,
-    Share,
-    Space,
-    Tally,
-    Total,
-    Words,
-    figure_kinds,
-)
-from edgen.plugin.measures import Aggregate, ArmResult, ByKey, JudgeAsking, Panel, Value
+from edgen.plugin import Measure, OwnCount, Sample, Share, Space, Tally, Total, Words, figure_kinds
+from edgen.plugin.measures import Aggregate, ArmResult, ByKey, JudgeAnswers, JudgeAsking, Panel, Value
 
 if TYPE_CHECKING:
     from edgen.asking.call_estimates import NeededCalls

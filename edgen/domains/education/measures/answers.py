@@ -7,11 +7,11 @@ Intervals are those of `stats.intervals`, clustered by scenario.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgen.domains.education.keywords import Cues, asks, tells
-from edgen.plugin import Columns, Measure, Sample, Share, Space, Total, Turn, Words, figure_kinds
+from edgen.plugin import Measure, Sample, Share, Space, Total, Turn, Words, figure_kinds
 from edgen.plugin.measures import Panel
 
 _REQUESTS = Cues(
@@ -57,7 +57,7 @@ class AnswersMeasure(Measure[Any]):
     )
     compares = ()  # further tests would raise the adjusted p of those that there are
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Turns that ask for the answer, those that get it, the teacher's turns, and those without a
         question."""
         asked = given = taught = telling = 0

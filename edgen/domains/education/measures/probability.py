@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.domains.education.keywords import read_statements
-from edgen.plugin import Highlights, Histogram, Mean, Measure, OwnCount, Sample, Total, Words
+from edgen.plugin import Histogram, Mean, Measure, OwnCount, OwnTexts, Sample, Total, Words
 from edgen.plugin.measures import PROBABILITIES, Aggregate, ByKey, Panel, Sentence
 from edgen.plugin.statistics import (
     FEWEST_SCENARIOS,
@@ -82,7 +82,7 @@ class ProbabilityCount:
         )
 
 
-class ProbabilityMeasure(OwnCount, Highlights, Measure[Probability]):
+class ProbabilityMeasure(OwnCount, OwnTexts, Measure[Probability]):
     name = "probability"
     definition = (
         "The probability that the student understood, as the conversation's own model stated it, where "

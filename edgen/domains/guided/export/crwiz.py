@@ -12,7 +12,7 @@ from edgen.domains.guided.events import GuidedEvents
 from edgen.domains.guided.export.log import RoomLog
 from edgen.domains.guided.machines.dump import dump_for_crwiz
 from edgen.domains.guided.machines.model import Machine
-from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RowFacts, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     AcceptedConversation,
     DataTable,
@@ -27,7 +27,7 @@ LOGS, ANSWERS = "logs", "questionnaires"
 STATES = "dialogue_states"
 
 
-def rows(run: RunReader, _chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a log for each guided conversation, and a row for each role that answered the questionnaire."""
     machines = _machines(run)
     for conversation in run.conversations():
@@ -100,7 +100,6 @@ FORMAT = Format(
     summary="Guided conversations as CRWIZ logs them: a file for each room with all its events, and the "
     "states.",
     rows=rows,
-    row_facts=RowFacts(by_range=True),
     card=FormatCard(
         reasons={"no_events": "the record tells of no states and choices, as those of `protocol: guided` do"},
         notes=(
@@ -177,6 +176,6 @@ import json, pathlib
 logs = [json.loads(path.read_text("utf-8")) for path in pathlib.Path("THIS_FOLDER/logs").glob("*/*.json")]
 # with CRWIZ: app.crwiz.dialogue_state.load_dialogue_states("THIS_FOLDER/dialogue_states")""",
     needs=("events",),
-    layout=FormatLayout(files=LogFiles),
+    layout=FormatLayout(files=LogFiles, by_range=True),
     chat=False,
 )

@@ -17,9 +17,9 @@ from typing import Any
 
 from edgen.domains.guided import events as guided
 from edgen.domains.guided.course import PARTNER_LEFT
-from edgen.domains.guided.events import GuidedEvents
+from edgen.domains.guided.events import Event, GuidedEvents
 from edgen.domains.guided.export.analysis import HELPER, PARTNER, SUCCESS, WIZARD, analyse
-from edgen.plugin import Event, Turn
+from edgen.plugin import Turn
 
 START = 1_577_836_800.0
 """Start of each conversation, in seconds since 1970: 2020-01-01T00:00:00Z."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from edgen.domains.guided.events import GuidedEvents
-from edgen.plugin import Columns, Mean, Measure, Sample, Share, Space, Total, Words, figure_kinds
+from edgen.plugin import Mean, Measure, Sample, Share, Space, Total, Words, figure_kinds
 from edgen.plugin.measures import Compared, Panel
 
 _FIGURES = ("offered", "fixed", "typed", "hinted", "followed")
@@ -58,7 +59,7 @@ class GuidanceMeasure(Measure[Any]):
         ),
     )  # fmt: skip
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Return the utterances of the guided role by how they came to be said, and how many it had to choose
         from."""
         events = GuidedEvents(sample.events, len(sample.turns))

@@ -28,7 +28,7 @@ from edgen.domains.retrieval.export.msdialog import (
     join_lines,
     tags_of,
 )
-from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.families import Role
 from edgen.plugin.formats import AcceptedConversation, SplitFiles, Staging, Tried, WriteRow
 from edgen.plugin.texts import hash64
@@ -57,7 +57,7 @@ class IntentOptions(AgentOptions, frozen=True, kw_only=True):
         return [n for n, group in enumerate(FEATURES.values()) if chosen in ("all", group)]
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row for each turn with labels. The run is read twice, first to count combinations and words."""
     options, agent = chat.options.of(IntentOptions), agent_of(run, chat.options)
     features = Features() if options.columns else None

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgen.plugin import Chat, FormatOptions, Item, LeftOut, Row, RunReader, Turn
+from edgen.plugin import Chat, FormatOptions, LeftOut, Row, RunReader, Turn
 from edgen.plugin.families import Role
 from edgen.plugin.formats import (
     AcceptedConversation,
@@ -94,7 +94,7 @@ def rows_of_dialogs(*, tags: bool) -> Rows:
     """Return the rows of a format with one dialog per conversation; with `tags`, only of those with at least
     one label. The ids of utterances count through the run, so both formats have the same ones."""
 
-    def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
         first, agent = 1, agent_of(run, chat.options)
         for conversation in run.conversations():
             turns = conversation.candidate.turns

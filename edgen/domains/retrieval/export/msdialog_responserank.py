@@ -23,7 +23,7 @@ from edgen.domains.retrieval.export.msdialog import (
     join_lines,
 )
 from edgen.domains.retrieval.export.sides import DevShare, Side, Sides
-from edgen.plugin import Chat, Format, FormatCard, FormatLayout, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.families import Role
 from edgen.plugin.formats import AcceptedConversation, Patterns, RowFiles, Staging, Tried
 
@@ -49,7 +49,7 @@ class ResponseContext(NamedTuple):
     turn: int
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield ten rows for each context. The run is read twice: the first time for the texts that may be drawn
     and the right answers of each context."""
     from edgen.domains.retrieval.bm25 import Bm25

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from edgen.plugin import Columns, Histogram, Measure, Sample, Space, Total, Words, figure_kinds
+from edgen.plugin import Histogram, Measure, Sample, Space, Total, Words, figure_kinds
 from edgen.plugin.measures import Panel
 
 
@@ -35,7 +36,7 @@ class ParticipantsMeasure(Measure[Any]):
     )  # fmt: skip
     compares = ()
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Return a dialog's participants, turns and words; nothing if no turn has a `user_id`."""
         people = {str(turn.data["user_id"]) for turn in sample.turns if turn.data.get("user_id") is not None}
         if not people:

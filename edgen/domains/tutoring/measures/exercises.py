@@ -16,19 +16,7 @@ import msgspec
 from edgen.domains.tutoring.exercises.answers import is_right
 from edgen.domains.tutoring.exercises.model import Exercise, Exercises, Tier, exercises_of
 from edgen.domains.tutoring.served_turns import responses_to
-from edgen.plugin import (
-    Columns,
-    Histogram,
-    Mean,
-    Measure,
-    Sample,
-    Share,
-    Space,
-    Total,
-    Turn,
-    Words,
-    figure_kinds,
-)
+from edgen.plugin import Histogram, Mean, Measure, Sample, Share, Space, Total, Turn, Words, figure_kinds
 from edgen.plugin.measures import Compared, Panel
 
 
@@ -100,7 +88,7 @@ class ExercisesMeasure(Measure[Any]):
         ),
     )  # fmt: skip
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Return the counts of a session; an empty mapping if its outcome has no exercises."""
         found = count_session(sample.outcome, sample.turns, None if space is None else exercises_of(space))
         if found is None:

@@ -7,12 +7,13 @@ to a turn count. Memory: some numbers for each scenario and label.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
 from edgen.domains.tutoring.served_turns import LABELLER
-from edgen.plugin import Columns, Measure, OwnCount, Sample, Share, Space, Turn, Words
+from edgen.plugin import Measure, OwnCount, Sample, Share, Space, Turn, Words
 from edgen.plugin.measures import Aggregate, ByKey, Compared, Panel, TablePanel
 from edgen.plugin.statistics import LabelCounts, LabelFigures
 
@@ -84,7 +85,7 @@ class LabelAgreementMeasure(OwnCount, Measure[LabelAgreement]):
         ),
     )  # fmt: skip
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Utterances labelled by both, and those labelled alike."""
         alike = [{*turn.labels} == {*given} for turn, given in find_labelled_twice(sample.turns)]
         return {"units": len(alike), "alike": sum(alike)} if alike else {}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from edgen.domains.tutoring.measures.best_of_others import SEED, ReferenceOverlap, reference_overlap
 from edgen.domains.tutoring.served_turns import responses_to
-from edgen.plugin import Mean, Measure, OwnCount, OwnLines, Sample, Total, Words
+from edgen.plugin import Mean, Measure, OwnCount, OwnTexts, Sample, Total, Words
 from edgen.plugin.files import find_missing_modules
 from edgen.plugin.formats import install_command
 from edgen.plugin.measures import Aggregate, Panel, render_rows, wrap
@@ -51,7 +51,7 @@ class ReferenceOverlapCount:
         return reference_overlap(scored, None if find_missing_modules("bertscore") else model)
 
 
-class ReferenceOverlapMeasure(OwnCount, OwnLines, Measure[ReferenceOverlap | None]):
+class ReferenceOverlapMeasure(OwnCount, OwnTexts, Measure[ReferenceOverlap | None]):
     name = "reference_overlap"
     definition = (
         "Of turns with several independent responses: the best BLEU (sacrebleu's of a sentence, 0 to 100; "

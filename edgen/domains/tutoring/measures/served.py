@@ -8,11 +8,11 @@ clustered by scenario. Memory: some bytes a session, and a line for each differe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from edgen.domains.tutoring.served_turns import SOURCES, origin_of, source_of
-from edgen.plugin import Columns, Measure, NeedsDataSet, Sample, Share, Space, Tally, Total, Turn, Words
+from edgen.plugin import Measure, NeedsDataSet, Sample, Share, Space, Tally, Total, Turn, Words
 from edgen.plugin.measures import Aggregate, Compared, Crossed, Panel, Shared
 
 
@@ -73,7 +73,7 @@ class ServedMeasure(NeedsDataSet, Measure[Any]):
         "student calls nonsense."),
     )  # fmt: skip
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Served turns, those of each source, and what is said of them."""
         served = [*_find_served_turns(sample.turns)]
         if not served:

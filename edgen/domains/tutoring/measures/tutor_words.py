@@ -13,7 +13,7 @@ from typing import Any
 
 from edgen.domains.tutoring.exercises.model import exercises_of
 from edgen.domains.tutoring.served_turns import responses_to
-from edgen.plugin import Columns, Histogram, Measure, NeedsDataSet, Sample, Space, Words
+from edgen.plugin import Histogram, Measure, NeedsDataSet, Sample, Space, Words
 from edgen.plugin.measures import Panel, Shared
 from edgen.plugin.texts import DigestTable
 
@@ -42,7 +42,7 @@ class TutorWordsMeasure(NeedsDataSet, Measure[Any]):
     )  # fmt: skip
     compares = ()
 
-    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns]:
+    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
         """Contexts may share turns of a student, which count once over all of the data set."""
         return _Reader(shared.data.space)
 
@@ -52,7 +52,7 @@ class _Reader:
         self._seen = DigestTable(numbered=False)
         self._domain = frozenset() if space is None else _words_of_space(space)
 
-    def __call__(self, sample: Sample, words: Words) -> Columns:
+    def __call__(self, sample: Sample, words: Words) -> Mapping[str, Any]:
         domain = self._domain or _words_of(sample.scenario.values.values(), sample.scenario.fields.values())
         responses, others, student = [], [], []
         history = 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from edgen.plugin import Columns, Measure, Sample, Share, Space, Turn, Words, figure_kinds
+from edgen.plugin import Measure, Sample, Share, Space, Turn, Words, figure_kinds
 from edgen.plugin.measures import Compared, Panel
 
 
@@ -38,7 +38,7 @@ class WantedActionsMeasure(Measure[Any]):
         ),
     )  # fmt: skip
 
-    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Columns:
+    def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Responses that were asked for an action, those that take it, and both by action."""
         asked, taken = Counter[str](), Counter[str]()
         for said, wanted in find_asked_responses(sample.turns):

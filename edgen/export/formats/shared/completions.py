@@ -15,7 +15,7 @@ from itertools import groupby
 from statistics import fmean
 
 from edgen.export.formats.shared.pair_rows import TurnPair, read_turn, rows_of_pairs
-from edgen.plugin import Chat, Item, LeftOut, Row, RunReader, Scenario
+from edgen.plugin import Chat, LeftOut, Row, RunReader, Scenario
 from edgen.plugin.formats import Evidence, Message, Rows, Side, SplitName, digest_of
 
 # Minimum distance of a completion from the middle: 2p - 1, where p is the probability that one is preferred
@@ -90,13 +90,13 @@ def completions(run: RunReader, chat: Chat) -> Iterator[Completion | LeftOut]:
 
 
 def rows_of_turns(
-    of_pair: Callable[[TurnPair], Item], of_completion: Callable[[Completion], Row | None]
+    of_pair: Callable[[TurnPair], Row | LeftOut], of_completion: Callable[[Completion], Row | None]
 ) -> Rows:
     """Return the rows of a format with one row per turn-level pair, followed by one per completion. The
     pairs' own omissions are counted with them; `of_completion` returns None for a completion whose pair was
     counted."""
 
-    def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
         yield from rows_of_pairs(read_turn, of_pair)(run, chat)
         for found in completions(run, chat):
             if isinstance(found, LeftOut):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UNSET
 
-from edgen.plugin import Chat, Item, LeftOut, RunReader, Scenario
+from edgen.plugin import Chat, LeftOut, Row, RunReader, Scenario
 from edgen.plugin.formats import (
     ComparedPair,
     Evidence,
@@ -71,7 +71,9 @@ class TurnPair:
         return self.whole.scenario
 
 
-def rows_of_pairs(read: Callable[[ComparedPair, Chat], T | LeftOut], make: Callable[[T], Item]) -> Rows:
+def rows_of_pairs(
+    read: Callable[[ComparedPair, Chat], T | LeftOut], make: Callable[[T], Row | LeftOut]
+) -> Rows:
     """Return the rows of a format with one row per pair, as returned by `read`."""
 
     def pairs(run: RunReader, chat: Chat) -> Iterator[T | LeftOut]:

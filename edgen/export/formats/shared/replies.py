@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.plugin import Chat, Item, LeftOut, Row, RunReader, Scenario, Turn
+from edgen.plugin import Chat, LeftOut, Row, RunReader, Scenario, Turn
 from edgen.plugin.families import Role
 from edgen.plugin.formats import (
     AcceptedConversation,
@@ -163,7 +163,7 @@ def _list_message_replies(conversation: AcceptedConversation, chat: Chat) -> Ite
 def rows_of_replies(make: Callable[[TrainedReply], dict[str, Any]]) -> Rows:
     """Return the rows of a format with one row per prompt with a reference, the run's own reply."""
 
-    def row(found: TrainedReply) -> Item:
+    def row(found: TrainedReply) -> Row | LeftOut:
         if found.reference is None:
             return LeftOut("only_ends")
         return Row(found.split, make(found), scenario=found.scenario)

@@ -18,7 +18,7 @@ from edgen.domains.retrieval.export.msdialog import agent_of, join_lines
 from edgen.domains.retrieval.export.sides import Side
 from edgen.domains.retrieval.negatives import WrongAnswers
 from edgen.domains.retrieval.truth import NONE
-from edgen.plugin import Chat, Item, LeftOut, Row, RunReader
+from edgen.plugin import Chat, LeftOut, Row, RunReader
 from edgen.plugin.formats import WrittenTexts
 from edgen.plugin.texts import hash64
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Candidate = dict[str, str]  # `candidate-id` and `utterance`
 
 
-def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row for each example, and for each text of a shared pool."""
     options = chat.options.of(Dstc7Options)
     beside = knowledge_of(run) if options.subtask == 5 else {}
@@ -42,7 +42,7 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
             yield dataclasses.replace(row, beside=beside) if isinstance(row, Row) and beside else row
 
 
-def _with_paraphrases(known: KnownUtterances, reworded: Rewordings) -> Iterator[Item]:
+def _with_paraphrases(known: KnownUtterances, reworded: Rewordings) -> Iterator[Row | LeftOut]:
     """Yield rows of examples with several right answers, of which `reworded` are paraphrases, and rows of
     their conversations. Raises ShortError if no answer has paraphrases."""
     found = 0
@@ -54,7 +54,7 @@ def _with_paraphrases(known: KnownUtterances, reworded: Rewordings) -> Iterator[
     yield from reworded.dialogs()
 
 
-def _with_own_pools(known: KnownUtterances, reworded: Rewordings | None = None) -> Iterator[Item]:
+def _with_own_pools(known: KnownUtterances, reworded: Rewordings | None = None) -> Iterator[Row | LeftOut]:
     """Yield rows of examples with their own candidates: `example` in the file's format, with a profile if the
     space is about courses; its `side`, how many of its candidates came from another source than requested
     (`topped_up`) or from the train side for another one (`borrowed`), and how many right ones are paraphrases
@@ -83,7 +83,7 @@ def _with_own_pools(known: KnownUtterances, reworded: Rewordings | None = None) 
         yield Row(one.conversation.split, {"side": one.side, "example": example, **told})
 
 
-def _with_shared_pool(known: KnownUtterances) -> Iterator[Item]:
+def _with_shared_pool(known: KnownUtterances) -> Iterator[Row | LeftOut]:
     """Yield rows of examples, and of the pool in the order of its ids, each with its `source`."""
     pool, ids = SharedPool(known), TextIds()
     for one in known.examples():
