@@ -103,9 +103,9 @@ def estimate_annotators(run: Path, options: AnnotateOptions, control: Control) -
 
 
 async def _needs_of_all(making: Annotating) -> list[_Needs]:
-    annotators, prompt = making.prepare()
-    async with making.open(annotators, prompt, send=False) as at_work:
-        return [_needs(making, one.asker, one.answering.backends[ROLE]) for one in at_work]
+    making.check()
+    async with making.open(send=False) as opened:
+        return [_needs(making, asker, one.backends[ROLE]) for asker, one in making.askers(opened)]
 
 
 def _needs(making: Annotating, tasks: AnnotatorAsker, backend: Backend) -> _Needs:
@@ -114,11 +114,11 @@ def _needs(making: Annotating, tasks: AnnotatorAsker, backend: Backend) -> _Need
         {ROLE: backend.identity}
     )
     old = ledger if stands else ledger.with_name("none")
-    requests = sum(1 for _ in find_unanswered(tasks.units(), old)) if stands else tasks.planned
+    requests = sum(1 for _ in find_unanswered(tasks, old)) if stands else tasks.planned
     count, hints = _counter_of(making, tasks)
     rng = random.Random(f"{job.seed}/annotate")  # noqa: S311 - reproducible, not secret
     chosen = {*rng.sample(range(requests), min(requests, RENDERED))}
-    drawn = (unit for number, unit in enumerate(find_unanswered(tasks.units(), old)) if number in chosen)
+    drawn = (unit for number, unit in enumerate(find_unanswered(tasks, old)) if number in chosen)
     seen = [*_count_request_tokens(drawn, tasks, making.asking, count)]
     uses = _uses(tasks, making, seen, requests, count.error)
     said = [f"prompts: those of {len(seen):,} requests rendered and counted ({count.how})"]

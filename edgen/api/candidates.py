@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from edgen.annotation.layer import read_noted
 from edgen.asking.call_estimates import CallsNeeded
 from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import CandidateOptions
-from edgen.asking.runner import Start
+from edgen.asking.runner import RunStart
 from edgen.asking.units import grow_sample
 from edgen.asking.writers import ROLE, Wanted, WriterAsker, WriterTotals, write_candidates, writer_of
 from edgen.config import Job
@@ -68,7 +69,7 @@ def estimate_candidates(run: Path, options: CandidateOptions, control: Control) 
     """Return the calls of `write_for_run`; nothing is sent and nothing is written. Raises its errors before
     its first call."""
     with open_for_reading(run) as reader:
-        asker, needs = _Writing(reader, options, control).estimate()
+        ((asker, needs),) = asyncio.run(_Writing(reader, options, control).estimate())
     return CandidatesEstimate(
         run=str(run),
         writer=asker.id,
@@ -79,7 +80,7 @@ def estimate_candidates(run: Path, options: CandidateOptions, control: Control) 
     )
 
 
-class _Writing(Start[WriterAsker]):
+class _Writing(RunStart[WriterAsker]):
     """One start of a writer, while the run is held."""
 
     role = ROLE
@@ -106,7 +107,7 @@ class _Writing(Start[WriterAsker]):
                 f"{reader.pending:,} conversations of this run are pending; texts are written for the "
                 "finished ones only."
             )
-        asker, ledger, ended = self.ask()
+        (asker,), (ledger,), ended = asyncio.run(self.ask())
         file, totals = reader.rundir.locate_written_texts(self.options.write), None
         if ended is None:
             totals = write_candidates(reader, ledger, self.wanted, asker.id, file)
@@ -125,7 +126,7 @@ class _Writing(Start[WriterAsker]):
         template = writing_template(options.write, options.prompt, ROLE)
         return load_template(template, make_unlimited_reach(), reader.space)
 
-    def asker(self, job: Job, backend: Backend, prompt: Prompt) -> WriterAsker:
+    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> WriterAsker:  # noqa: ARG002
         """Return the writer."""
         options, wanted = self.options, self.wanted
         writer = writer_of(backend, prompt, wanted)

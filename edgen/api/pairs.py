@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
-from edgen.asking.answering import Answerer, AskerBackends, find_backend, load_run_job, open_answerer
-from edgen.asking.comparisons import Comparisons, RolloutComparisons
+from edgen.asking.answering import load_run_job
+from edgen.asking.comparisons import JudgeStart
 from edgen.asking.judge_template import JudgeTemplate
-from edgen.asking.ledger_paths import AskerFolder, open_for_reading, open_for_work
+from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import PairOptions
-from edgen.asking.rollout_making import RolloutMaking, RolloutOptions
-from edgen.asking.task_loop import AtWork, ask_until_ended
+from edgen.asking.rollouts import RolloutMaking
 from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.pair import OF_RESPONSES, Source
 from edgen.core.text import describe_counts, quantity
 from edgen.planning.allowed_files import Reach
-from edgen.planning.logprobs import check_logprobs
 from edgen.preferences.bias import bias_of_run
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.credit import apply_credit
@@ -33,7 +30,6 @@ from edgen.preferences.pair_sets import SetComparison, compare_pair_sets
 from edgen.preferences.pairs import PairCounts, write_pairs, write_response_pairs
 from edgen.preferences.rollouts import PlayedRollouts
 from edgen.preferences.vote_sheet import is_sheet, read_vote_sheet, write_vote_sheet
-from edgen.protocols.oracle import votes_of
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.status import JudgeStatus, RolloutStatus
 from edgen.store.pairs_file import DEFAULT, labels_by, require_pair_set, use_pair_set
@@ -119,18 +115,18 @@ class PairMaking:
         job = load_run_job(self.run, options.overrides, _SETTABLE, "pairs of an existing run")
         self._refuse_between_runs(job)
         reach = Reach.of(self.run.job, options.overrides, outside=options.allow_outside)
-        self._template = JudgeTemplate(self.run, job, reader.space, options.prompt, reach)
+        template = JudgeTemplate(self.run, job, reader.space, options.prompt, reach)
         named = {key: getattr(options, key) for key in _OF_PAIRS if getattr(options, key) is not None}
         wanted = msgspec.structs.replace(job.pairs, **named)
-        usual = self._template.choose_compare(policies=reader.origin == "arms")
+        usual = template.choose_compare(policies=reader.origin == "arms")
         pairs = apply_credit(wanted, options.by, options.credit, options.rollouts, usual=usual)
         self.job = msgspec.structs.replace(job, pairs=pairs)
         self.choice = PairChoice(reader, pairs, every=options.by == "probability")
         self.rollouts: RolloutMaking | None = None
         self.name: str | None = None
         if pairs.rollouts is not None:
-            asked = RolloutOptions(options.overrides, options.allow_outside, options.way)
-            self.rollouts = RolloutMaking(self.choice, asked, control)
+            self.rollouts = RolloutMaking(self.choice, options, control)
+        self.judge = JudgeStart(self.job, self.choice, template, self.rollouts, options, control)
 
     def _refuse_between_runs(self, job: Job) -> None:
         """Raise UsageError for evidence that only conversations of one run have."""
@@ -274,60 +270,13 @@ class PairMaking:
             f"see `edgen status {path}` for the reasons."
         )
 
-    @contextlib.asynccontextmanager
-    async def _open_judge(self, *, send: bool) -> AsyncIterator[tuple[Job, Answerer, AskerBackends]]:
-        """Open the judge, which sends nothing unless it is to `send`: the job that has it as `judge`, and the
-        judge."""
-        named, way = self.options.judge or "", self.options.way
-        check_logprobs(self.job, find_backend(self.job, named, "judge"), str(self.run.job))
-        prompt = self._template.find(self.job.pairs.compared, self._control)
-        async with open_answerer(
-            self.run, self.job, "judge", named, prompt, self._control, way, send=send
-        ) as (job, answering):
-            self._note_votes(job)
-            asked = answering.prompt or prompt
-            judge = Answerer.of(answering.backends["judge"], asked, compare=job.pairs.compared)
-            yield job, judge, answering
-
-    def _note_votes(self, job: Job) -> None:
-        """Say that the judge votes once, if further votes would be copies."""
-        self.votes = votes_of(job.pairs, job.backends["judge"])
-        if self.votes < job.pairs.votes and job.backends["judge"].BY_PEOPLE:
-            self._control.note(
-                f"people vote once in each order, and not {job.pairs.votes} times (pairs.votes)."
-            )
-        elif self.votes < job.pairs.votes:
-            self._control.note(
-                f"the judge votes once in each order, and not {job.pairs.votes} times (pairs.votes): at "
-                "temperature 0 and without "
-                "a seed of each call, its votes would be copies of one another. Give it a temperature, or a "
-                "seed: auto."
-            )
-
-    async def judge_id(self) -> str:
-        """Return who would judge."""
-        async with self._open_judge(send=False) as (_, judge, _):
-            return judge.id
-
     async def _ask_judge(self) -> dict[str, Any]:
-        """Ask the judge what was not asked before: how all of it stands, and what stopped it. Rollouts are
-        played before the judge is asked about them."""
-        async with self._open_judge(send=True) as (job, judge, answering):
-            facts = await self._play_rollouts()
-            if "ended" in facts:
-                return {"model": judge.model, **facts}
-            with PlayedRollouts(self.choice, facts.get("ledgers", {})) as played:
-                asker = self._comparisons(job, judge, played)
-                place = AskerFolder(self.run.judged, self.run)
-                ended = await ask_until_ended([AtWork(asker, answering)], place, self._control)
-            if ended is not None:
-                facts["ended"] = ended
-            return {"model": judge.model, "judged": JudgeStatus.read_from(place.ledger(asker)), **facts}
-
-    def _comparisons(self, job: Job, judge: Answerer, played: PlayedRollouts) -> Comparisons:
-        if self.rollouts is not None:
-            return RolloutComparisons(played, job, judge)
-        return Comparisons(self.reader, job, judge)
+        """Ask the judge what was not asked before: how all of it stands, and what stopped it."""
+        asked = await self.judge.ask()
+        facts: dict[str, Any] = {"model": self.judge.model, "ledgers": self.judge.ledgers or {}}
+        if asked.ledgers:
+            facts["judged"] = JudgeStatus.read_from(asked.ledgers[0])
+        return facts if asked.ended is None else {**facts, "ended": asked.ended}
 
     async def _play_rollouts(self) -> dict[str, Any]:
         """Play the rollouts that are wanted: their `ledgers`, or what `ended` it."""

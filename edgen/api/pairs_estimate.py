@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from edgen.api.pairs import PairMaking
-from edgen.asking.call_estimates import CallsNeeded, Needs, count_needs, needs_of
+from edgen.asking.call_estimates import CallsNeeded, Needs, needs_of
 from edgen.asking.ledger_paths import open_for_reading
 from edgen.asking.options import PairOptions
-from edgen.asking.rollout_making import RolloutMaking
-from edgen.preferences.comparisons import name_comparison
-from edgen.preferences.rollouts import list_planned_comparisons
+from edgen.asking.rollouts import RolloutMaking
 from edgen.runtime.control import Control
 
 
@@ -31,7 +28,8 @@ class RolloutNeeds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeNeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """Comparisons by the judge: how many are there, and what the others take."""
+    """Comparisons by the judge: how many are there, and what the others take. Rollouts that are still to be
+    played are taken to come to something, so their comparisons count."""
 
     judge: str
     there: int
@@ -59,17 +57,17 @@ def estimate_pairs(run: Path, options: PairOptions, control: Control) -> PairsEs
 async def _estimate(making: PairMaking) -> PairsEstimate:
     rollouts = judged = None
     if making.rollouts is not None:
-        rollouts = await _rollout_needs(making.rollouts)
+        rollouts = await _estimate_rollouts(making.rollouts)
     if making.options.by == "oracle":
-        judged = await _judge_needs(making)
-    calls = [needs.calls for needs in (rollouts, judged) if needs is not None]
+        ((judge, needs),) = await making.judge.estimate()
+        judged = JudgeNeeds(judge=judge.id, there=needs.stored, to_judge=needs.missing, calls=needs.calls)
     total = CallsNeeded()
-    for one in calls:
-        total = total.plus(one)
+    for one in (rollouts, judged):
+        total = total if one is None else total.plus(one.calls)
     return PairsEstimate(run=str(making.run.path), calls=total, rollouts=rollouts, judged=judged)
 
 
-async def _rollout_needs(making: RolloutMaking) -> RolloutNeeds:
+async def _estimate_rollouts(making: RolloutMaking) -> RolloutNeeds:
     askers = [*(await making.askers()).values()]
     needs = functools.reduce(Needs.plus, (needs_of(one, making.place) for one in askers))
     return RolloutNeeds(
@@ -79,27 +77,3 @@ async def _rollout_needs(making: RolloutMaking) -> RolloutNeeds:
         to_play=needs.missing,
         calls=needs.calls,
     )
-
-
-async def _judge_needs(making: PairMaking) -> JudgeNeeds:
-    """Rollouts that are still to be played are taken to come to something, so their comparisons count."""
-    judge = await making.judge_id()
-    votes = making.votes
-    ledger = making.run.judged / f"{judge}.db"
-    needs = count_needs(
-        _comparisons(making), ledger, lambda _index, _task: (2 * votes, 2 * votes), making.job.asks
-    )
-    return JudgeNeeds(judge=judge, there=needs.stored, to_judge=needs.missing, calls=needs.calls)
-
-
-def _comparisons(making: PairMaking) -> Iterator[tuple[int, str]]:
-    """Everything that the judge is asked about."""
-    for index, names in making.reader.scenarios():
-        if len(names) < 2:
-            continue
-        if making.rollouts is not None:
-            yield from ((index, task) for task in list_planned_comparisons(making.choice, index, names))
-        else:
-            yield from (
-                (index, name_comparison(*pair)) for pair in making.choice.list_pairs_to_judge(index, names)
-            )

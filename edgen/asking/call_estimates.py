@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,15 +51,15 @@ class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
     provider: str  # the backend's type
 
     @classmethod
-    def of(cls, needs: Needs, units: str, provider: str) -> NeededCalls:
+    def of(cls, asker: Asker[Any, Any], needs: Needs) -> NeededCalls:
         """Return what `--dry-run` prints of one asker."""
         return cls(
-            units=units,
+            units=asker.nouns,
             stored=needs.stored,
             missing=needs.missing,
             expected=needs.calls.expected,
             at_most=needs.calls.at_most,
-            provider=provider,
+            provider=asker.job.backends[asker.roles[0]].provider,
         )
 
     def lines(self) -> list[str]:
@@ -74,37 +74,30 @@ class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def needs_of(asker: Asker, place: AskerFolder) -> Needs:
+def needs_of(asker: Asker[Any, Any], place: AskerFolder) -> Needs:
     """Return what an asker would take."""
-    return count_needs(asker.units(), place.ledger(asker), asker.calls, asker.job.asks)
+    stored = expected = most = 0
+    for index, task, answered in _look_up(asker, place.ledger(asker)):
+        if answered:
+            stored += 1
+        else:
+            one, all_turns = asker.calls(index, task)
+            expected, most = expected + one, most + all_turns * asker.asks
+    return Needs(stored, asker.planned - stored, CallsNeeded(expected, most))
 
 
-def count_needs(
-    units: Iterable[tuple[int, Any]], ledger: Path, calls: Callable[[int, Any], tuple[int, int]], asks: int
-) -> Needs:
-    """Return what units would take. `calls`: as `Asker.calls`; `asks`: how often an answer is asked for at
-    most."""
-    stored = missing = expected = most = 0
-    for index, task, answered in _look_up(units, ledger):
-        stored += answered
-        if not answered:
-            one, all_turns = calls(index, task)
-            missing, expected, most = missing + 1, expected + one, most + all_turns * asks
-    return Needs(stored, missing, CallsNeeded(expected, most))
+def find_unanswered(asker: Asker[Any, Any], ledger: Path) -> Iterator[tuple[int, Any]]:
+    """Yield the units that have no answer in the ledger; failed ones have none."""
+    return ((index, task) for index, task, answered in _look_up(asker, ledger) if not answered)
 
 
-def find_unanswered(units: Iterable[tuple[int, Any]], ledger: Path) -> Iterator[tuple[int, Any]]:
-    """Yield the units, which come by scenario, that have no answer in the ledger; failed ones have none."""
-    return ((index, task) for index, task, answered in _look_up(units, ledger) if not answered)
-
-
-def _look_up(units: Iterable[tuple[int, Any]], ledger: Path) -> Iterator[tuple[int, Any, bool]]:
+def _look_up(asker: Asker[Any, Any], ledger: Path) -> Iterator[tuple[int, Any, bool]]:
     """Yield each unit, and whether it has an answer in the ledger."""
-    if not ledger.exists():
-        yield from ((index, task, False) for index, task in units)
+    if asker.begins_anew or not ledger.exists():
+        yield from ((index, task, False) for index, task in asker.units())
         return
     with LedgerReader(ledger) as view:
-        for index, those in groupby(units, key=lambda unit: unit[0]):
+        for index, those in groupby(asker.units(), key=lambda unit: unit[0]):
             known = view.outcomes(index)
             for _, task in those:
                 yield index, task, known.get(task, (Status.FAILED,))[0] != Status.FAILED

@@ -14,6 +14,7 @@ what `ask` returned. The ledger is asked/<name>/<answerer>.db; `edgen status` co
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from edgen.asking.answering import Answerer
 from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import AskOptions
-from edgen.asking.runner import Start
+from edgen.asking.runner import RunStart
 from edgen.asking.units import AskedUnit, UnitAsker, read_task
 from edgen.config import Job
 from edgen.core.digest import fingerprint
@@ -120,7 +121,7 @@ class TurnAsker(DeclaredAsker):
         return [place for place, turn in enumerate(turns) if not self.of or turn.role in self.of]
 
 
-class DeclaredStart(Start[DeclaredAsker]):
+class DeclaredStart(RunStart[DeclaredAsker]):
     """One start of such an asker, while the run is held."""
 
     def __init__(
@@ -130,7 +131,7 @@ class DeclaredStart(Start[DeclaredAsker]):
         self.template, self.variables, self._kind = kind.template, kind.variables, kind
         super().__init__(reader, options, reader.rundir.asked / kind.name, control, by)
 
-    def asker(self, job: Job, backend: Backend, prompt: Prompt) -> DeclaredAsker:
+    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> DeclaredAsker:  # noqa: ARG002
         """Return the asker."""
         if not self.reader.accepted:
             raise RunError(
@@ -138,8 +139,8 @@ class DeclaredStart(Start[DeclaredAsker]):
                 "to ask about."
             )
         facts = {"asker": self._kind.name, **Answerer.of(backend, prompt).facts}
-        name = fingerprint(facts)
-        answerer = Answerer(id=name, model=backend.model, prompt=prompt, facts={**facts, "judge": name})
+        own = fingerprint(facts)
+        answerer = Answerer(id=own, model=backend.model, prompt=prompt, facts={**facts, "judge": own})
         return self._kind(self.reader, job, answerer)
 
 
@@ -172,7 +173,8 @@ def ask_run(
     `by`: `[JOB:]ROLE` of the backend. Raises UsageError, TemplateError, RunError and LockedError.
     """
     with open_for_work(run, control, "answers") as reader:
-        asker, ledger, ended = DeclaredStart(reader, kind, options or AskOptions(), control, by).ask()
+        asked = asyncio.run(DeclaredStart(reader, kind, options or AskOptions(), control, by).ask())
+        (asker,), (ledger,), ended = asked
         file, lines = reader.rundir.asked / f"{kind.name}.jsonl", None
         if ended is None:
             lines = reader.rundir.write_lines(file, asker.lines(ledger))
@@ -188,5 +190,4 @@ def estimate_asking(
 ) -> NeededCalls:
     """Return the calls that `ask_run` would make; nothing is sent and nothing is written."""
     with open_for_reading(run) as reader:
-        asker, needs = DeclaredStart(reader, kind, options or AskOptions(), control, by).estimate()
-        return NeededCalls.of(needs, "units", asker.job.backends[kind.role].provider)
+        return DeclaredStart(reader, kind, options or AskOptions(), control, by).estimate_calls()

@@ -1,17 +1,26 @@
-"""One start of an asker that one backend answers: about a run, opened, asked or estimated; or for a file."""
+"""One start of askers: their backends are opened, and they are asked or estimated; about a run, or for a
+file."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from edgen.asking.answering import load_run_job, open_answerer, open_answering
-from edgen.asking.asker import FileAsker
-from edgen.asking.call_estimates import Needs, needs_of
+from edgen.asking.answering import (
+    AskerBackends,
+    ChosenBackend,
+    choose_backend,
+    load_run_job,
+    open_answerers,
+    open_answering,
+)
+from edgen.asking.asker import FileAsker, PromptAsker
+from edgen.asking.call_estimates import NeededCalls, Needs, needs_of
 from edgen.asking.ledger_paths import AskerFolder, hold_ledger
 from edgen.asking.options import AskOptions
 from edgen.asking.task_loop import A, AtWork, ask, ask_until_ended
@@ -27,11 +36,65 @@ from edgen.store.mailbox import make_desk
 from edgen.store.run_reader import RunReader
 
 T = TypeVar("T")
-FA = TypeVar("FA", bound=FileAsker)
+PA = TypeVar("PA", bound=PromptAsker[Any, Any], covariant=True)
+FA = TypeVar("FA", bound=FileAsker[Any, Any])
+Opened = Mapping[str, AskerBackends]  # what answers each asker, by the asker's name
+
+
+class Asked(NamedTuple, Generic[A]):
+    """Askers that were asked."""
+
+    askers: tuple[A, ...]
+    ledgers: tuple[Path, ...]  # of each
+    ended: EdgenError | None  # the error that stopped them; None: none
 
 
 class Start(ABC, Generic[A]):
-    """The base class of such starts, while the run is held. A subclass makes the asker."""
+    """The base class of starts. A subclass opens the backends, and makes the askers.
+
+    place: the folder of the ledgers.
+    """
+
+    place: AskerFolder
+    control: Control
+
+    @abstractmethod
+    def open(self, *, send: bool) -> AbstractAsyncContextManager[Opened]:
+        """Open the backends, which send nothing unless they are to `send`."""
+
+    @abstractmethod
+    def askers(self, opened: Opened) -> list[AtWork[A]]:
+        """Return the askers. Raises UsageError where there is nothing to ask about."""
+
+    async def prepare(self) -> EdgenError | None:
+        """Do what has to be done before askers are made and asked, such as getting the answers that their
+        units depend on; return what stopped it."""
+        return None
+
+    async def ask(self) -> Asked[A]:
+        """Ask for all missing answers. Raises what is wrong before anything was asked."""
+        async with self.open(send=True) as opened:
+            if (ended := await self.prepare()) is not None:
+                return Asked((), (), ended)
+            work = self.askers(opened)
+            ended = await ask_until_ended(work, self.place, self.control)
+            askers = tuple(one.asker for one in work)
+            return Asked(askers, tuple(map(self.place.ledger, askers)), ended)
+
+    async def estimate(self) -> list[tuple[A, Needs]]:
+        """Return what `ask` would take, for each asker; nothing is sent and nothing is written."""
+        async with self.open(send=False) as opened:
+            return [(one.asker, needs_of(one.asker, self.place)) for one in self.askers(opened)]
+
+    def estimate_calls(self) -> NeededCalls:
+        """Return the calls of the only asker, for --dry-run."""
+        ((asker, needs),) = asyncio.run(self.estimate())
+        return NeededCalls.of(asker, needs)
+
+
+class RunStart(Start[PA]):
+    """A start of askers about a run that share a template, while the run is held. A subclass makes an asker;
+    the others differ in the backend."""
 
     role: str = "judge"  # under which the backend answers
     settable: tuple[str, ...] = ("backends", "limits", "batch", "asks", "forms")
@@ -42,12 +105,18 @@ class Start(ABC, Generic[A]):
     expects: str | None = None  # kind of its answer
 
     def __init__(
-        self, reader: RunReader, options: AskOptions, folder: Path, control: Control, by: str = ""
+        self,
+        reader: RunReader,
+        options: AskOptions,
+        folder: Path,
+        control: Control,
+        by: str = "",
+        job: Job | None = None,
     ) -> None:
         """`folder`: where the ledger is. `by`: `[JOB:]ROLE` of the backend; empty for the job's of the role,
-        else `default`."""
+        else `default`. `job`: the run's with the options on top; None: it is loaded."""
         self.reader, self.control = reader, control
-        self.job = load_run_job(reader.rundir, options.overrides, self.settable, self.of_what)
+        self.job = job or load_run_job(reader.rundir, options.overrides, self.settable, self.of_what)
         self.place = AskerFolder(folder, reader.rundir)
         self._way, self._by, self._named = options.way, by, options.prompt
 
@@ -56,74 +125,77 @@ class Start(ABC, Generic[A]):
         path = make_unlimited_reach().require("prompts", self._named or self.template, "--prompt")
         return load_prompt(path, self.variables, expects=self.expects)
 
+    def choose(self) -> Mapping[str, ChosenBackend]:
+        """Return the backends, by the names of the askers. Raises UsageError."""
+        return {self.role: choose_backend(self.job, self._by, self.role, self.control)}
+
     @abstractmethod
-    def asker(self, job: Job, backend: Backend, prompt: Prompt) -> A:
-        """Return the asker that the backend answers. Raises UsageError where there is nothing to ask
-        about."""
+    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> PA:
+        """Return the asker of that name that the backend answers. Raises UsageError where there is nothing to
+        ask about."""
+
+    def open(self, *, send: bool) -> AbstractAsyncContextManager[Opened]:
+        """Open the backends. Raises what is wrong with the template, or with a backend."""
+        prompt, chosen = self.prompt(), self.choose()
+        run, way = self.reader.rundir, self._way
+        return open_answerers(run, self.job, self.role, chosen, prompt, self.control, way, send=send)
+
+    def askers(self, opened: Opened) -> list[AtWork[PA]]:
+        """Return an asker for each backend."""
+        made = []
+        for name, one in opened.items():
+            assert one.prompt is not None, "all of them have the template"
+            made.append(AtWork(self.asker(name, one.job, one.backends[self.role], one.prompt), one))
+        return made
+
+
+class FileStart(Start[FA]):
+    """A start of an asker for a file."""
+
+    def __init__(self, asker: FA, control: Control, way: CallMode = CallMode()) -> None:  # noqa: B008 - a value
+        self.asker, self.control, self._way = asker, control, way
+        self.place = AskerFolder(asker.out.parent)
+
+    def require(self) -> None:
+        """Raise UsageError where the file cannot be written, once the ledger is locked: another process may
+        have written it meanwhile."""
 
     @contextlib.asynccontextmanager
-    async def open(self, *, send: bool) -> AsyncIterator[AtWork[A]]:
-        """Open the backend, which sends nothing unless it is to `send`."""
-        prompt = self.prompt()
-        async with open_answerer(
-            self.reader.rundir, self.job, self.role, self._by, prompt, self.control, self._way, send=send
-        ) as (job, answering):
-            asked = answering.prompt or prompt
-            yield AtWork(self.asker(job, answering.backends[self.role], asked), answering)
-
-    def ask(self) -> tuple[A, Path, EdgenError | None]:
-        """Ask what has no answer yet: the asker, its ledger, and what stopped it once that was begun."""
-
-        async def work() -> tuple[A, Path, EdgenError | None]:
-            async with self.open(send=True) as one:
-                ended = await ask_until_ended([one], self.place, self.control)
-                return one.asker, self.place.ledger(one.asker), ended
-
-        return asyncio.run(work())
-
-    def estimate(self) -> tuple[A, Needs]:
-        """Return what `ask` would take; nothing is sent and nothing is written."""
-
-        async def count() -> tuple[A, Needs]:
-            async with self.open(send=False) as one:
-                return one.asker, needs_of(one.asker, self.place)
-
-        return asyncio.run(count())
-
-
-def ask_for_file(
-    asker: FA,
-    control: Control,
-    result: Callable[[FA, Path], T],
-    way: CallMode = CallMode(),  # noqa: B008 - a value
-    require: Callable[[Path], None] = lambda _out: None,
-) -> T:
-    """Ask for all missing answers, and return the `result` of the asker and its ledger, which is locked
-    meanwhile.
-
-    `require` checks the asker's file once the ledger is locked, since the previous holder may have written
-    that file. Raises the error that stopped the asker, with a note on where its answers are.
-    """
-    place, job = AskerFolder(asker.out.parent), asker.job
-    people = None
-    if any(config.BY_PEOPLE for config in job.backends.values()):
-        people = make_desk(asker.out)
-        control.note(f"people are asked: invite them with `edgen web {people}`.")
-    ledger = place.ledger(asker)
-    functions = {name: one for name, one in control.functions.items() if name == "default"}
-
-    async def work() -> T:
+    async def open(self, *, send: bool) -> AsyncIterator[Opened]:
+        """Open the backend and lock the ledger, unless nothing is sent: then neither is touched."""
+        job = self.asker.job
+        if not send:
+            yield {"default": AskerBackends(job, {})}
+            return
+        people, control = None, self.control
+        if any(config.BY_PEOPLE for config in job.backends.values()):
+            people = make_desk(self.asker.out)
+            control.note(f"people are asked: invite them with `edgen web {people}`.")
+        functions = {name: one for name, one in control.functions.items() if name == "default"}
         async with open_answering(
-            job, dict(job.backends), control, way, send=True, functions=functions, run=people
+            job, dict(job.backends), control, self._way, send=True, functions=functions, run=people
         ) as answering:
-            with hold_ledger(ledger):
-                require(asker.out)
-                await ask([AtWork(asker, answering)], place, control)
-                return await run_in_thread(result, asker, ledger)
+            with hold_ledger(self.place.ledger(self.asker)):
+                self.require()
+                yield {"default": answering}
 
-    try:
-        return asyncio.run(work())
-    except EdgenError:
-        if ledger.exists():
-            control.note(f"no file was written; the answers so far are stored in {ledger}.")
-        raise
+    def askers(self, opened: Opened) -> list[AtWork[FA]]:
+        """Return the asker."""
+        return [AtWork(self.asker, one) for one in opened.values()]
+
+    def make(self, result: Callable[[FA, Path], T]) -> T:
+        """Ask for all missing answers, and return the `result` of the asker and its ledger, which is locked
+        meanwhile. Raises the error that stopped the asker, with a note on where its answers are."""
+        ledger = self.place.ledger(self.asker)
+
+        async def work() -> T:
+            async with self.open(send=True) as opened:
+                await ask(self.askers(opened), self.place, self.control)
+                return await run_in_thread(result, self.asker, ledger)
+
+        try:
+            return asyncio.run(work())
+        except EdgenError:
+            if ledger.exists():
+                self.control.note(f"no file was written; the answers so far are stored in {ledger}.")
+            raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from edgen.asking.answering import AskerBackends
 from edgen.asking.asker import Asker
@@ -17,7 +17,7 @@ from edgen.runtime.monitor import Monitor
 from edgen.runtime.supervise import Supervised, supervise, tell_lost_replies
 from edgen.store.ledger import Ledger
 
-A = TypeVar("A", bound=Asker, covariant=True)
+A = TypeVar("A", bound=Asker[Any, Any], covariant=True)
 
 
 class AtWork(NamedTuple, Generic[A]):
@@ -27,7 +27,7 @@ class AtWork(NamedTuple, Generic[A]):
     answering: AskerBackends
 
 
-async def ask(work: Sequence[AtWork[Asker]], place: AskerFolder, control: Control) -> None:
+async def ask(work: Sequence[AtWork[Asker[Any, Any]]], place: AskerFolder, control: Control) -> None:
     """Have askers of one place ask, side by side, what their ledgers do not hold yet.
 
     They share the budget and the limits of each service. Raises what stopped them.
@@ -55,7 +55,7 @@ async def ask(work: Sequence[AtWork[Asker]], place: AskerFolder, control: Contro
 
 
 async def ask_until_ended(
-    work: Sequence[AtWork[Asker]], place: AskerFolder, control: Control
+    work: Sequence[AtWork[Asker[Any, Any]]], place: AskerFolder, control: Control
 ) -> EdgenError | None:
     """Do the same as `ask`, but return the error that stopped the askers once one of them has a ledger, whose
     content can then be reported."""
@@ -68,5 +68,5 @@ async def ask_until_ended(
     return None
 
 
-def _work_of(asker: Asker, session: RunSession) -> Callable[[Monitor], Awaitable[object]]:
+def _work_of(asker: Asker[Any, Any], session: RunSession) -> Callable[[Monitor], Awaitable[object]]:
     return lambda _monitor: asker.work_through(session)

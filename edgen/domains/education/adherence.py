@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from edgen.asking.answering import Answerer
 from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.ledger_paths import open_for_reading
 from edgen.asking.options import AskOptions
-from edgen.asking.runner import Start
+from edgen.asking.runner import RunStart
 from edgen.domains.education.adherence_asker import AdherenceAsker
 from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES
 from edgen.domains.education.adherence_sheets import count_sheets
@@ -36,7 +37,7 @@ def judge_adherence(
     rundir = RunFolder(run)
     rundir.require()
     with explain_os_errors(run), rundir.lock_for_writing(), RunReader(run) as reader:
-        asker, ledger, ended = _Rating(reader, sample, overrides, control, prompt).ask()
+        (asker,), (ledger,), ended = asyncio.run(_Rating(reader, sample, overrides, control, prompt).ask())
         if ended is not None:
             raise ended
         return count_sheets(reader, asker.units(), ledger, asker.answerer.model)
@@ -47,11 +48,10 @@ def estimate_adherence(
 ) -> NeededCalls:
     """Return the calls that `judge_adherence` would make. Raises what it raises before its first call."""
     with open_for_reading(run) as reader:
-        asker, needs = _Rating(reader, sample, overrides, control, prompt).estimate()
-        return NeededCalls.of(needs, "judged", asker.job.backends["judge"].provider)
+        return _Rating(reader, sample, overrides, control, prompt).estimate_calls()
 
 
-class _Rating(Start[AdherenceAsker]):
+class _Rating(RunStart[AdherenceAsker]):
     """One start of the judge, while the run is held."""
 
     settable = ("backends", "limits", "asks", "forms")
@@ -88,7 +88,7 @@ class _Rating(Start[AdherenceAsker]):
             )
         return prompt
 
-    def asker(self, job: Job, backend: Backend, prompt: Prompt) -> AdherenceAsker:
+    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> AdherenceAsker:
         """Return the judge."""
         return AdherenceAsker(self.reader, job, Answerer.of(backend, prompt), self._sample)
 

@@ -29,6 +29,7 @@ class AdherenceSheet(msgspec.Struct, frozen=True, kw_only=True):
 class AdherenceAsker(UnitAsker):
     """The sheets on `sample` conversations of each arm of a run by one judge."""
 
+    nouns = "judged"
     outcomes = ("read", "unread")
     drawn_by = "adherence"
     useless_help = (
