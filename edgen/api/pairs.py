@@ -12,6 +12,7 @@ from typing import Any, get_args
 import msgspec
 
 from edgen.asking.answering import load_run_job
+from edgen.asking.call_estimates import CallsNeeded
 from edgen.asking.comparisons import JudgeStart
 from edgen.asking.judge_template import JudgeTemplate
 from edgen.asking.ledger_paths import open_for_reading, open_for_work
@@ -76,6 +77,15 @@ def make_pairs(run: Path, options: PairOptions, control: Control, *, report: boo
         raise UsageError("--min-turns-left: give the number of turns, 0 or more.")
     with open_for_work(run, control, "pairs", options.against) as reader:
         return PairMaking(reader, options, control).make(report=report)
+
+
+def estimate_pairs(run: Path, options: PairOptions, control: Control) -> dict[str, Any]:
+    """Return the calls of `make_pairs`: `calls` in all, and of `rollouts` and `judged`, None if not requested.
+    Nothing is sent and nothing is written. Raises its errors before its first call."""
+    with open_for_reading(run, options.against) as reader:
+        making = PairMaking(reader, options, control)
+        making.require_comparable()
+        return asyncio.run(making.estimate())
 
 
 def report_bias(
@@ -269,6 +279,21 @@ class PairMaking:
             f"{path}: no scenario of this run has two accepted conversations, and a pair needs two; "
             f"see `edgen status {path}` for the reasons."
         )
+
+    async def estimate(self) -> dict[str, Any]:
+        """Return the calls that are needed."""
+        rollouts = judged = None
+        total = CallsNeeded()
+        if self.rollouts is not None:
+            askers, needs = await self.rollouts.estimate()
+            responses = sum(one.responses for one in askers)
+            rollouts = {"responses": responses, "k": askers[0].k, **needs.describe("play")}
+            total = needs.calls
+        if self.options.by == "oracle":
+            ((judge, needs),) = await self.judge.estimate()
+            judged = {"judge": judge.id, **needs.describe("judge")}
+            total = total.plus(needs.calls)
+        return {"run": str(self.run.path), "calls": total, "rollouts": rollouts, "judged": judged}
 
     async def _ask_judge(self) -> dict[str, Any]:
         """Ask the judge what was not asked before: how all of it stands, and what stopped it."""

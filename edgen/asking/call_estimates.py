@@ -34,6 +34,10 @@ class Needs(NamedTuple):
     missing: int = 0
     calls: CallsNeeded = CallsNeeded()
 
+    def describe(self, verb: str) -> dict[str, Any]:
+        """Return the part of `--dry-run --json` about units that are to be judged, played, written."""
+        return {"there": self.stored, f"to_{verb}": self.missing, "calls": self.calls}
+
     def plus(self, other: Needs) -> Needs:
         """Return the sum of both."""
         calls = self.calls.plus(other.calls)

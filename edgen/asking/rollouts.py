@@ -7,6 +7,7 @@ arm has an asker, and a ledger.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ import msgspec
 
 from edgen.asking.answering import open_answering
 from edgen.asking.asker import RunAsker
+from edgen.asking.call_estimates import Needs, needs_of
 from edgen.asking.ledger_paths import AskerFolder
 from edgen.asking.options import PairOptions
 from edgen.asking.runner import Opened, Start
@@ -145,10 +147,11 @@ class RolloutStart(Start[RolloutAsker]):
     """A start of the rollouts of one arm."""
 
     def __init__(self, choice: PairChoice, arm: str, options: PairOptions, control: Control) -> None:
-        self._choice, self._arm, self._options, self.control = choice, arm, options, control
         self._reader = choice.reader
-        self.place = AskerFolder(self._reader.rundir.rollouts, self._reader.rundir)
-        self.plan = self._load_plan(arm)
+        self.plan = self._load_plan(arm, options)
+        place = AskerFolder(self._reader.rundir.rollouts, self._reader.rundir)
+        super().__init__(self.plan.job, place, control)
+        self.way, self._choice, self._arm = options.way, choice, arm
 
     @contextlib.asynccontextmanager
     async def open(self, *, send: bool) -> AsyncIterator[Opened]:
@@ -158,7 +161,7 @@ class RolloutStart(Start[RolloutAsker]):
             plan.job,
             configs_of(plan),
             control,
-            self._options.way,
+            self.way,
             send=send,
             functions=control.functions,
             run=self._reader.rundir.path,
@@ -174,11 +177,11 @@ class RolloutStart(Start[RolloutAsker]):
         identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}
         return [AtWork(RolloutAsker(self._choice, self._arm, plan, identities), answering)]
 
-    def _load_plan(self, arm: str) -> Plan:
+    def _load_plan(self, arm: str, options: PairOptions) -> Plan:
         """Return the plan of an arm's conversations."""
-        path, overrides = self._reader.rundir.arm(arm).job, self._options.overrides
-        own = [one for one in overrides if not one.lstrip().startswith("pairs")]
-        plan = load_plan(path, own, Reach.of(path, own, outside=self._options.allow_outside))
+        path = self._reader.rundir.arm(arm).job
+        own = [one for one in options.overrides if not one.lstrip().startswith("pairs")]
+        plan = load_plan(path, own, Reach.of(path, own, outside=options.allow_outside))
         noted = plan.job.resolved
         # A run of an older edgen has no digests of its inputs, but for this one of its templates together.
         if (
@@ -252,6 +255,12 @@ class RolloutMaking:
                 "response can be continued. Generate with `replicates: 4` and `branch: {at: sampled}`."
             )
         return some
+
+    async def estimate(self) -> tuple[list[RolloutAsker], Needs]:
+        """Return the askers, and what `play` would take. As many turns are expected as followed a response
+        in its own conversation."""
+        askers = [*(await self.askers()).values()]
+        return askers, functools.reduce(Needs.plus, (needs_of(one, self.place) for one in askers))
 
     async def play(self) -> dict[str, Path]:
         """Play what the ledgers do not hold yet, and return the ledger of each arm. Raises what stopped

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -15,6 +15,7 @@ from edgen.asking.answering import (
     AskerBackends,
     ChosenBackend,
     choose_backend,
+    load_asked_job,
     load_run_job,
     open_answerers,
     open_answering,
@@ -29,6 +30,7 @@ from edgen.core.errors import EdgenError
 from edgen.core.options import CallMode
 from edgen.core.threads import run_in_thread
 from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.answer_schemas import adapt_template
 from edgen.prompting import Prompt, load_prompt
 from edgen.providers import Backend
 from edgen.runtime.control import Control
@@ -52,11 +54,24 @@ class Asked(NamedTuple, Generic[A]):
 class Start(ABC, Generic[A]):
     """The base class of starts. A subclass opens the backends, and makes the askers.
 
-    place: the folder of the ledgers.
+    job: with the settings of the calls. place: the folder of the ledgers. way: how calls are made.
     """
 
-    place: AskerFolder
-    control: Control
+    template: str  # the name of the usual template, or a file
+    variables: Collection[str]  # of the template
+    expects: str | None = None  # kind of its answer
+    key: str = "--prompt"  # names another template, in errors
+    way: CallMode
+
+    def __init__(self, job: Job, place: AskerFolder, control: Control, named: str | None = None) -> None:
+        """`named`: another template."""
+        self.job, self.place, self.control = job, place, control
+        self._named = named
+
+    def prompt(self) -> Prompt:
+        """Read the template. Raises TemplateError."""
+        path = make_unlimited_reach().require("prompts", self._named or self.template, self.key)
+        return load_prompt(path, self.variables, expects=self.expects)
 
     @abstractmethod
     def open(self, *, send: bool) -> AbstractAsyncContextManager[Opened]:
@@ -93,16 +108,12 @@ class Start(ABC, Generic[A]):
 
 
 class RunStart(Start[PA]):
-    """A start of askers about a run that share a template, while the run is held. A subclass makes an asker;
-    the others differ in the backend."""
+    """A start of askers about a run, while the run is held: each has a backend, and all the same template."""
 
-    role: str = "judge"  # under which the backend answers
+    role: str = "judge"  # under which the backends answer
     settable: tuple[str, ...] = ("backends", "limits", "batch", "asks", "forms")
     """The keys of the job that `--set` may change."""
     of_what: str  # the work that these keys are for, in the error about another one
-    template: str  # the name of the usual one, or a file
-    variables: Collection[str]  # of the template
-    expects: str | None = None  # kind of its answer
 
     def __init__(
         self,
@@ -115,15 +126,9 @@ class RunStart(Start[PA]):
     ) -> None:
         """`folder`: where the ledger is. `by`: `[JOB:]ROLE` of the backend; empty for the job's of the role,
         else `default`. `job`: the run's with the options on top; None: it is loaded."""
-        self.reader, self.control = reader, control
-        self.job = job or load_run_job(reader.rundir, options.overrides, self.settable, self.of_what)
-        self.place = AskerFolder(folder, reader.rundir)
-        self._way, self._by, self._named = options.way, by, options.prompt
-
-    def prompt(self) -> Prompt:
-        """Read the template. Raises TemplateError."""
-        path = make_unlimited_reach().require("prompts", self._named or self.template, "--prompt")
-        return load_prompt(path, self.variables, expects=self.expects)
+        job = job or load_run_job(reader.rundir, options.overrides, self.settable, self.of_what)
+        super().__init__(job, AskerFolder(folder, reader.rundir), control, options.prompt)
+        self.reader, self.way, self._by = reader, options.way, by
 
     def choose(self) -> Mapping[str, ChosenBackend]:
         """Return the backends, by the names of the askers. Raises UsageError."""
@@ -137,8 +142,8 @@ class RunStart(Start[PA]):
     def open(self, *, send: bool) -> AbstractAsyncContextManager[Opened]:
         """Open the backends. Raises what is wrong with the template, or with a backend."""
         prompt, chosen = self.prompt(), self.choose()
-        run, way = self.reader.rundir, self._way
-        return open_answerers(run, self.job, self.role, chosen, prompt, self.control, way, send=send)
+        run, role = self.reader.rundir, self.role
+        return open_answerers(run, self.job, role, chosen, prompt, self.control, self.way, send=send)
 
     def askers(self, opened: Opened) -> list[AtWork[PA]]:
         """Return an asker for each backend."""
@@ -150,11 +155,30 @@ class RunStart(Start[PA]):
 
 
 class FileStart(Start[FA]):
-    """A start of an asker for a file."""
+    """A start of an asker for a file, whose only backend is the job's `default`. A subclass makes the
+    asker."""
 
-    def __init__(self, asker: FA, control: Control, way: CallMode = CallMode()) -> None:  # noqa: B008 - a value
-        self.asker, self.control, self._way = asker, control, way
-        self.place = AskerFolder(asker.out.parent)
+    asker: FA
+    work: str  # the name of a job without a file
+    made_up: str  # what is said of the simulator's answers
+
+    def __init__(
+        self,
+        out: Path,
+        control: Control,
+        backend: str | None,
+        overrides: Iterable[str],
+        named: str | None,
+        way: CallMode = CallMode(),  # noqa: B008 - a value
+    ) -> None:
+        """`out`: the file. `backend`: `JOB[:ROLE]`. `named`: another template. Raises UsageError."""
+        job = load_asked_job(backend, overrides, control, work=self.work, made_up=self.made_up)
+        super().__init__(job, AskerFolder(out.parent), control, named)
+        self.out, self.way = out, way
+
+    def prompt(self) -> Prompt:
+        """Read the template, as the backend is asked with it. Raises TemplateError and JobError."""
+        return adapt_template(super().prompt(), self.job, "default")
 
     def require(self) -> None:
         """Raise UsageError where the file cannot be written, once the ledger is locked: another process may
@@ -169,11 +193,11 @@ class FileStart(Start[FA]):
             return
         people, control = None, self.control
         if any(config.BY_PEOPLE for config in job.backends.values()):
-            people = make_desk(self.asker.out)
+            people = make_desk(self.out)
             control.note(f"people are asked: invite them with `edgen web {people}`.")
         functions = {name: one for name, one in control.functions.items() if name == "default"}
         async with open_answering(
-            job, dict(job.backends), control, self._way, send=True, functions=functions, run=people
+            job, dict(job.backends), control, self.way, send=True, functions=functions, run=people
         ) as answering:
             with hold_ledger(self.place.ledger(self.asker)):
                 self.require()

@@ -10,17 +10,20 @@ from pathlib import Path
 import msgspec
 
 from edgen.asking.asker import FileAsker
+from edgen.asking.options import GrowthOptions
+from edgen.asking.runner import FileStart
 from edgen.config import Job
-from edgen.core.errors import CallError, ProviderError, TemplateError
+from edgen.core.errors import CallError, ProviderError, TemplateError, UsageError
+from edgen.core.files import remove_leftovers
 from edgen.core.values import Reply, Request, TaskId
 from edgen.core.version import __version__
 from edgen.execution.rollout import advice
 from edgen.execution.scheduler import ProgressCounts
 from edgen.execution.session import RunSession
-from edgen.planning.allowed_files import make_unlimited_reach
-from edgen.prompting import Prompt, load_prompt
+from edgen.prompting import Prompt
 from edgen.protocols.space_growth import BARREN, BATCH, VARIABLES, Expanded, expansion
 from edgen.protocols.task import Spent
+from edgen.runtime.control import Control
 from edgen.space import Entry, Space, content_sha256
 from edgen.space.entries import is_forbidden
 
@@ -111,6 +114,40 @@ class GrowthAsker(FileAsker[None, Expanded]):
             counts.planned = self.wanted + dropped
 
 
+class GrowthStart(FileStart[GrowthAsker]):
+    """A start of so many new values for a dimension of a space."""
+
+    work, made_up = "space-expand", "its values are made up"
+    template, variables, expects, key = "space_expand", VARIABLES, "values", "prompt"
+
+    def __init__(
+        self, space: Space, dimension: str, out: Path, options: GrowthOptions, control: Control
+    ) -> None:
+        self.out = out
+        self.require()
+        super().__init__(out, control, options.backend, options.overrides, options.prompt)
+        self.asker = GrowthAsker(self.job, space, dimension, options.count, self.prompt(), out)
+
+    def prompt(self) -> Prompt:
+        """Read the template. Raises TemplateError, also for one that does not show the present values."""
+        prompt = super().prompt()
+        if "values" not in prompt.variables_used:
+            raise TemplateError(
+                prompt.source, "it never uses `values`, the known values, so the model would repeat them."
+            )
+        return prompt
+
+    def require(self) -> None:
+        """Raise UsageError where the new file cannot be made."""
+        remove_leftovers(self.out)
+        if self.out.exists() or self.out.is_symlink():
+            raise UsageError(
+                f"-o {self.out}: this already exists and is not overwritten; choose another name."
+            )
+        if not self.out.parent.is_dir():
+            raise UsageError(f"-o {self.out}: there is no folder {self.out.parent}; make it first.")
+
+
 def build_grown_space(asker: GrowthAsker, read_from: str) -> Space:
     """Return the space with the new values after those of the dimension; its `source` says where all of it is
     from.
@@ -145,18 +182,3 @@ def _provenance(asker: GrowthAsker, expanded: Expanded, read_from: str) -> str:
         f"The source of the space before: {' '.join((space.source or 'not stated').split())}"
     )
     return "".join(" " if is_forbidden(char) else char for char in source)
-
-
-def load_growth_prompt(name: str) -> Prompt:
-    """Load the template that requests new values, shipped or a file.
-
-    Raises TemplateError, also for a template that does not show the present values.
-    """
-    path = make_unlimited_reach().require("prompts", name, "prompt")
-    prompt = load_prompt(path, VARIABLES, expects="values")
-    if "values" not in prompt.variables_used:
-        raise TemplateError(
-            str(path),
-            "it never uses `values`, the known values, so the model would repeat them.",
-        )
-    return prompt

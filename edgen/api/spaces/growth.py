@@ -8,16 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.asking.answering import load_asked_job
 from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.options import GrowthOptions
-from edgen.asking.runner import FileStart
-from edgen.asking.space_growth import GrowthAsker, build_grown_space, load_growth_prompt
+from edgen.asking.space_growth import GrowthAsker, GrowthStart, build_grown_space
 from edgen.core.errors import ShortError, SpaceError, UsageError
-from edgen.core.files import remove_leftovers, write_new
+from edgen.core.files import write_new
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
-from edgen.planning.answer_schemas import adapt_template
 from edgen.runtime.control import Control
 from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
 from edgen.space import dump_space, load_space, parse_space
@@ -70,7 +67,7 @@ def grow_space(space: str, options: GrowthOptions, control: Control) -> GrownSpa
     stopped the requests.
     """
     start, path = _plan(space, options, control)
-    asker, out = start.asker, start.asker.out
+    asker, out = start.asker, start.out
     known, grown = asker.space, asker.space[asker.dimension]
     made = start.make(partial(_describe, path))
     if made.kept:
@@ -99,15 +96,7 @@ def estimate_growth(space: str, options: GrowthOptions, control: Control) -> Nee
     return start.estimate_calls()
 
 
-class _GrowthStart(FileStart[GrowthAsker]):
-    """A start of new values for a space."""
-
-    def require(self) -> None:
-        """Raise UsageError where another process has made the new file."""
-        _require_free(self.asker.out)
-
-
-def _plan(space: str, options: GrowthOptions, control: Control) -> tuple[_GrowthStart, Path]:
+def _plan(space: str, options: GrowthOptions, control: Control) -> tuple[GrowthStart, Path]:
     """Return the start, and the file of the space. Raises UsageError and the errors of reading files."""
     path = make_unlimited_reach().require("preference_space", space, "space")
     known, dimension, count = load_space(path), options.dimension, options.count
@@ -119,20 +108,7 @@ def _plan(space: str, options: GrowthOptions, control: Control) -> tuple[_Growth
     if len(grown.entries) + count > MAX_ENTRIES:
         raise UsageError(f"--count {count}: a list holds at most {MAX_ENTRIES:,} values.")
     out = options.output if options.output is not None else Path(f"{path.stem}-expanded.yaml")
-    _require_free(out)
-    made_up = "its values are made up"
-    asked = load_asked_job(options.backend, options.overrides, control, work="space-expand", made_up=made_up)
-    template = adapt_template(load_growth_prompt(options.prompt or "space_expand"), asked, "default")
-    return _GrowthStart(GrowthAsker(asked, known, grown.name, count, template, out), control), path
-
-
-def _require_free(out: Path) -> None:
-    """Raise UsageError where the new file cannot be made."""
-    remove_leftovers(out)
-    if out.exists() or out.is_symlink():
-        raise UsageError(f"-o {out}: this already exists and is not overwritten; choose another name.")
-    if not out.parent.is_dir():
-        raise UsageError(f"-o {out}: there is no folder {out.parent}; make it first.")
+    return GrowthStart(known, grown.name, out, options, control), path
 
 
 def _describe(path: Path, asker: GrowthAsker, ledger: Path) -> GrownSpace:

@@ -1,9 +1,14 @@
-"""Ask a judge model how well a run keeps to its scenarios; the answers are kept in the run's `adherence/`."""
+"""Adherence sheets: a judge is asked about conversations of a run, five questions each.
+
+A unit is a conversation; its record holds the five answers. The sample is drawn by hash: the same scenarios
+in every arm, and a larger sample holds the smaller one. Its size shapes no answer. Ledgers are in the run's
+`adherence/`.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 from edgen.asking.answering import Answerer
@@ -11,48 +16,46 @@ from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.ledger_paths import open_for_reading
 from edgen.asking.options import AskOptions
 from edgen.asking.runner import RunStart
-from edgen.domains.education.adherence_asker import AdherenceAsker
-from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES
-from edgen.domains.education.adherence_sheets import count_sheets
-from edgen.domains.education.keywords import AdherenceShares
+from edgen.asking.units import AskedUnit, UnitAsker
+from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES, adherence
+from edgen.domains.education.adherence_sheets import AdherenceSheet, count_sheets
+from edgen.domains.education.keywords import AdherenceShares, Verdicts
 from edgen.evaluation.measuring import find_judged_measure, measures_of_other_families
-from edgen.plugin import Backend, Job, RunReader
+from edgen.plugin import Backend, Job, Rejection, Reply, Request, RunReader
 from edgen.plugin.errors import RunError, TemplateError, UsageError
 from edgen.plugin.formats import RunFolder
 from edgen.prompting import Prompt
+from edgen.protocols.task import Spent
 from edgen.runtime.control import Control, explain_os_errors
 
 
-def judge_adherence(
-    run: Path, control: Control, sample: int, overrides: Iterable[str], prompt: str | None = None
-) -> dict[str, AdherenceShares]:
-    """Return the answers of the job's `judge` about `sample` conversations of each arm that was begun, by the
-    arm's name. `prompt`: the template, shipped or a file; None for the shipped one that guards the judge.
+class AdherenceAsker(UnitAsker):
+    """The sheets on `sample` conversations of each arm of a run by one judge."""
 
-    Locks the run. Raises UsageError where the job has no judge or a setting does not count here, RunError
-    where there is nothing to ask about, and what stops the judge.
-    """
-    if sample < 1:
-        raise UsageError("--adherence: give the number of conversations to rate, 1 or more.")
-    rundir = RunFolder(run)
-    rundir.require()
-    with explain_os_errors(run), rundir.lock_for_writing(), RunReader(run) as reader:
-        (asker,), (ledger,), ended = asyncio.run(_Rating(reader, sample, overrides, control, prompt).ask())
-        if ended is not None:
-            raise ended
-        return count_sheets(reader, asker.units(), ledger, asker.answerer.model)
+    nouns = "judged"
+    outcomes = ("read", "unread")
+    drawn_by = "adherence"
+    useless_help = (
+        "A sheet has five lines: see that its max_tokens leaves room for them, or name another judge: "
+        "--set 'backends.judge={…}'."
+    )
 
+    def __init__(self, reader: RunReader, job: Job, judge: Answerer, sample: int) -> None:
+        super().__init__(reader, job, judge, "adherence", sample)
+        self.count()
 
-def estimate_adherence(
-    run: Path, control: Control, sample: int, overrides: Iterable[str], prompt: str | None = None
-) -> NeededCalls:
-    """Return the calls that `judge_adherence` would make. Raises what it raises before its first call."""
-    with open_for_reading(run) as reader:
-        return _Rating(reader, sample, overrides, control, prompt).estimate_calls()
+    def ask(self, unit: AskedUnit) -> Generator[Request, Reply, Verdicts | Rejection]:
+        """Ask about one conversation."""
+        scenario = self.reader.scenario(unit.address.scenario)
+        return adherence(scenario, unit.address.task, unit.turns, self.prompt, self.rules)
+
+    def keep(self, answer: Verdicts, unit: AskedUnit, spent: Spent) -> AdherenceSheet:
+        """Return the judge's record."""
+        return AdherenceSheet(answers=answer, simulated=spent.simulated)
 
 
-class _Rating(RunStart[AdherenceAsker]):
-    """One start of the judge, while the run is held."""
+class AdherenceStart(RunStart[AdherenceAsker]):
+    """A start of the judge."""
 
     settable = ("backends", "limits", "asks", "forms")
     of_what = "a judge of an existing run"
@@ -103,3 +106,33 @@ def _require_ratable(reader: RunReader) -> None:
             f"--adherence rates conversations of the {needed} family, and {run} has those of the "
             f"{reader.family.name} family. Leave --adherence out."
         )
+
+
+def judge_adherence(
+    run: Path, control: Control, sample: int, overrides: Iterable[str], prompt: str | None = None
+) -> dict[str, AdherenceShares]:
+    """Return the answers of the job's `judge` about `sample` conversations of each arm that was begun, by the
+    arm's name. `prompt`: the template, shipped or a file; None for the shipped one that guards the judge.
+
+    Locks the run. Raises UsageError where the job has no judge or a setting does not count here, RunError
+    where there is nothing to ask about, and what stops the judge.
+    """
+    if sample < 1:
+        raise UsageError("--adherence: give the number of conversations to rate, 1 or more.")
+    rundir = RunFolder(run)
+    rundir.require()
+    with explain_os_errors(run), rundir.lock_for_writing(), RunReader(run) as reader:
+        (asker,), (ledger,), ended = asyncio.run(
+            AdherenceStart(reader, sample, overrides, control, prompt).ask()
+        )
+        if ended is not None:
+            raise ended
+        return count_sheets(reader, asker.units(), ledger, asker.answerer.model)
+
+
+def estimate_adherence(
+    run: Path, control: Control, sample: int, overrides: Iterable[str], prompt: str | None = None
+) -> NeededCalls:
+    """Return the calls that `judge_adherence` would make. Raises what it raises before its first call."""
+    with open_for_reading(run) as reader:
+        return AdherenceStart(reader, sample, overrides, control, prompt).estimate_calls()

@@ -7,22 +7,16 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.asking.answering import load_asked_job
 from edgen.asking.call_estimates import NeededCalls
-from edgen.asking.runner import FileStart
-from edgen.core.options import CallMode
 from edgen.domains.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
 from edgen.domains.retrieval.entries import Entries
 from edgen.domains.retrieval.options import BaselineOptions
 from edgen.domains.retrieval.ranking_asker import (
     ModelRanking,
-    RankingAsker,
+    RankingStart,
     as_list,
-    load_ranking_prompt,
     write_ranking,
 )
-from edgen.domains.retrieval.ranking_protocol import TEMPLATE
-from edgen.planning.answer_schemas import adapt_template
 from edgen.plugin.errors import DataError, UsageError
 from edgen.plugin.files import suggest_name, write_lines
 from edgen.runtime.control import Control
@@ -61,7 +55,7 @@ def rank_examples(examples: Path, output: Path, options: BaselineOptions, contro
     if by == MODEL:
         kept = list(entries)
         _require_examples(len(kept), source)
-        asked = _plan(kept, source, output, options, control).make(write_ranking)
+        asked = RankingStart(kept, source, output, options, control).make(write_ranking)
         return Baseline(by=by, seed=seed, examples=len(kept), written=str(output), asked=asked)
     frequencies, count = Frequencies(), 0
     for example in read_examples(entries, source):
@@ -85,21 +79,4 @@ def estimate_ranking(examples: Path, output: Path, options: BaselineOptions, con
     entries = Entries(examples)
     kept = list(entries)
     _require_examples(len(kept), entries.source)
-    return _plan(kept, entries.source, output, options, control).estimate_calls()
-
-
-def _plan(
-    entries: list[msgspec.Raw],
-    source: str,
-    output: Path,
-    options: BaselineOptions,
-    control: Control,
-) -> FileStart[RankingAsker]:
-    """Return the start of a model's ranking. Raises UsageError and what reading files raises."""
-    made_up = "it orders by shared words"
-    job = load_asked_job(options.backend, options.overrides, control, work="baseline", made_up=made_up)
-    prompt = adapt_template(load_ranking_prompt(options.prompt or TEMPLATE), job, "default")
-    asker = RankingAsker(job, entries, source, prompt, output, seed=options.seed, none=options.none)
-    if not output.parent.is_dir():
-        raise UsageError(f"-o {output}: there is no folder {output.parent}; make it first.")
-    return FileStart(asker, control, CallMode(options.via))
+    return RankingStart(kept, entries.source, output, options, control).estimate_calls()

@@ -15,7 +15,9 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.asking.asker import FileAsker
+from edgen.asking.runner import FileStart
 from edgen.core.digest import sha256
+from edgen.core.options import CallMode
 from edgen.domains.retrieval.baseline import (
     Frequencies,
     RankingExample,
@@ -23,9 +25,11 @@ from edgen.domains.retrieval.baseline import (
     rank_candidates,
     read_examples,
 )
+from edgen.domains.retrieval.options import BaselineOptions
 from edgen.domains.retrieval.ranking_protocol import (
     SHOWN,
     STEP,
+    TEMPLATE,
     VARIABLES,
     WINDOW,
     Ranked,
@@ -33,14 +37,14 @@ from edgen.domains.retrieval.ranking_protocol import (
     windows,
 )
 from edgen.domains.retrieval.truth import NONE
-from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.plugin import Address, Job, Rejection, Reply, Request, Turn
 from edgen.plugin.answers import replace_surrogates
-from edgen.plugin.errors import ShortError, TemplateError
+from edgen.plugin.errors import ShortError, TemplateError, UsageError
 from edgen.plugin.files import write_lines
 from edgen.plugin.texts import describe_counts
-from edgen.prompting import Prompt, load_prompt
+from edgen.prompting import Prompt
 from edgen.protocols.task import Spent
+from edgen.runtime.control import Control
 from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
 from edgen.store.ledger import LedgerReader
 
@@ -201,6 +205,37 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
         return next(read_examples(self._entries[index : index + 1], self._source))
 
 
+class RankingStart(FileStart[RankingAsker]):
+    """A start of a model's ranking of the examples in `entries`, which were read from `source`."""
+
+    work, made_up = "baseline", "it orders by shared words"
+    template, variables, expects = TEMPLATE, VARIABLES, "ranking"
+
+    def __init__(
+        self,
+        entries: Sequence[msgspec.Raw],
+        source: str,
+        out: Path,
+        options: BaselineOptions,
+        control: Control,
+    ) -> None:
+        way = CallMode(options.via)
+        super().__init__(out, control, options.backend, options.overrides, options.prompt, way)
+        seed, none, prompt = options.seed, options.none, self.prompt()
+        self.asker = RankingAsker(self.job, entries, source, prompt, out, seed=seed, none=none)
+        if not out.parent.is_dir():
+            raise UsageError(f"-o {out}: there is no folder {out.parent}; make it first.")
+
+    def prompt(self) -> Prompt:
+        """Read the template. Raises TemplateError, also for one that does not show the conversation or the
+        candidates."""
+        prompt = super().prompt()
+        if missing := [one for one in SHOWN if one not in prompt.variables_used]:
+            said = f"it does not show what is to be ranked: {', '.join(missing)} is never used."
+            raise TemplateError(prompt.source, said)
+        return prompt
+
+
 def write_ranking(asker: RankingAsker, ledger: Path) -> ModelRanking:
     """Write the file of the examples that were ranked. Raises ShortError where none was."""
     with LedgerReader(ledger) as kept:
@@ -242,15 +277,3 @@ def as_list(entries: Iterable[bytes]) -> Iterator[bytes]:
         before = entry + b","
     yield before.removesuffix(b",")
     yield b"]"
-
-
-def load_ranking_prompt(name: str) -> Prompt:
-    """Return the template that asks for a ranking, shipped or a file. Raises TemplateError, also for a
-    template that does not show the conversation or the candidates."""
-    path = make_unlimited_reach().require("prompts", name, "--prompt")
-    prompt = load_prompt(path, VARIABLES, expects="ranking")
-    if missing := [one for one in SHOWN if one not in prompt.variables_used]:
-        raise TemplateError(
-            str(path), f"it does not show what is to be ranked: {', '.join(missing)} is never used."
-        )
-    return prompt
