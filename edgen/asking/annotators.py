@@ -38,6 +38,9 @@ from edgen.store.run_folder import SAMPLE
 from edgen.store.run_reader import RunReader
 
 _MOST = 50  # annotators of one command
+# An answer as times the bare object with mean labels: short labels; with spaces, a fence or a remark.
+_LONGER = (0.8, 1.0, 2.0)
+_LABELS = (1.0, 1.25, 2.0)  # labels of a unit where it can carry several: low, expected, high
 
 
 def annotator_of(
@@ -88,6 +91,10 @@ class AnnotatorAsker(UnitAsker):
         facts = {key: fact for key, fact in annotator.facts.items() if key != SAMPLE}
         self.shaping = {"annotator": fingerprint(facts)}
         self._asking = asking
+        several = _LABELS if asking.labels.several else (1.0, 1.0, 1.0)
+        self.answer_sizes = (
+            _LONGER[0] * several[0], _LONGER[1] * several[1], _LONGER[2] * several[2],
+        )  # fmt: skip
         if like is not None and like.answerer.facts[SAMPLE] == annotator.facts[SAMPLE]:
             self.planned, self.scenarios = like.planned, like.scenarios
         else:
@@ -112,6 +119,12 @@ class AnnotatorAsker(UnitAsker):
             for place, labels in zip(self.find_units(unit), answer, strict=True)
         )
         return StoredLabels(units=tuple(labelled), simulated=spent.simulated)
+
+    def guess_answers(self, unit: AskedUnit) -> Iterator[str]:
+        """Yield the bare object with one label a unit, for each label."""
+        numbers = range(1, 1 + len(self.find_units(unit)))
+        for name in self._asking.labels.names:
+            yield msgspec.json.encode({str(number): name for number in numbers}).decode()
 
     def find_units(self, unit: AskedUnit) -> list[int | None]:
         """Return what is labelled of the turns of a request."""

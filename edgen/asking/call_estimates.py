@@ -80,28 +80,27 @@ class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
 
 def needs_of(asker: Asker[Any, Any], place: AskerFolder) -> Needs:
     """Return what an asker would take."""
-    stored = expected = most = 0
-    for index, task, answered in _look_up(asker, place.ledger(asker)):
-        if answered:
-            stored += 1
-        else:
-            one, all_turns = asker.calls(index, task)
-            expected, most = expected + one, most + all_turns * asker.asks
+    return count_needs(asker, place.ledger(asker))
+
+
+def count_needs(asker: Asker[Any, Any], ledger: Path | None) -> Needs:
+    """Return what an asker would take besides the answers in a ledger."""
+    missing = expected = most = 0
+    for index, task in find_unanswered(asker, ledger):
+        one, all_turns = asker.calls(index, task)
+        missing, expected, most = missing + 1, expected + one, most + all_turns * asker.asks
+    stored = 0 if asker.begins_anew else asker.planned - missing
     return Needs(stored, asker.planned - stored, CallsNeeded(expected, most))
 
 
-def find_unanswered(asker: Asker[Any, Any], ledger: Path) -> Iterator[tuple[int, Any]]:
+def find_unanswered(asker: Asker[Any, Any], ledger: Path | None) -> Iterator[tuple[int, Any]]:
     """Yield the units that have no answer in the ledger; failed ones have none."""
-    return ((index, task) for index, task, answered in _look_up(asker, ledger) if not answered)
-
-
-def _look_up(asker: Asker[Any, Any], ledger: Path) -> Iterator[tuple[int, Any, bool]]:
-    """Yield each unit, and whether it has an answer in the ledger."""
-    if asker.begins_anew or not ledger.exists():
-        yield from ((index, task, False) for index, task in asker.units())
+    if asker.begins_anew or ledger is None or not ledger.exists():
+        yield from asker.units()
         return
     with LedgerReader(ledger) as view:
         for index, those in groupby(asker.units(), key=lambda unit: unit[0]):
             known = view.outcomes(index)
             for _, task in those:
-                yield index, task, known.get(task, (Status.FAILED,))[0] != Status.FAILED
+                if known.get(task, (Status.FAILED,))[0] == Status.FAILED:
+                    yield index, task

@@ -8,7 +8,7 @@ conversation ("r0"). The sample is drawn by hash, so that a larger one holds the
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from edgen.asking.answering import Answerer
@@ -36,6 +36,8 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
     `places`, `ask` and `keep`, and calls `count` once it can say which units a conversation has."""
 
     drawn_by = "annotate"  # the name of the draw: askers that share it ask about the same conversations
+    answer_sizes: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """Low, expected and high: the tokens of an answer, as times those of the guessed ones."""
 
     def __init__(
         self, reader: RunReader, job: Job, answerer: Answerer, called: str, sample: int | None
@@ -59,6 +61,10 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
         name, place = read_task(task)
         turns = self.turns(index, name)
         return AskedUnit(Address(index, task), turns if place is None else turns[: place + 1], place)
+
+    def guess_answers(self, unit: AskedUnit) -> Iterable[str]:
+        """Return what the answer about a unit may be, where tokens are estimated; all equally probable."""
+        raise NotImplementedError
 
     def units(self) -> Iterator[tuple[int, str]]:
         """Yield (scenario, task) of every unit."""
