@@ -36,11 +36,7 @@ def write_for_run(run: Path, options: CandidateOptions, control: Control) -> Wri
     """
     with open_for_work(run, control, "candidates") as reader:
         start = WriterStart(reader, options, control)
-        if reader.pending:
-            control.note(
-                f"{reader.pending:,} conversations of this run are pending; texts are written for the "
-                "finished ones only."
-            )
+        start.note_pending("texts are written for the finished ones only.")
         (asker,), (ledger,), ended = asyncio.run(start.ask())
         file, totals = reader.rundir.locate_written_texts(options.write), None
         if ended is None:

@@ -13,8 +13,7 @@ import msgspec
 
 from edgen.asking.answering import load_run_job
 from edgen.asking.call_estimates import CallsNeeded
-from edgen.asking.comparisons import JudgeStart
-from edgen.asking.judge_template import JudgeTemplate
+from edgen.asking.comparisons import JudgeStart, JudgeTemplate
 from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import PairOptions
 from edgen.asking.rollouts import RolloutMaking
@@ -187,7 +186,7 @@ class PairMaking:
             )
         facts: dict[str, Any] = {}
         if options.by == "oracle" or self.rollouts is not None:
-            facts = asyncio.run(self._ask_judge() if options.by == "oracle" else self._play_rollouts())
+            facts = asyncio.run(self._ask())
         ledgers: dict[str, Path] = facts.pop("ledgers", {})
         if facts.get("ended") is None:
             judged: JudgeStatus | None = facts.get("judged")
@@ -262,11 +261,9 @@ class PairMaking:
         if count:
             if self.rollouts is not None:
                 self.rollouts.check(self.options.by)
-            if reader.pending:
-                self._control.note(
-                    f"{reader.pending:,} conversations of this run are pending; pairs are made of the "
-                    "finished ones only. `edgen generate` with its job makes the others."
-                )
+            self.judge.note_pending(
+                "pairs are made of the finished ones only. `edgen generate` with its job makes the others."
+            )
             return count
         if not reader.accepted:
             raise self._make_none_accepted_error()
@@ -295,22 +292,15 @@ class PairMaking:
             total = total.plus(needs.calls)
         return {"run": str(self.run.path), "calls": total, "rollouts": rollouts, "judged": judged}
 
-    async def _ask_judge(self) -> dict[str, Any]:
-        """Ask the judge what was not asked before: how all of it stands, and what stopped it."""
-        asked = await self.judge.ask()
-        facts: dict[str, Any] = {"model": self.judge.model, "ledgers": self.judge.ledgers or {}}
-        if asked.ledgers:
-            facts["judged"] = JudgeStatus.read_from(asked.ledgers[0])
-        return facts if asked.ended is None else {**facts, "ended": asked.ended}
-
-    async def _play_rollouts(self) -> dict[str, Any]:
-        """Play the rollouts that are wanted: their `ledgers`, or what `ended` it."""
-        if self.rollouts is None:
-            return {}
-        try:
-            return {"ledgers": await self.rollouts.play()}
-        except EdgenError as error:
-            return {"ended": error}
+    async def _ask(self) -> dict[str, Any]:
+        """Ask the judge what was not asked before, after the rollouts are played; without a judge, play them
+        alone. Return how all of it stands, and what stopped it."""
+        judge = self.judge
+        if self.options.by != "oracle":
+            return {"ended": await judge.prepare(), "ledgers": judge.ledgers or {}}
+        _, judged, ended = await judge.ask()
+        facts = {"model": judge.model, "ended": ended, "ledgers": judge.ledgers or {}}
+        return {**facts, "judged": JudgeStatus.read_from(judged[0]) if judged else None}
 
 
 def require_pairs(paired: PairedRun) -> None:

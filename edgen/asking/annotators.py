@@ -23,7 +23,7 @@ from edgen.asking.units import AskedUnit, UnitAsker, grow_sample
 from edgen.config import Job
 from edgen.config.label_set import LabelSet
 from edgen.core.digest import fingerprint, hash64
-from edgen.core.errors import EdgenError, RunError, UsageError
+from edgen.core.errors import EdgenError, UsageError
 from edgen.core.values import Rejection, Reply, Request
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import load_template
@@ -136,6 +136,7 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
 
     role = ROLE
     of_what = "annotators of an existing run"
+    nothing = "there is nothing to label"
 
     def __init__(
         self, reader: RunReader, options: AnnotateOptions, labels: LabelSet, control: Control
@@ -157,24 +158,15 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
         return annotators
 
     def _require_units(self) -> None:
-        reader, labels = self.reader, self.asking.labels
-        if not reader.accepted:
-            raise RunError(
-                f"{reader.rundir.path}: no conversation was accepted in this run, so there is nothing to "
-                "label."
-            )
-        roles = [role.name for role in reader.space.roles]
+        self.require_accepted()
+        labels, roles = self.asking.labels, [role.name for role in self.reader.space.roles]
         if self.asking.unit == "turn" and not any(labels.asks_for(role) for role in roles):
             raise UsageError(
                 f"the labels {labels.name} are for turns of {', '.join(labels.roles)}, and this run has the "
                 "roles "
                 f"{', '.join(roles)}. Copy the label set with other `roles`, or use --unit conversation."
             )
-        if reader.pending:
-            self.control.note(
-                f"{reader.pending:,} conversations of this run are pending; only the finished ones are "
-                "labelled."
-            )
+        self.note_pending("only the finished ones are labelled.")
 
     def prompt(self) -> Prompt:
         """Read the template."""

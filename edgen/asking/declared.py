@@ -30,7 +30,7 @@ from edgen.asking.runner import RunStart
 from edgen.asking.units import AskedUnit, UnitAsker, read_task
 from edgen.config import Job
 from edgen.core.digest import fingerprint
-from edgen.core.errors import EdgenError, RunError
+from edgen.core.errors import EdgenError
 from edgen.core.forms import Form
 from edgen.core.values import Rejection, Reply, Request, Status
 from edgen.prompting import Prompt
@@ -133,11 +133,7 @@ class DeclaredStart(RunStart[DeclaredAsker]):
 
     def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> DeclaredAsker:  # noqa: ARG002
         """Return the asker."""
-        if not self.reader.accepted:
-            raise RunError(
-                f"{self.reader.rundir.path}: no conversation was accepted in this run, so there is nothing "
-                "to ask about."
-            )
+        self.require_accepted()
         facts = {"asker": self._kind.name, **Answerer.of(backend, prompt).facts}
         own = fingerprint(facts)
         answerer = Answerer(id=own, model=backend.model, prompt=prompt, facts={**facts, "judge": own})

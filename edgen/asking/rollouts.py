@@ -20,8 +20,7 @@ from edgen.asking.asker import RunAsker
 from edgen.asking.call_estimates import Needs, needs_of
 from edgen.asking.ledger_paths import AskerFolder
 from edgen.asking.options import PairOptions
-from edgen.asking.runner import Opened, Start
-from edgen.asking.task_loop import AtWork
+from edgen.asking.runner import AtWork, Opened, Start
 from edgen.config import backend_name
 from edgen.core.digest import fingerprint
 from edgen.core.errors import DamagedError, RunError, UsageError

@@ -1,12 +1,15 @@
-"""One start of askers: their backends are opened, and they are asked or estimated; about a run, or for a
-file."""
+"""Starts of askers: their backends are opened, and they are asked or estimated; about a run, or for a file.
+
+`ask` is the loop of every asker: what has no answer yet is asked, under supervision, and kept in the asker's
+ledger.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -20,27 +23,69 @@ from edgen.asking.answering import (
     open_answerers,
     open_answering,
 )
-from edgen.asking.asker import FileAsker, PromptAsker
+from edgen.asking.asker import Asker, FileAsker, PromptAsker
 from edgen.asking.call_estimates import NeededCalls, Needs, needs_of
 from edgen.asking.ledger_paths import AskerFolder, hold_ledger
 from edgen.asking.options import AskOptions
-from edgen.asking.task_loop import A, AtWork, ask, ask_until_ended
 from edgen.config import Job
-from edgen.core.errors import EdgenError
+from edgen.core.errors import EdgenError, RunError
 from edgen.core.options import CallMode
 from edgen.core.threads import run_in_thread
+from edgen.execution.session import RunSession, SharedState
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.answer_schemas import adapt_template
 from edgen.prompting import Prompt, load_prompt
 from edgen.providers import Backend
 from edgen.runtime.control import Control
+from edgen.runtime.monitor import Monitor
+from edgen.runtime.supervise import Supervised, supervise, tell_lost_replies
+from edgen.store.ledger import Ledger
 from edgen.store.mailbox import make_desk
 from edgen.store.run_reader import RunReader
 
 T = TypeVar("T")
+A = TypeVar("A", bound=Asker[Any, Any], covariant=True)
 PA = TypeVar("PA", bound=PromptAsker[Any, Any], covariant=True)
 FA = TypeVar("FA", bound=FileAsker[Any, Any])
 Opened = Mapping[str, AskerBackends]  # what answers each asker, by the asker's name
+
+
+class AtWork(NamedTuple, Generic[A]):
+    """An asker with the backends that answer it."""
+
+    asker: A
+    answering: AskerBackends
+
+
+async def ask(work: Sequence[AtWork[Asker[Any, Any]]], place: AskerFolder, control: Control) -> None:
+    """Have askers of one place ask, side by side, what their ledgers do not hold yet.
+
+    They share the budget and the limits of each service. Raises what stopped them.
+    """
+    paths = [place.ledger(one.asker) for one in work]
+    shared = SharedState(work[0].asker.job.limits)
+    async with contextlib.AsyncExitStack() as stack:
+        parts: list[Supervised] = []
+        for (asker, answering), path in zip(work, paths, strict=True):
+            place.note(asker)
+            ledger = await stack.enter_async_context(Ledger(path, logprobs=asker.logprobs))
+            tell_lost_replies(ledger, control)
+            session = RunSession(
+                asker,
+                answering.backends,
+                ledger,
+                roles=asker.roles,
+                elsewhere=() if parts else place.find_use_elsewhere(paths),
+                scheduler=answering.scheduler,
+                shared=shared,
+            )
+            session.counts.planned = asker.planned
+            parts.append(Supervised(session, asker.title, _work_of(asker, session)))
+        await supervise(parts, control)
+
+
+def _work_of(asker: Asker[Any, Any], session: RunSession) -> Callable[[Monitor], Awaitable[object]]:
+    return lambda _monitor: asker.work_through(session)
 
 
 class Asked(NamedTuple, Generic[A]):
@@ -87,14 +132,21 @@ class Start(ABC, Generic[A]):
         return None
 
     async def ask(self) -> Asked[A]:
-        """Ask for all missing answers. Raises what is wrong before anything was asked."""
+        """Ask for all missing answers. Raises what stopped the askers if none has a ledger, whose content can
+        be reported."""
         async with self.open(send=True) as opened:
             if (ended := await self.prepare()) is not None:
                 return Asked((), (), ended)
             work = self.askers(opened)
-            ended = await ask_until_ended(work, self.place, self.control)
             askers = tuple(one.asker for one in work)
-            return Asked(askers, tuple(map(self.place.ledger, askers)), ended)
+            ledgers = tuple(map(self.place.ledger, askers))
+            try:
+                await ask(work, self.place, self.control)
+            except EdgenError as error:
+                if not any(ledger.exists() for ledger in ledgers):
+                    raise
+                ended = error
+            return Asked(askers, ledgers, ended)
 
     async def estimate(self) -> list[tuple[A, Needs]]:
         """Return what `ask` would take, for each asker; nothing is sent and nothing is written."""
@@ -114,6 +166,7 @@ class RunStart(Start[PA]):
     settable: tuple[str, ...] = ("backends", "limits", "batch", "asks", "forms")
     """The keys of the job that `--set` may change."""
     of_what: str  # the work that these keys are for, in the error about another one
+    nothing: str = "there is nothing to ask about"  # said of a run without an accepted conversation
 
     def __init__(
         self,
@@ -129,6 +182,17 @@ class RunStart(Start[PA]):
         job = job or load_run_job(reader.rundir, options.overrides, self.settable, self.of_what)
         super().__init__(job, AskerFolder(folder, reader.rundir), control, options.prompt)
         self.reader, self.way, self._by = reader, options.way, by
+
+    def require_accepted(self) -> None:
+        """Raise RunError if no conversation was accepted."""
+        if not self.reader.accepted:
+            path = self.reader.rundir.path
+            raise RunError(f"{path}: no conversation was accepted in this run, so {self.nothing}.")
+
+    def note_pending(self, so: str) -> None:
+        """Say that conversations are pending, and what follows."""
+        if pending := self.reader.pending:
+            self.control.note(f"{pending:,} conversations of this run are pending; {so}")
 
     def choose(self) -> Mapping[str, ChosenBackend]:
         """Return the backends, by the names of the askers. Raises UsageError."""

@@ -21,7 +21,7 @@ from edgen.asking.runner import RunStart
 from edgen.asking.units import AskedUnit, UnitAsker, grow_sample, name_task
 from edgen.config import Job
 from edgen.core.digest import fingerprint
-from edgen.core.errors import RunError, UsageError
+from edgen.core.errors import UsageError
 from edgen.core.values import Rejection, Reply, Request, Status, Turn
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
@@ -136,6 +136,7 @@ class WriterStart(RunStart[WriterAsker]):
 
     role = ROLE
     of_what = "a writer for an existing run"
+    nothing = "there is nothing to write for"
 
     def __init__(self, reader: RunReader, options: CandidateOptions, control: Control) -> None:
         for option, value, least in (("--texts", options.count, 1), ("--after", options.after, 0)):
@@ -152,14 +153,9 @@ class WriterStart(RunStart[WriterAsker]):
 
     def prompt(self) -> Prompt:
         """Read the template."""
-        reader, options = self.reader, self.options
-        if not reader.accepted:
-            raise RunError(
-                f"{reader.rundir.path}: no conversation was accepted in this run, so there is nothing to "
-                "write for."
-            )
-        template = writing_template(options.write, options.prompt, ROLE)
-        return load_template(template, make_unlimited_reach(), reader.space)
+        self.require_accepted()
+        template = writing_template(self.options.write, self.options.prompt, ROLE)
+        return load_template(template, make_unlimited_reach(), self.reader.space)
 
     def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> WriterAsker:  # noqa: ARG002
         """Return the writer."""

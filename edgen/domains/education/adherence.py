@@ -22,7 +22,7 @@ from edgen.domains.education.adherence_sheets import AdherenceSheet, count_sheet
 from edgen.domains.education.keywords import AdherenceShares, Verdicts
 from edgen.evaluation.measuring import find_judged_measure, measures_of_other_families
 from edgen.plugin import Backend, Job, Rejection, Reply, Request, RunReader
-from edgen.plugin.errors import RunError, TemplateError, UsageError
+from edgen.plugin.errors import TemplateError, UsageError
 from edgen.plugin.formats import RunFolder
 from edgen.prompting import Prompt
 from edgen.protocols.task import Spent
@@ -59,6 +59,7 @@ class AdherenceStart(RunStart[AdherenceAsker]):
 
     settable = ("backends", "limits", "asks", "forms")
     of_what = "a judge of an existing run"
+    nothing = "a judge has nothing to rate"
     template, variables, expects = TEMPLATE, VARIABLES, "sheet"
 
     def __init__(
@@ -69,20 +70,13 @@ class AdherenceStart(RunStart[AdherenceAsker]):
         control: Control,
         prompt: str | None,
     ) -> None:
-        _require_ratable(reader)
         options = AskOptions(overrides=tuple(overrides), prompt=prompt)
         super().__init__(reader, options, reader.rundir.adherence, control, "judge")
         self._sample = sample
-        if "judge" not in self.job.backends:
-            raise UsageError(
-                f"no judge backend is in the job of {reader.rundir.path} (known: "
-                f"{', '.join(self.job.backends)}). Add "
-                "`backends.judge` to the job, or give one here: --set 'backends.judge={type: openai, model: "
-                "…}'."
-            )
 
     def prompt(self) -> Prompt:
         """Read the template."""
+        self._require_ratable()
         prompt = super().prompt()
         if not {"conversation", "guarded"} & {*prompt.variables_used}:
             raise TemplateError(
@@ -91,21 +85,25 @@ class AdherenceStart(RunStart[AdherenceAsker]):
             )
         return prompt
 
+    def _require_ratable(self) -> None:
+        """Raise where there is nothing to rate, where the questions do not fit, or without a judge."""
+        self.require_accepted()
+        run, family = self.reader.rundir.path, self.reader.family
+        if (needed := measures_of_other_families(family).get(find_judged_measure()[0])) is not None:
+            raise UsageError(
+                f"--adherence rates conversations of the {needed} family, and {run} has those of the "
+                f"{family.name} family. Leave --adherence out."
+            )
+        if "judge" not in self.job.backends:
+            raise UsageError(
+                f"no judge backend is in the job of {run} (known: {', '.join(self.job.backends)}). Add "
+                "`backends.judge` to the job, or give one here: --set 'backends.judge={type: openai, model: "
+                "…}'."
+            )
+
     def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> AdherenceAsker:
         """Return the judge."""
         return AdherenceAsker(self.reader, job, Answerer.of(backend, prompt), self._sample)
-
-
-def _require_ratable(reader: RunReader) -> None:
-    """Raise where there is nothing to rate, or where the questions do not fit."""
-    run = reader.rundir.path
-    if not reader.accepted:
-        raise RunError(f"{run}: no conversation was accepted in this run, so a judge has nothing to rate.")
-    if (needed := measures_of_other_families(reader.family).get(find_judged_measure()[0])) is not None:
-        raise UsageError(
-            f"--adherence rates conversations of the {needed} family, and {run} has those of the "
-            f"{reader.family.name} family. Leave --adherence out."
-        )
 
 
 def judge_adherence(
