@@ -79,8 +79,8 @@ def make_pairs(run: Path, options: PairOptions, control: Control, *, report: boo
 
 
 def estimate_pairs(run: Path, options: PairOptions, control: Control) -> dict[str, Any]:
-    """Return the calls of `make_pairs`: `calls` in all, and of `rollouts` and `judged`, None if not requested.
-    Nothing is sent and nothing is written. Raises its errors before its first call."""
+    """Return the calls of `make_pairs`: `calls` in all, and those of `rollouts` and `judged`, None if not
+    requested. Nothing is sent and nothing is written. Raises its errors before its first call."""
     with open_for_reading(run, options.against) as reader:
         making = PairMaking(reader, options, control)
         making.require_comparable()

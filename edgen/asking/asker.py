@@ -46,7 +46,7 @@ class Asker(Tasks, Generic[Unit, Result]):
     facts: who answers and how they are asked, for that file.
     shaping: what shapes the outcomes besides the answerer and this edgen.
     asks: how often a request is made until its answer can be read.
-    planned: the number of units, as people are told. scenarios: one more than the last scenario with a unit.
+    planned: the number of units that is displayed. scenarios: one more than the last scenario with a unit.
     """
 
     nouns: ClassVar[str] = "units"  # what --dry-run calls the units

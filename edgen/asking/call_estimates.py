@@ -35,7 +35,7 @@ class Needs(NamedTuple):
     calls: CallsNeeded = CallsNeeded()
 
     def describe(self, verb: str) -> dict[str, Any]:
-        """Return the part of `--dry-run --json` about units that are to be judged, played, written."""
+        """Return the part of `--dry-run --json` about units to judge, play or write."""
         return {"there": self.stored, f"to_{verb}": self.missing, "calls": self.calls}
 
     def plus(self, other: Needs) -> Needs:
