@@ -37,7 +37,6 @@ from edgen.store.run_reader import RunReader
 from edgen.store.votes import read_stored_votes, take_votes
 
 _OF_PAIRS = ("min_margin", "max_per_scenario", "min_turns_left")  # options that stand for a key of `pairs`
-_SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class PairMaking:
 
     def __init__(self, reader: RunReader, options: PairOptions, control: Control) -> None:
         self.reader, self.run, self.options, self._control = reader, reader.rundir, options, control
-        job = load_run_job(self.run, options.overrides, _SETTABLE, "pairs of an existing run")
+        job = load_run_job(self.run, options.overrides, JudgeStart.settable, JudgeStart.of_what)
         self._refuse_between_runs(job)
         reach = Reach.of(self.run.job, options.overrides, outside=options.allow_outside)
         template = JudgeTemplate(self.run, job, reader.space, options.prompt, reach)

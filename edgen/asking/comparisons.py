@@ -182,6 +182,9 @@ class JudgeStart(RunStart[JudgeAsker]):
     model: the judge's, once it is open. ledgers: of the rollouts, by arm, once they are played.
     """
 
+    settable = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
+    of_what = "pairs of an existing run"
+
     def __init__(
         self,
         job: Job,

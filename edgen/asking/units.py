@@ -52,10 +52,6 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
         """Return what of a conversation is asked about: turns by their places, or None for all of it."""
         return [None]
 
-    def tasks_in(self, index: int, name: str) -> list[str]:
-        """Return the tasks about one conversation."""
-        return [name_task(name, place) for place in self.places(index, name)]
-
     def unit(self, index: int, task: str) -> AskedUnit:
         """Return the unit that a task is about."""
         name, place = read_task(task)
@@ -70,9 +66,8 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
         """Yield (scenario, task) of every unit."""
         for index, names in self.reader.scenarios():
             own = [name for name in names if self._chosen is None or (index, name) in self._chosen]
-            yield from (
-                (index, task) for task in sorted(t for name in own for t in self.tasks_in(index, name))
-            )
+            tasks = (name_task(name, place) for name in own for place in self.places(index, name))
+            yield from ((index, task) for task in sorted(tasks))
 
     def turns(self, index: int, name: str) -> Sequence[Turn]:
         """Return the turns of a conversation."""
