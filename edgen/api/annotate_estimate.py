@@ -78,7 +78,7 @@ def estimate_annotators(run: Path, options: AnnotateOptions, control: Control) -
             requests=sum(one.requests for one in parts),
             **make_intervals(
                 functools.reduce(UsageRange.plus, (one.uses for _, one, _ in each)),
-                {"calls": sum(one.needs.calls.at_most for _, one, _ in each)},
+                {"calls": sum(one.needs.at_most for _, one, _ in each)},
                 priced=all(one.cost_usd is not None for one in parts),
             ),
             basis=tuple(dict.fromkeys(said for _, _, basis in each for said in basis)),
@@ -116,6 +116,6 @@ def _estimate(
         model=backend.model,
         there=use.needs.stored,
         requests=use.needs.missing,
-        **make_intervals(use.uses, {"calls": use.needs.calls.at_most}, priced=config.price is not None),
+        **make_intervals(use.uses, {"calls": use.needs.at_most}, priced=config.price is not None),
     )
     return part, use, said if hint is None else [*said, hint]

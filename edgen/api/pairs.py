@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from typing import Any, get_args
 import msgspec
 
 from edgen.asking.answering import load_run_job
-from edgen.asking.call_estimates import CallsNeeded
-from edgen.asking.comparisons import JudgeStart, JudgeTemplate
+from edgen.asking.call_estimates import NeededCalls
+from edgen.asking.comparisons import JudgeAsker, JudgeStart, JudgeTemplate
 from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import PairOptions
 from edgen.asking.rollouts import RolloutMaking
@@ -120,7 +121,7 @@ class PairMaking:
 
     def __init__(self, reader: RunReader, options: PairOptions, control: Control) -> None:
         self.reader, self.run, self.options, self._control = reader, reader.rundir, options, control
-        job = load_run_job(self.run, options.overrides, JudgeStart.settable, JudgeStart.of_what)
+        job = load_run_job(self.run, options.overrides, JudgeAsker.settable, JudgeAsker.of_what)
         self._refuse_between_runs(job)
         reach = Reach.of(self.run.job, options.overrides, outside=options.allow_outside)
         template = JudgeTemplate(self.run, job, reader.space, options.prompt, reach)
@@ -279,17 +280,18 @@ class PairMaking:
     async def estimate(self) -> dict[str, Any]:
         """Return the calls that are needed."""
         rollouts = judged = None
-        total = CallsNeeded()
+        each: list[NeededCalls] = []
         if self.rollouts is not None:
             askers, needs = await self.rollouts.estimate()
             responses = sum(one.responses for one in askers)
             rollouts = {"responses": responses, "k": askers[0].k, **needs.describe("play")}
-            total = needs.calls
+            each.append(needs)
         if self.options.by == "oracle":
             ((judge, needs),) = await self.judge.estimate()
             judged = {"judge": judge.id, **needs.describe("judge")}
-            total = total.plus(needs.calls)
-        return {"run": str(self.run.path), "calls": total, "rollouts": rollouts, "judged": judged}
+            each.append(needs)
+        calls = functools.reduce(NeededCalls.plus, each).calls if each else {"expected": 0, "at_most": 0}
+        return {"run": str(self.run.path), "calls": calls, "rollouts": rollouts, "judged": judged}
 
     async def _ask(self) -> dict[str, Any]:
         """Ask the judge what was not asked before, after the rollouts are played; without a judge, play them

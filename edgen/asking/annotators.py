@@ -66,8 +66,10 @@ class AnnotatorAsker(UnitAsker):
     """The units of a run that one annotator labels, in a sample of the conversations of each arm or in
     all."""
 
-    outcomes = ("labelled", "without labels")
     role = ROLE
+    of_what = "annotators of an existing run"
+    nothing = "there is nothing to label"
+    outcomes = ("labelled", "without labels")
     useless_help = (
         "A labeller answers with one JSON object of numbers and labels: see that its max_tokens leaves room "
         "for it, or name another backend with --backend."
@@ -89,7 +91,7 @@ class AnnotatorAsker(UnitAsker):
         seed = hash64(f"annotator/{job.seed}/{annotator.id}") >> 1
         self.rules = msgspec.structs.replace(self.rules, seed=seed, several=SEEDS in annotator.facts)
         facts = {key: fact for key, fact in annotator.facts.items() if key != SAMPLE}
-        self.shaping = {"annotator": fingerprint(facts)}
+        self.shaping |= {"annotator": fingerprint(facts)}
         self._asking = asking
         several = _LABELS if asking.labels.several else (1.0, 1.0, 1.0)
         self.answer_sizes = (
@@ -134,17 +136,13 @@ class AnnotatorAsker(UnitAsker):
 class AnnotatorStart(RunStart[AnnotatorAsker]):
     """A start of the annotators of a layer, who are asked side by side."""
 
-    role = ROLE
-    of_what = "annotators of an existing run"
-    nothing = "there is nothing to label"
-
     def __init__(
         self, reader: RunReader, options: AnnotateOptions, labels: LabelSet, control: Control
     ) -> None:
         self.options = options
         self.asking = LabellingTask(labels=labels, unit=options.unit, together=options.together)
         self.layer = LayerFolder(reader.rundir, options.layer or labels.name)
-        super().__init__(reader, options, self.layer.annotators, control)
+        super().__init__(AnnotatorAsker, reader, options, self.layer.annotators, control)
         self._first: AnnotatorAsker | None = None
 
     def check(self) -> Mapping[str, ChosenBackend]:
@@ -158,7 +156,7 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
         return annotators
 
     def _require_units(self) -> None:
-        self.require_accepted()
+        self.kind.require(self.reader, self.job)
         labels, roles = self.asking.labels, [role.name for role in self.reader.space.roles]
         if self.asking.unit == "turn" and not any(labels.asks_for(role) for role in roles):
             raise UsageError(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -23,12 +23,15 @@ import msgspec
 from edgen.asking.answering import Answerer
 from edgen.config import CallSettings, Job
 from edgen.core.digest import fingerprint
+from edgen.core.errors import RunError
 from edgen.core.values import Rejection, Reply, Request, Status, TaskId
 from edgen.core.version import __version__
 from edgen.execution.session import RunSession
-from edgen.prompting import Prompt
+from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.task import Settled, Spent, Task, Tasks
+from edgen.providers import Backend
 from edgen.runtime.snapshot import Title
 from edgen.space.splits import group_hash
 from edgen.store.ledger import RunPlan
@@ -49,6 +52,10 @@ class Asker(Tasks, Generic[Unit, Result]):
     planned: the number of units that is displayed. scenarios: one more than the last scenario with a unit.
     """
 
+    template: ClassVar[str]  # the name of a shipped template, or a file
+    variables: ClassVar[Collection[str]]  # that the template may use
+    expects: ClassVar[str | None] = None  # kind of its answer
+    key: ClassVar[str] = "--prompt"  # how errors call the choice of another template
     nouns: ClassVar[str] = "units"  # what --dry-run calls the units
     outcomes: tuple[str, str] = ("answered", "unread")  # how progress calls units with and without a record
     roles: tuple[str, ...] = ("default",)  # the roles that requests name
@@ -69,6 +76,12 @@ class Asker(Tasks, Generic[Unit, Result]):
         self.planned = 0
         self.scenarios = 0
         self._called = called
+
+    @classmethod
+    def load_prompt(cls, named: str | None) -> Prompt:
+        """Read the template; `named`: another one. Raises TemplateError."""
+        path = make_unlimited_reach().require("prompts", named or cls.template, cls.key)
+        return load_prompt(path, cls.variables, expects=cls.expects)
 
     @abstractmethod
     def units(self) -> Iterator[tuple[int, Any]]:
@@ -130,11 +143,7 @@ class Asker(Tasks, Generic[Unit, Result]):
     def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
         """Return a name for everything that shapes the outcomes, 16 hex digits."""
         plain = {role: dict(identity) for role, identity in identities.items()}
-        return fingerprint({**self.list_shaping_facts(), "identities": plain, "edgen": __version__})
-
-    def list_shaping_facts(self) -> dict[str, Any]:
-        """Return what shapes the outcomes besides the answerers and this edgen, by name."""
-        return self.shaping
+        return fingerprint({**self.shaping, "identities": plain, "edgen": __version__})
 
     def plan(self, under: str) -> RunPlan:
         """Return what the ledger notes as planned, under a fingerprint."""
@@ -167,6 +176,14 @@ class FileAsker(Asker[Unit, Result]):
     """An asker for the file `out`, whose ledger is next to it, with one template. The job's `default`
     answers; a scenario is one unit."""
 
+    work: ClassVar[str]  # the name of a job without a file
+    made_up: ClassVar[str]  # what is said of the simulator's answers
+
+    @classmethod
+    def require(cls, out: Path) -> None:
+        """Raise UsageError where the file cannot be written; also once the ledger is locked, since another
+        process may have written it."""
+
     def __init__(self, job: Job, prompt: Prompt, out: Path, called: str):
         super().__init__(job, called=called, identifier=out.name)
         self.prompt = prompt
@@ -185,11 +202,7 @@ class RunAsker(Asker[Unit, Result]):
         """`called`: the work's name after the run's."""
         super().__init__(job, called=f"{reader.name} {called}", identifier=identifier, facts=facts)
         self.reader = reader
-
-    def list_shaping_facts(self) -> dict[str, Any]:
-        """Return what shapes the outcomes, among it the name of the answerer and the run's content."""
-        about = {"judge": self.id, "asks": self.job.asks, "seed": self.job.seed}
-        return {**about, "run": self.reader.fingerprints, **self.shaping}
+        self.shaping = {"judge": self.id, "asks": job.asks, "seed": job.seed, "run": reader.fingerprints}
 
     def group(self, index: int) -> int:
         """Return the hash of the group that a scenario belongs to."""
@@ -199,7 +212,23 @@ class RunAsker(Asker[Unit, Result]):
 class PromptAsker(RunAsker[Unit, Result]):
     """An asker about a run with one template and one backend, the answerer, under one role."""
 
-    role: str = "judge"
+    role: ClassVar[str] = "judge"  # under which the backend answers
+    settable: ClassVar[tuple[str, ...]] = ("backends", "limits", "batch", "asks", "forms")
+    """The keys of the job that `--set` may change."""
+    of_what: ClassVar[str]  # the work that these keys are for, in the error about another one
+    nothing: ClassVar[str] = "there is nothing to ask about"  # said of a run without accepted conversations
+
+    @classmethod
+    def require(cls, reader: RunReader, job: Job) -> None:  # noqa: ARG003
+        """Raise RunError or UsageError where a run cannot be asked about."""
+        if not reader.accepted:
+            path = reader.rundir.path
+            raise RunError(f"{path}: no conversation was accepted in this run, so {cls.nothing}.")
+
+    @classmethod
+    def find_answerer(cls, backend: Backend, prompt: Prompt) -> Answerer:
+        """Return the answerer that a backend is with a template."""
+        return Answerer.of(backend, prompt)
 
     def __init__(self, reader: RunReader, job: Job, answerer: Answerer, called: str):
         super().__init__(reader, job, answerer.id, answerer.facts, called)

@@ -50,6 +50,8 @@ log = logging.getLogger("edgen")
 class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
     """The comparisons by one judge: of the conversations of a choice of pairs, or of their rollouts."""
 
+    settable = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
+    of_what = "pairs of an existing run"
     outcomes = ("judged", "without verdict")
     useless_help = (
         "Its template should end in a question that 1 or 2 answers; see that max_tokens leaves room for it, "
@@ -61,7 +63,7 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
         self._pairs = pairs
         self._warned = False
         self.logprobs = job.pairs.logprobs is not None
-        self.shaping = {"votes": job.pairs.votes, "units": self.count()}
+        self.shaping |= {"votes": job.pairs.votes, "units": self.count()}
         if self.logprobs:
             self.shaping["logprobs"] = job.pairs.logprobs
 
@@ -182,9 +184,6 @@ class JudgeStart(RunStart[JudgeAsker]):
     model: the judge's, once it is open. ledgers: of the rollouts, by arm, once they are played.
     """
 
-    settable = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
-    of_what = "pairs of an existing run"
-
     def __init__(
         self,
         job: Job,
@@ -196,7 +195,7 @@ class JudgeStart(RunStart[JudgeAsker]):
     ) -> None:
         reader = choice.reader
         folder = reader.rundir.judged
-        super().__init__(reader, options, folder, control, options.judge or "", job)
+        super().__init__(JudgeAsker, reader, options, folder, control, options.judge or "", job)
         self.model: str | None = None
         self.ledgers: dict[str, Path] | None = None
         self._choice, self._template, self._rollouts = choice, template, rollouts
@@ -204,7 +203,7 @@ class JudgeStart(RunStart[JudgeAsker]):
 
     def prompt(self) -> Prompt:
         """Load the template. Raises JobError for a judge without the required log probabilities."""
-        config = find_backend(self.job, self._by, self.role)
+        config = find_backend(self.job, self._by, self.kind.role)
         check_logprobs(self.job, config, str(self.reader.rundir.job))
         return self._template.find(self.job.pairs.compared, self.control)
 
@@ -213,16 +212,16 @@ class JudgeStart(RunStart[JudgeAsker]):
         """Open the judge."""
         async with super().open(send=send) as opened:
             (answering,) = opened.values()
-            self.model = answering.backends[self.role].model
+            self.model = answering.backends[self.kind.role].model
             self._note_votes(answering.job)
             with self._open:
                 yield opened
 
     def _note_votes(self, job: Job) -> None:
         """Say that the judge votes once, if further votes would be copies."""
-        if votes_of(job.pairs, job.backends[self.role]) == job.pairs.votes:
+        if votes_of(job.pairs, job.backends[self.kind.role]) == job.pairs.votes:
             return
-        if job.backends[self.role].BY_PEOPLE:
+        if job.backends[self.kind.role].BY_PEOPLE:
             self.control.note(
                 f"people vote once in each order, and not {job.pairs.votes} times (pairs.votes)."
             )

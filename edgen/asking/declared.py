@@ -63,8 +63,16 @@ class DeclaredAsker(UnitAsker):
     """
 
     name: ClassVar[str]
-    template: ClassVar[str]
-    variables: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls) -> None:
+        cls.of_what = f"{getattr(cls, 'name', '')} of an existing run"
+
+    @classmethod
+    def find_answerer(cls, backend: Backend, prompt: Prompt) -> Answerer:
+        """Return the answerer, whose name depends on the asker's, too."""
+        facts = {"asker": cls.name, **Answerer.of(backend, prompt).facts}
+        own = fingerprint(facts)
+        return Answerer(id=own, model=backend.model, prompt=prompt, facts={**facts, "judge": own})
 
     def __init__(self, reader: RunReader, job: Job, answerer: Answerer) -> None:
         super().__init__(reader, job, answerer, self.name, None)
@@ -121,23 +129,10 @@ class TurnAsker(DeclaredAsker):
         return [place for place, turn in enumerate(turns) if not self.of or turn.role in self.of]
 
 
-class DeclaredStart(RunStart[DeclaredAsker]):
-    """One start of such an asker, while the run is held."""
-
-    def __init__(
-        self, reader: RunReader, kind: type[DeclaredAsker], options: AskOptions, control: Control, by: str
-    ) -> None:
-        self.role, self.of_what = kind.role, f"{kind.name} of an existing run"
-        self.template, self.variables, self._kind = kind.template, kind.variables, kind
-        super().__init__(reader, options, reader.rundir.asked / kind.name, control, by)
-
-    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> DeclaredAsker:  # noqa: ARG002
-        """Return the asker."""
-        self.require_accepted()
-        facts = {"asker": self._kind.name, **Answerer.of(backend, prompt).facts}
-        own = fingerprint(facts)
-        answerer = Answerer(id=own, model=backend.model, prompt=prompt, facts={**facts, "judge": own})
-        return self._kind(self.reader, job, answerer)
+def _start(
+    reader: RunReader, kind: type[DeclaredAsker], control: Control, options: AskOptions | None, by: str
+) -> RunStart[DeclaredAsker]:
+    return RunStart(kind, reader, options or AskOptions(), reader.rundir.asked / kind.name, control, by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +164,7 @@ def ask_run(
     `by`: `[JOB:]ROLE` of the backend. Raises UsageError, TemplateError, RunError and LockedError.
     """
     with open_for_work(run, control, "answers") as reader:
-        asked = asyncio.run(DeclaredStart(reader, kind, options or AskOptions(), control, by).ask())
+        asked = asyncio.run(_start(reader, kind, control, options, by).ask())
         (asker,), (ledger,), ended = asked
         file, lines = reader.rundir.asked / f"{kind.name}.jsonl", None
         if ended is None:
@@ -186,4 +181,4 @@ def estimate_asking(
 ) -> NeededCalls:
     """Return the calls that `ask_run` would make; nothing is sent and nothing is written."""
     with open_for_reading(run) as reader:
-        return DeclaredStart(reader, kind, options or AskOptions(), control, by).estimate_calls()
+        return _start(reader, kind, control, options, by).estimate_calls()

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.asking.answering import open_answering
+from edgen.asking.answering import AskerBackends, open_answering
 from edgen.asking.asker import RunAsker
-from edgen.asking.call_estimates import Needs, needs_of
+from edgen.asking.call_estimates import NeededCalls, needs_of
 from edgen.asking.ledger_paths import AskerFolder
 from edgen.asking.options import PairOptions
-from edgen.asking.runner import AtWork, Opened, Start
+from edgen.asking.runner import Opened, Start
 from edgen.config import backend_name
 from edgen.core.digest import fingerprint
 from edgen.core.errors import DamagedError, RunError, UsageError
@@ -75,7 +75,7 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
             self.scenarios = index + 1
         self.k = choice.wanted.rollouts or 0
         self.planned = self.responses * self.k
-        self.shaping = {"k": self.k, "units": digest.hexdigest()}
+        self.shaping |= {"k": self.k, "units": digest.hexdigest()}
 
     def _responses(self) -> Iterator[tuple[int, list[PartingTurn]]]:
         """Yield the responses of each scenario that are played on from."""
@@ -149,8 +149,8 @@ class RolloutStart(Start[RolloutAsker]):
         self._reader = choice.reader
         self.plan = self._load_plan(arm, options)
         place = AskerFolder(self._reader.rundir.rollouts, self._reader.rundir)
-        super().__init__(self.plan.job, place, control)
-        self.way, self._choice, self._arm = options.way, choice, arm
+        super().__init__(self.plan.job, place, control, options.way)
+        self._choice, self._arm = choice, arm
 
     @contextlib.asynccontextmanager
     async def open(self, *, send: bool) -> AsyncIterator[Opened]:
@@ -169,12 +169,12 @@ class RolloutStart(Start[RolloutAsker]):
         ) as answering:
             yield {self._arm: answering}
 
-    def askers(self, opened: Opened) -> list[AtWork[RolloutAsker]]:
+    def askers(self, opened: Opened) -> list[tuple[RolloutAsker, AskerBackends]]:
         """Return the asker."""
         plan, answering = self.plan, opened[self._arm]
         backends = answering.backends
         identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}
-        return [AtWork(RolloutAsker(self._choice, self._arm, plan, identities), answering)]
+        return [(RolloutAsker(self._choice, self._arm, plan, identities), answering)]
 
     def _load_plan(self, arm: str, options: PairOptions) -> Plan:
         """Return the plan of an arm's conversations."""
@@ -255,11 +255,11 @@ class RolloutMaking:
             )
         return some
 
-    async def estimate(self) -> tuple[list[RolloutAsker], Needs]:
+    async def estimate(self) -> tuple[list[RolloutAsker], NeededCalls]:
         """Return the askers, and what `play` would take. As many turns are expected as followed a response
         in its own conversation."""
         askers = [*(await self.askers()).values()]
-        return askers, functools.reduce(Needs.plus, (needs_of(one, self.place) for one in askers))
+        return askers, functools.reduce(NeededCalls.plus, (needs_of(one, self.place) for one in askers))
 
     async def play(self) -> dict[str, Path]:
         """Play what the ledgers do not hold yet, and return the ledger of each arm. Raises what stopped

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -24,17 +24,16 @@ from edgen.asking.answering import (
     open_answering,
 )
 from edgen.asking.asker import Asker, FileAsker, PromptAsker
-from edgen.asking.call_estimates import NeededCalls, Needs, needs_of
+from edgen.asking.call_estimates import NeededCalls, needs_of
 from edgen.asking.ledger_paths import AskerFolder, hold_ledger
 from edgen.asking.options import AskOptions
 from edgen.config import Job
-from edgen.core.errors import EdgenError, RunError
+from edgen.core.errors import EdgenError
 from edgen.core.options import CallMode
 from edgen.core.threads import run_in_thread
 from edgen.execution.session import RunSession, SharedState
-from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.answer_schemas import adapt_template
-from edgen.prompting import Prompt, load_prompt
+from edgen.prompting import Prompt
 from edgen.providers import Backend
 from edgen.runtime.control import Control
 from edgen.runtime.monitor import Monitor
@@ -50,20 +49,15 @@ FA = TypeVar("FA", bound=FileAsker[Any, Any])
 Opened = Mapping[str, AskerBackends]  # what answers each asker, by the asker's name
 
 
-class AtWork(NamedTuple, Generic[A]):
-    """An asker with the backends that answer it."""
-
-    asker: A
-    answering: AskerBackends
-
-
-async def ask(work: Sequence[AtWork[Asker[Any, Any]]], place: AskerFolder, control: Control) -> None:
+async def ask(
+    work: Sequence[tuple[Asker[Any, Any], AskerBackends]], place: AskerFolder, control: Control
+) -> None:
     """Have askers of one place ask, side by side, what their ledgers do not hold yet.
 
     They share the budget and the limits of each service. Raises what stopped them.
     """
-    paths = [place.ledger(one.asker) for one in work]
-    shared = SharedState(work[0].asker.job.limits)
+    paths = [place.ledger(asker) for asker, _ in work]
+    shared = SharedState(work[0][0].job.limits)
     async with contextlib.AsyncExitStack() as stack:
         parts: list[Supervised] = []
         for (asker, answering), path in zip(work, paths, strict=True):
@@ -102,28 +96,15 @@ class Start(ABC, Generic[A]):
     job: with the settings of the calls. place: the folder of the ledgers. way: how calls are made.
     """
 
-    template: str  # the name of the usual template, or a file
-    variables: Collection[str]  # of the template
-    expects: str | None = None  # kind of its answer
-    key: str = "--prompt"  # names another template, in errors
-    way: CallMode
-
-    def __init__(self, job: Job, place: AskerFolder, control: Control, named: str | None = None) -> None:
-        """`named`: another template."""
-        self.job, self.place, self.control = job, place, control
-        self._named = named
-
-    def prompt(self) -> Prompt:
-        """Read the template. Raises TemplateError."""
-        path = make_unlimited_reach().require("prompts", self._named or self.template, self.key)
-        return load_prompt(path, self.variables, expects=self.expects)
+    def __init__(self, job: Job, place: AskerFolder, control: Control, way: CallMode) -> None:
+        self.job, self.place, self.control, self.way = job, place, control, way
 
     @abstractmethod
     def open(self, *, send: bool) -> AbstractAsyncContextManager[Opened]:
         """Open the backends, which send nothing unless they are to `send`."""
 
     @abstractmethod
-    def askers(self, opened: Opened) -> list[AtWork[A]]:
+    def askers(self, opened: Opened) -> list[tuple[A, AskerBackends]]:
         """Return the askers. Raises UsageError where there is nothing to ask about."""
 
     async def prepare(self) -> EdgenError | None:
@@ -138,7 +119,7 @@ class Start(ABC, Generic[A]):
             if (ended := await self.prepare()) is not None:
                 return Asked((), (), ended)
             work = self.askers(opened)
-            askers = tuple(one.asker for one in work)
+            askers = tuple(asker for asker, _ in work)
             ledgers = tuple(map(self.place.ledger, askers))
             try:
                 await ask(work, self.place, self.control)
@@ -148,86 +129,84 @@ class Start(ABC, Generic[A]):
                 ended = error
             return Asked(askers, ledgers, ended)
 
-    async def estimate(self) -> list[tuple[A, Needs]]:
+    async def estimate(self) -> list[tuple[A, NeededCalls]]:
         """Return what `ask` would take, for each asker; nothing is sent and nothing is written."""
         async with self.open(send=False) as opened:
-            return [(one.asker, needs_of(one.asker, self.place)) for one in self.askers(opened)]
+            return [(asker, needs_of(asker, self.place)) for asker, _ in self.askers(opened)]
 
     def estimate_calls(self) -> NeededCalls:
         """Return the calls of the only asker, for --dry-run."""
-        ((asker, needs),) = asyncio.run(self.estimate())
-        return NeededCalls.of(asker, needs)
+        ((_, needs),) = asyncio.run(self.estimate())
+        return needs
 
 
 class RunStart(Start[PA]):
     """A start of askers about a run, while the run is held: each has a backend, and all the same template."""
 
-    role: str = "judge"  # under which the backends answer
-    settable: tuple[str, ...] = ("backends", "limits", "batch", "asks", "forms")
-    """The keys of the job that `--set` may change."""
-    of_what: str  # the work that these keys are for, in the error about another one
-    nothing: str = "there is nothing to ask about"  # said of a run without an accepted conversation
-
     def __init__(
         self,
+        kind: type[PA],
         reader: RunReader,
         options: AskOptions,
         folder: Path,
         control: Control,
         by: str = "",
         job: Job | None = None,
+        **given: Any,
     ) -> None:
         """`folder`: where the ledger is. `by`: `[JOB:]ROLE` of the backend; empty for the job's of the role,
-        else `default`. `job`: the run's with the options on top; None: it is loaded."""
-        job = job or load_run_job(reader.rundir, options.overrides, self.settable, self.of_what)
-        super().__init__(job, AskerFolder(folder, reader.rundir), control, options.prompt)
-        self.reader, self.way, self._by = reader, options.way, by
+        else `default`. `job`: the run's with the options on top; None: it is loaded. `given`: what the asker
+        takes besides the reader, the job and the answerer."""
+        job = job or load_run_job(reader.rundir, options.overrides, kind.settable, kind.of_what)
+        super().__init__(job, AskerFolder(folder, reader.rundir), control, options.way)
+        self.kind, self.reader = kind, reader
+        self._by, self._named, self._given = by, options.prompt, given
 
-    def require_accepted(self) -> None:
-        """Raise RunError if no conversation was accepted."""
-        if not self.reader.accepted:
-            path = self.reader.rundir.path
-            raise RunError(f"{path}: no conversation was accepted in this run, so {self.nothing}.")
+    def prompt(self) -> Prompt:
+        """Read the template. Raises TemplateError."""
+        return self.kind.load_prompt(self._named)
+
+    def choose(self) -> Mapping[str, ChosenBackend]:
+        """Return the backends, by the names of the askers. Raises UsageError."""
+        return {self.kind.role: choose_backend(self.job, self._by, self.kind.role, self.control)}
+
+    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> PA:  # noqa: ARG002
+        """Return the asker of that name that the backend answers. Raises UsageError where there is nothing to
+        ask about."""
+        make: Callable[..., PA] = self.kind
+        return make(self.reader, job, self.kind.find_answerer(backend, prompt), **self._given)
 
     def note_pending(self, so: str) -> None:
         """Say that conversations are pending, and what follows."""
         if pending := self.reader.pending:
             self.control.note(f"{pending:,} conversations of this run are pending; {so}")
 
-    def choose(self) -> Mapping[str, ChosenBackend]:
-        """Return the backends, by the names of the askers. Raises UsageError."""
-        return {self.role: choose_backend(self.job, self._by, self.role, self.control)}
-
-    @abstractmethod
-    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> PA:
-        """Return the asker of that name that the backend answers. Raises UsageError where there is nothing to
-        ask about."""
-
     def open(self, *, send: bool) -> AbstractAsyncContextManager[Opened]:
-        """Open the backends. Raises what is wrong with the template, or with a backend."""
+        """Open the backends. Raises what is wrong with the run, the template, or a backend."""
+        self.kind.require(self.reader, self.job)
         prompt, chosen = self.prompt(), self.choose()
-        run, role = self.reader.rundir, self.role
+        run, role = self.reader.rundir, self.kind.role
         return open_answerers(run, self.job, role, chosen, prompt, self.control, self.way, send=send)
 
-    def askers(self, opened: Opened) -> list[AtWork[PA]]:
+    def askers(self, opened: Opened) -> list[tuple[PA, AskerBackends]]:
         """Return an asker for each backend."""
         made = []
         for name, one in opened.items():
             assert one.prompt is not None, "all of them have the template"
-            made.append(AtWork(self.asker(name, one.job, one.backends[self.role], one.prompt), one))
+            made.append((self.asker(name, one.job, one.backends[self.kind.role], one.prompt), one))
         return made
 
 
 class FileStart(Start[FA]):
-    """A start of an asker for a file, whose only backend is the job's `default`. A subclass makes the
-    asker."""
+    """A start of an asker for the file `out`, whose only backend is the job's `default`.
 
-    asker: FA
-    work: str  # the name of a job without a file
-    made_up: str  # what is said of the simulator's answers
+    asker: what `make` returns for the job and the template.
+    """
 
     def __init__(
         self,
+        kind: type[FA],
+        make: Callable[[Job, Prompt], FA],
         out: Path,
         control: Control,
         backend: str | None,
@@ -235,41 +214,34 @@ class FileStart(Start[FA]):
         named: str | None,
         way: CallMode = CallMode(),  # noqa: B008 - a value
     ) -> None:
-        """`out`: the file. `backend`: `JOB[:ROLE]`. `named`: another template. Raises UsageError."""
-        job = load_asked_job(backend, overrides, control, work=self.work, made_up=self.made_up)
-        super().__init__(job, AskerFolder(out.parent), control, named)
-        self.out, self.way = out, way
-
-    def prompt(self) -> Prompt:
-        """Read the template, as the backend is asked with it. Raises TemplateError and JobError."""
-        return adapt_template(super().prompt(), self.job, "default")
-
-    def require(self) -> None:
-        """Raise UsageError where the file cannot be written, once the ledger is locked: another process may
-        have written it meanwhile."""
+        """`backend`: `JOB[:ROLE]`. `named`: another template. Raises UsageError, TemplateError, JobError."""
+        kind.require(out)
+        job = load_asked_job(backend, overrides, control, work=kind.work, made_up=kind.made_up)
+        super().__init__(job, AskerFolder(out.parent), control, way)
+        self.asker = make(job, adapt_template(kind.load_prompt(named), job, "default"))
 
     @contextlib.asynccontextmanager
     async def open(self, *, send: bool) -> AsyncIterator[Opened]:
         """Open the backend and lock the ledger, unless nothing is sent: then neither is touched."""
-        job = self.asker.job
+        job, control, out = self.job, self.control, self.asker.out
         if not send:
             yield {"default": AskerBackends(job, {})}
             return
-        people, control = None, self.control
+        people = None
         if any(config.BY_PEOPLE for config in job.backends.values()):
-            people = make_desk(self.out)
+            people = make_desk(out)
             control.note(f"people are asked: invite them with `edgen web {people}`.")
         functions = {name: one for name, one in control.functions.items() if name == "default"}
         async with open_answering(
             job, dict(job.backends), control, self.way, send=True, functions=functions, run=people
         ) as answering:
             with hold_ledger(self.place.ledger(self.asker)):
-                self.require()
+                self.asker.require(out)
                 yield {"default": answering}
 
-    def askers(self, opened: Opened) -> list[AtWork[FA]]:
+    def askers(self, opened: Opened) -> list[tuple[FA, AskerBackends]]:
         """Return the asker."""
-        return [AtWork(self.asker, one) for one in opened.values()]
+        return [(self.asker, one) for one in opened.values()]
 
     def make(self, result: Callable[[FA, Path], T]) -> T:
         """Ask for all missing answers, and return the `result` of the asker and its ledger, which is locked

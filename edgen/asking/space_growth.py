@@ -10,8 +10,6 @@ from pathlib import Path
 import msgspec
 
 from edgen.asking.asker import FileAsker
-from edgen.asking.options import GrowthOptions
-from edgen.asking.runner import FileStart
 from edgen.config import Job
 from edgen.core.errors import CallError, ProviderError, TemplateError, UsageError
 from edgen.core.files import remove_leftovers
@@ -23,7 +21,6 @@ from edgen.execution.session import RunSession
 from edgen.prompting import Prompt
 from edgen.protocols.space_growth import BARREN, BATCH, VARIABLES, Expanded, expansion
 from edgen.protocols.task import Spent
-from edgen.runtime.control import Control
 from edgen.space import Entry, Space, content_sha256
 from edgen.space.entries import is_forbidden
 
@@ -36,9 +33,30 @@ class GrowthAsker(FileAsker[None, Expanded]):
     took part.
     """
 
+    work, made_up = "space-expand", "its values are made up"
+    template, variables, expects, key = "space_expand", VARIABLES, "values", "prompt"
     nouns = "values"
     outcomes = ("kept", "dropped")
     begins_anew = True  # the result is more than its record
+
+    @classmethod
+    def load_prompt(cls, named: str | None) -> Prompt:
+        """Read the template. Raises TemplateError, also for one that does not show the present values."""
+        prompt = super().load_prompt(named)
+        if "values" not in prompt.variables_used:
+            raise TemplateError(
+                prompt.source, "it never uses `values`, the known values, so the model would repeat them."
+            )
+        return prompt
+
+    @classmethod
+    def require(cls, out: Path) -> None:
+        """Raise UsageError where the new file cannot be made."""
+        remove_leftovers(out)
+        if out.exists() or out.is_symlink():
+            raise UsageError(f"-o {out}: this already exists and is not overwritten; choose another name.")
+        if not out.parent.is_dir():
+            raise UsageError(f"-o {out}: there is no folder {out.parent}; make it first.")
 
     def __init__(
         self, job: Job, space: Space, dimension: str, wanted: int, prompt: Prompt, out: Path
@@ -112,40 +130,6 @@ class GrowthAsker(FileAsker[None, Expanded]):
         if (counts := self._counts) is not None:
             counts.accepted, counts.rejected["dropped"] = kept, dropped
             counts.planned = self.wanted + dropped
-
-
-class GrowthStart(FileStart[GrowthAsker]):
-    """A start of so many new values for a dimension of a space."""
-
-    work, made_up = "space-expand", "its values are made up"
-    template, variables, expects, key = "space_expand", VARIABLES, "values", "prompt"
-
-    def __init__(
-        self, space: Space, dimension: str, out: Path, options: GrowthOptions, control: Control
-    ) -> None:
-        self.out = out
-        self.require()
-        super().__init__(out, control, options.backend, options.overrides, options.prompt)
-        self.asker = GrowthAsker(self.job, space, dimension, options.count, self.prompt(), out)
-
-    def prompt(self) -> Prompt:
-        """Read the template. Raises TemplateError, also for one that does not show the present values."""
-        prompt = super().prompt()
-        if "values" not in prompt.variables_used:
-            raise TemplateError(
-                prompt.source, "it never uses `values`, the known values, so the model would repeat them."
-            )
-        return prompt
-
-    def require(self) -> None:
-        """Raise UsageError where the new file cannot be made."""
-        remove_leftovers(self.out)
-        if self.out.exists() or self.out.is_symlink():
-            raise UsageError(
-                f"-o {self.out}: this already exists and is not overwritten; choose another name."
-            )
-        if not self.out.parent.is_dir():
-            raise UsageError(f"-o {self.out}: there is no folder {self.out.parent}; make it first.")
 
 
 def build_grown_space(asker: GrowthAsker, read_from: str) -> Space:

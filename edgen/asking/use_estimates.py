@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from edgen.asking.call_estimates import Needs, count_needs, find_unanswered
+from edgen.asking.call_estimates import NeededCalls, count_needs, find_unanswered
 from edgen.asking.ledger_paths import AskerFolder
 from edgen.asking.units import UnitAsker
 from edgen.core.options import Via
@@ -27,7 +27,7 @@ _SURE = 1.96  # standard errors of a mean that was drawn
 class UseNeeds(NamedTuple):
     """The use of an asker's remaining requests."""
 
-    needs: Needs
+    needs: NeededCalls
     uses: UsageRange
     rendered: int  # requests that were rendered and counted
     changed: bool  # the run or the prompts have changed since the ledger was made: no answer there counts

@@ -101,8 +101,10 @@ class WriterAsker(UnitAsker):
     """The turns of a run that a writer is asked about, in a sample of the conversations of each arm or in
     all."""
 
-    outcomes = ("written for", "without texts")
     role = ROLE
+    of_what = "a writer for an existing run"
+    nothing = "there is nothing to write for"
+    outcomes = ("written for", "without texts")
     useless_help = (
         "A writer answers with a list of texts: see that its max_tokens leaves room for it, or name another "
         "backend with --backend."
@@ -134,10 +136,6 @@ class WriterAsker(UnitAsker):
 class WriterStart(RunStart[WriterAsker]):
     """A start of a writer."""
 
-    role = ROLE
-    of_what = "a writer for an existing run"
-    nothing = "there is nothing to write for"
-
     def __init__(self, reader: RunReader, options: CandidateOptions, control: Control) -> None:
         for option, value, least in (("--texts", options.count, 1), ("--after", options.after, 0)):
             if value < least:
@@ -149,11 +147,11 @@ class WriterStart(RunStart[WriterAsker]):
         self.options = options
         agent = _find_agent(reader, options.agent)
         self.wanted = Wanted(kind=options.write, count=options.count, agent=agent, after=options.after)
-        super().__init__(reader, options, reader.rundir.candidates / options.write, control, options.by)
+        folder = reader.rundir.candidates / options.write
+        super().__init__(WriterAsker, reader, options, folder, control, options.by)
 
     def prompt(self) -> Prompt:
         """Read the template."""
-        self.require_accepted()
         template = writing_template(self.options.write, self.options.prompt, ROLE)
         return load_template(template, make_unlimited_reach(), self.reader.space)
 

@@ -94,4 +94,4 @@ def _render_needs(needs: dict[str, Any]) -> Iterator[str]:
         f"writer     {needs['writer']}: {needs['writes']} for {needs['to_write']:,} turns to write, "
         f"{needs['there']:,} stored already"
     )
-    yield f"calls      {needs['calls'].expected:,}, at most {needs['calls'].at_most:,}"
+    yield f"calls      {needs['calls']['expected']:,}, at most {needs['calls']['at_most']:,}"

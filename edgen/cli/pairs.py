@@ -20,7 +20,6 @@ from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
     from edgen.api.pairs import PairedRun
-    from edgen.asking.call_estimates import CallsNeeded
     from edgen.runtime.control import Control
 
 RunsArgument = Annotated[
@@ -190,13 +189,13 @@ def _render_needs(needs: dict[str, Any]) -> Iterator[str]:
         yield f"           {_render_calls(judged['calls'])}"
     calls = needs["calls"]
     yield (
-        f"calls      {calls.expected:,} expected, at most {calls.at_most:,}; none was made, and nothing was "
+        f"calls      {calls['expected']:,} expected, at most {calls['at_most']:,}; none was made, and nothing was "
         "written"
     )
 
 
-def _render_calls(calls: CallsNeeded) -> str:
-    return f"{calls.expected:,} calls expected, at most {calls.at_most:,}"
+def _render_calls(calls: dict[str, int]) -> str:
+    return f"{calls['expected']:,} calls expected, at most {calls['at_most']:,}"
 
 
 def _render(paired: PairedRun) -> Iterator[str]:

@@ -10,11 +10,14 @@ import msgspec
 
 from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.options import GrowthOptions
-from edgen.asking.space_growth import GrowthAsker, GrowthStart, build_grown_space
+from edgen.asking.runner import FileStart
+from edgen.asking.space_growth import GrowthAsker, build_grown_space
+from edgen.config import Job
 from edgen.core.errors import ShortError, SpaceError, UsageError
 from edgen.core.files import write_new
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.prompting import Prompt
 from edgen.runtime.control import Control
 from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
 from edgen.space import dump_space, load_space, parse_space
@@ -67,7 +70,7 @@ def grow_space(space: str, options: GrowthOptions, control: Control) -> GrownSpa
     stopped the requests.
     """
     start, path = _plan(space, options, control)
-    asker, out = start.asker, start.out
+    asker, out = start.asker, start.asker.out
     known, grown = asker.space, asker.space[asker.dimension]
     made = start.make(partial(_describe, path))
     if made.kept:
@@ -96,7 +99,7 @@ def estimate_growth(space: str, options: GrowthOptions, control: Control) -> Nee
     return start.estimate_calls()
 
 
-def _plan(space: str, options: GrowthOptions, control: Control) -> tuple[GrowthStart, Path]:
+def _plan(space: str, options: GrowthOptions, control: Control) -> tuple[FileStart[GrowthAsker], Path]:
     """Return the start, and the file of the space. Raises UsageError and the errors of reading files."""
     path = make_unlimited_reach().require("preference_space", space, "space")
     known, dimension, count = load_space(path), options.dimension, options.count
@@ -108,7 +111,12 @@ def _plan(space: str, options: GrowthOptions, control: Control) -> tuple[GrowthS
     if len(grown.entries) + count > MAX_ENTRIES:
         raise UsageError(f"--count {count}: a list holds at most {MAX_ENTRIES:,} values.")
     out = options.output if options.output is not None else Path(f"{path.stem}-expanded.yaml")
-    return GrowthStart(known, grown.name, out, options, control), path
+
+    def make(job: Job, prompt: Prompt) -> GrowthAsker:
+        return GrowthAsker(job, known, grown.name, count, prompt, out)
+
+    chosen = (options.backend, options.overrides, options.prompt)
+    return FileStart(GrowthAsker, make, out, control, *chosen), path
 
 
 def _describe(path: Path, asker: GrowthAsker, ledger: Path) -> GrownSpace:

@@ -21,7 +21,7 @@ from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES, adhe
 from edgen.domains.education.adherence_sheets import AdherenceSheet, count_sheets
 from edgen.domains.education.keywords import AdherenceShares, Verdicts
 from edgen.evaluation.measuring import find_judged_measure, measures_of_other_families
-from edgen.plugin import Backend, Job, Rejection, Reply, Request, RunReader
+from edgen.plugin import Job, Rejection, Reply, Request, RunReader
 from edgen.plugin.errors import TemplateError, UsageError
 from edgen.plugin.formats import RunFolder
 from edgen.prompting import Prompt
@@ -32,6 +32,10 @@ from edgen.runtime.control import Control, explain_os_errors
 class AdherenceAsker(UnitAsker):
     """The sheets on `sample` conversations of each arm of a run by one judge."""
 
+    settable = ("backends", "limits", "asks", "forms")
+    of_what = "a judge of an existing run"
+    nothing = "a judge has nothing to rate"
+    template, variables, expects = TEMPLATE, VARIABLES, "sheet"
     nouns = "judged"
     outcomes = ("read", "unread")
     drawn_by = "adherence"
@@ -39,6 +43,34 @@ class AdherenceAsker(UnitAsker):
         "A sheet has five lines: see that its max_tokens leaves room for them, or name another judge: "
         "--set 'backends.judge={…}'."
     )
+
+    @classmethod
+    def load_prompt(cls, named: str | None) -> Prompt:
+        """Read the template. Raises TemplateError, also for one that does not show the conversation."""
+        prompt = super().load_prompt(named)
+        if not {"conversation", "guarded"} & {*prompt.variables_used}:
+            raise TemplateError(
+                prompt.source,
+                "it does not show what is to be judged: neither guarded nor conversation is ever used.",
+            )
+        return prompt
+
+    @classmethod
+    def require(cls, reader: RunReader, job: Job) -> None:
+        """Raise where there is nothing to rate, where the questions do not fit, or without a judge."""
+        super().require(reader, job)
+        run, family = reader.rundir.path, reader.family
+        if (needed := measures_of_other_families(family).get(find_judged_measure()[0])) is not None:
+            raise UsageError(
+                f"--adherence rates conversations of the {needed} family, and {run} has those of the "
+                f"{family.name} family. Leave --adherence out."
+            )
+        if "judge" not in job.backends:
+            raise UsageError(
+                f"no judge backend is in the job of {run} (known: {', '.join(job.backends)}). Add "
+                "`backends.judge` to the job, or give one here: --set 'backends.judge={type: openai, model: "
+                "…}'."
+            )
 
     def __init__(self, reader: RunReader, job: Job, judge: Answerer, sample: int) -> None:
         super().__init__(reader, job, judge, "adherence", sample)
@@ -52,58 +84,6 @@ class AdherenceAsker(UnitAsker):
     def keep(self, answer: Verdicts, unit: AskedUnit, spent: Spent) -> AdherenceSheet:
         """Return the judge's record."""
         return AdherenceSheet(answers=answer, simulated=spent.simulated)
-
-
-class AdherenceStart(RunStart[AdherenceAsker]):
-    """A start of the judge."""
-
-    settable = ("backends", "limits", "asks", "forms")
-    of_what = "a judge of an existing run"
-    nothing = "a judge has nothing to rate"
-    template, variables, expects = TEMPLATE, VARIABLES, "sheet"
-
-    def __init__(
-        self,
-        reader: RunReader,
-        sample: int,
-        overrides: Iterable[str],
-        control: Control,
-        prompt: str | None,
-    ) -> None:
-        options = AskOptions(overrides=tuple(overrides), prompt=prompt)
-        super().__init__(reader, options, reader.rundir.adherence, control, "judge")
-        self._sample = sample
-
-    def prompt(self) -> Prompt:
-        """Read the template."""
-        self._require_ratable()
-        prompt = super().prompt()
-        if not {"conversation", "guarded"} & {*prompt.variables_used}:
-            raise TemplateError(
-                prompt.source,
-                "it does not show what is to be judged: neither guarded nor conversation is ever used.",
-            )
-        return prompt
-
-    def _require_ratable(self) -> None:
-        """Raise where there is nothing to rate, where the questions do not fit, or without a judge."""
-        self.require_accepted()
-        run, family = self.reader.rundir.path, self.reader.family
-        if (needed := measures_of_other_families(family).get(find_judged_measure()[0])) is not None:
-            raise UsageError(
-                f"--adherence rates conversations of the {needed} family, and {run} has those of the "
-                f"{family.name} family. Leave --adherence out."
-            )
-        if "judge" not in self.job.backends:
-            raise UsageError(
-                f"no judge backend is in the job of {run} (known: {', '.join(self.job.backends)}). Add "
-                "`backends.judge` to the job, or give one here: --set 'backends.judge={type: openai, model: "
-                "…}'."
-            )
-
-    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> AdherenceAsker:
-        """Return the judge."""
-        return AdherenceAsker(self.reader, job, Answerer.of(backend, prompt), self._sample)
 
 
 def judge_adherence(
@@ -120,9 +100,7 @@ def judge_adherence(
     rundir = RunFolder(run)
     rundir.require()
     with explain_os_errors(run), rundir.lock_for_writing(), RunReader(run) as reader:
-        (asker,), (ledger,), ended = asyncio.run(
-            AdherenceStart(reader, sample, overrides, control, prompt).ask()
-        )
+        (asker,), (ledger,), ended = asyncio.run(_start(reader, control, sample, overrides, prompt).ask())
         if ended is not None:
             raise ended
         return count_sheets(reader, asker.units(), ledger, asker.answerer.model)
@@ -133,4 +111,12 @@ def estimate_adherence(
 ) -> NeededCalls:
     """Return the calls that `judge_adherence` would make. Raises what it raises before its first call."""
     with open_for_reading(run) as reader:
-        return AdherenceStart(reader, sample, overrides, control, prompt).estimate_calls()
+        return _start(reader, control, sample, overrides, prompt).estimate_calls()
+
+
+def _start(
+    reader: RunReader, control: Control, sample: int, overrides: Iterable[str], prompt: str | None
+) -> RunStart[AdherenceAsker]:
+    options = AskOptions(overrides=tuple(overrides), prompt=prompt)
+    folder = reader.rundir.adherence
+    return RunStart(AdherenceAsker, reader, options, folder, control, "judge", sample=sample)

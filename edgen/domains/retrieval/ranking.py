@@ -8,17 +8,21 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.asking.call_estimates import NeededCalls
+from edgen.asking.runner import FileStart
+from edgen.core.options import CallMode
 from edgen.domains.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
 from edgen.domains.retrieval.entries import Entries
 from edgen.domains.retrieval.options import BaselineOptions
 from edgen.domains.retrieval.ranking_asker import (
     ModelRanking,
-    RankingStart,
+    RankingAsker,
     as_list,
     write_ranking,
 )
+from edgen.plugin import Job
 from edgen.plugin.errors import DataError, UsageError
 from edgen.plugin.files import suggest_name, write_lines
+from edgen.prompting import Prompt
 from edgen.runtime.control import Control
 
 MODEL = "model"
@@ -55,7 +59,7 @@ def rank_examples(examples: Path, output: Path, options: BaselineOptions, contro
     if by == MODEL:
         kept = list(entries)
         _require_examples(len(kept), source)
-        asked = RankingStart(kept, source, output, options, control).make(write_ranking)
+        asked = _start(kept, source, output, options, control).make(write_ranking)
         return Baseline(by=by, seed=seed, examples=len(kept), written=str(output), asked=asked)
     frequencies, count = Frequencies(), 0
     for example in read_examples(entries, source):
@@ -79,4 +83,20 @@ def estimate_ranking(examples: Path, output: Path, options: BaselineOptions, con
     entries = Entries(examples)
     kept = list(entries)
     _require_examples(len(kept), entries.source)
-    return RankingStart(kept, entries.source, output, options, control).estimate_calls()
+    return _start(kept, entries.source, output, options, control).estimate_calls()
+
+
+def _start(
+    entries: list[msgspec.Raw], source: str, output: Path, options: BaselineOptions, control: Control
+) -> FileStart[RankingAsker]:
+    """Return the start of a model's ranking. Raises UsageError and what reading files raises."""
+
+    def make(job: Job, prompt: Prompt) -> RankingAsker:
+        seed, none = options.seed, options.none
+        return RankingAsker(job, entries, source, prompt, output, seed=seed, none=none)
+
+    chosen = (options.backend, options.overrides, options.prompt)
+    start = FileStart(RankingAsker, make, output, control, *chosen, CallMode(options.via))
+    if not output.parent.is_dir():
+        raise UsageError(f"-o {output}: there is no folder {output.parent}; make it first.")
+    return start

@@ -15,9 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.asking.asker import FileAsker
-from edgen.asking.runner import FileStart
 from edgen.core.digest import sha256
-from edgen.core.options import CallMode
 from edgen.domains.retrieval.baseline import (
     Frequencies,
     RankingExample,
@@ -25,7 +23,6 @@ from edgen.domains.retrieval.baseline import (
     rank_candidates,
     read_examples,
 )
-from edgen.domains.retrieval.options import BaselineOptions
 from edgen.domains.retrieval.ranking_protocol import (
     SHOWN,
     STEP,
@@ -39,12 +36,11 @@ from edgen.domains.retrieval.ranking_protocol import (
 from edgen.domains.retrieval.truth import NONE
 from edgen.plugin import Address, Job, Rejection, Reply, Request, Turn
 from edgen.plugin.answers import replace_surrogates
-from edgen.plugin.errors import ShortError, TemplateError, UsageError
+from edgen.plugin.errors import ShortError, TemplateError
 from edgen.plugin.files import write_lines
 from edgen.plugin.texts import describe_counts
 from edgen.prompting import Prompt
 from edgen.protocols.task import Spent
-from edgen.runtime.control import Control
 from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
 from edgen.store.ledger import LedgerReader
 
@@ -116,8 +112,20 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
     candidate, too.
     """
 
+    work, made_up = "baseline", "it orders by shared words"
+    template, variables, expects = TEMPLATE, VARIABLES, "ranking"
     nouns = "examples"
     outcomes = ("ranked", "unread")
+
+    @classmethod
+    def load_prompt(cls, named: str | None) -> Prompt:
+        """Read the template. Raises TemplateError, also for one that does not show the conversation or the
+        candidates."""
+        prompt = super().load_prompt(named)
+        if missing := [one for one in SHOWN if one not in prompt.variables_used]:
+            said = f"it does not show what is to be ranked: {', '.join(missing)} is never used."
+            raise TemplateError(prompt.source, said)
+        return prompt
 
     def __init__(
         self,
@@ -203,37 +211,6 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
 
     def _example(self, index: int) -> RankingExample:
         return next(read_examples(self._entries[index : index + 1], self._source))
-
-
-class RankingStart(FileStart[RankingAsker]):
-    """A start of a model's ranking of the examples in `entries`, which were read from `source`."""
-
-    work, made_up = "baseline", "it orders by shared words"
-    template, variables, expects = TEMPLATE, VARIABLES, "ranking"
-
-    def __init__(
-        self,
-        entries: Sequence[msgspec.Raw],
-        source: str,
-        out: Path,
-        options: BaselineOptions,
-        control: Control,
-    ) -> None:
-        way = CallMode(options.via)
-        super().__init__(out, control, options.backend, options.overrides, options.prompt, way)
-        seed, none, prompt = options.seed, options.none, self.prompt()
-        self.asker = RankingAsker(self.job, entries, source, prompt, out, seed=seed, none=none)
-        if not out.parent.is_dir():
-            raise UsageError(f"-o {out}: there is no folder {out.parent}; make it first.")
-
-    def prompt(self) -> Prompt:
-        """Read the template. Raises TemplateError, also for one that does not show the conversation or the
-        candidates."""
-        prompt = super().prompt()
-        if missing := [one for one in SHOWN if one not in prompt.variables_used]:
-            said = f"it does not show what is to be ranked: {', '.join(missing)} is never used."
-            raise TemplateError(prompt.source, said)
-        return prompt
 
 
 def write_ranking(asker: RankingAsker, ledger: Path) -> ModelRanking:
