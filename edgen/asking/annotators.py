@@ -104,7 +104,7 @@ class AnnotatorAsker(UnitAsker):
 
     def places(self, index: int, name: str) -> Sequence[int | None]:
         """Return the labelled turns; None for all of them in one request, or for the conversation."""
-        units = self._asking.units(self.turns(index, name))
+        units = self._asking.units(self.candidate(index, name).turns)
         if self._asking.unit == "conversation" or self._asking.together:
             return [None] if units else []
         return units
@@ -173,16 +173,12 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
 
     def choose(self) -> Mapping[str, ChosenBackend]:
         """Return the annotators by name, each with its backend."""
-        return dict(self._annotators())
-
-    def _annotators(self) -> Iterator[tuple[str, ChosenBackend]]:
-        """Yield the annotators by name, each with its backend."""
-        seen: set[str] = set()
+        chosen: dict[str, ChosenBackend] = {}
         if len(self.options.by or ("",)) * self.options.annotators > _MOST:
             raise UsageError(f"--annotators: {_MOST} at once are the most.")
         for named in self.options.by or ("",):
             name, equals, where = named.rpartition("=")
-            chosen = choose_backend(self.job, where, ROLE, self.control)
+            backend = choose_backend(self.job, where, ROLE, self.control)
             own = (
                 name
                 if equals
@@ -195,13 +191,13 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
                         f"--backend {named}: '{called}' is a person in the layer {self.layer.name}; choose "
                         "another name, as in --backend strict=judge."
                     )
-                if not is_name(called) or called in seen:
+                if not is_name(called) or called in chosen:
                     raise UsageError(
                         f"--backend {named}: '{called}' is no name for an annotator, or another one has it; "
                         "choose a name, as in --backend strict=judge."
                     )
-                seen.add(called)
-                yield called, chosen
+                chosen[called] = backend
+        return chosen
 
     async def prepare(self) -> EdgenError | None:
         """Note the layer. Not earlier: after a missing key nothing remains."""

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from edgen.asking.asker import Asker
-from edgen.asking.ledger_paths import AskerFolder
 from edgen.config import backend_of
 from edgen.core.values import Status
 from edgen.store.ledger import LedgerReader
@@ -52,11 +51,6 @@ class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
                 "nothing was written"
             ),
         ]
-
-
-def needs_of(asker: Asker[Any, Any], place: AskerFolder) -> NeededCalls:
-    """Return what an asker would take."""
-    return count_needs(asker, place.ledger(asker))
 
 
 def count_needs(asker: Asker[Any, Any], ledger: Path | None) -> NeededCalls:

@@ -91,7 +91,13 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
     def keep(self, answer: list[Verdict], unit: CandidatePair, spent: Spent) -> JudgedComparison:
         """Return the verdicts with a digest of the texts."""
         compare, model = self.job.pairs.compared, spent.by_role[self.role].model
-        self._warn_if_untold(answer)
+        if not self._warned and any(verdict.logprob_gap == "not_told" for verdict in answer):
+            self._warned = True
+            log.warning(
+                "%s was asked for log probabilities (pairs.logprobs) and tells none with some answers; "
+                "their verdicts stand without a soft preference.",
+                self.answerer.model,
+            )
         signal = oracle_signal(self.id, model, compare, answer, spent.simulated)
         return JudgedComparison(signal=signal, texts=texts_digest(unit.a, unit.b))
 
@@ -102,16 +108,6 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
         unread = next(verdict.text for verdict in record.signal.verdicts if verdict.choice is None)
         said = (unread or "").strip()[:80] or "(empty)"
         return Rejection(RejectionReason.UNREAD, f"an answer names neither side: {said}")
-
-    def _warn_if_untold(self, verdicts: list[Verdict]) -> None:
-        """Warn once if a service returns no log probabilities although they were requested."""
-        if not self._warned and any(verdict.logprob_gap == "not_told" for verdict in verdicts):
-            self._warned = True
-            log.warning(
-                "%s was asked for log probabilities (pairs.logprobs) and tells none with some answers; "
-                "their verdicts stand without a soft preference.",
-                self.answerer.model,
-            )
 
 
 class JudgeTemplate:

@@ -125,7 +125,7 @@ class TurnAsker(DeclaredAsker):
 
     def places(self, index: int, name: str) -> list[int | None]:
         """Return the places of the turns."""
-        turns = self.turns(index, name)
+        turns = self.candidate(index, name).turns
         return [place for place, turn in enumerate(turns) if not self.of or turn.role in self.of]
 
 

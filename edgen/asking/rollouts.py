@@ -17,7 +17,7 @@ import msgspec
 
 from edgen.asking.answering import AskerBackends, open_answering
 from edgen.asking.asker import RunAsker
-from edgen.asking.call_estimates import NeededCalls, needs_of
+from edgen.asking.call_estimates import NeededCalls, count_needs
 from edgen.asking.ledger_paths import AskerFolder
 from edgen.asking.options import PairOptions
 from edgen.asking.runner import Opened, Start
@@ -259,7 +259,9 @@ class RolloutMaking:
         """Return the askers, and what `play` would take. As many turns are expected as followed a response
         in its own conversation."""
         askers = [*(await self.askers()).values()]
-        return askers, functools.reduce(NeededCalls.plus, (needs_of(one, self.place) for one in askers))
+        return askers, functools.reduce(
+            NeededCalls.plus, (count_needs(one, self.place.ledger(one)) for one in askers)
+        )
 
     async def play(self) -> dict[str, Path]:
         """Play what the ledgers do not hold yet, and return the ledger of each arm. Raises what stopped

@@ -24,7 +24,7 @@ from edgen.asking.answering import (
     open_answering,
 )
 from edgen.asking.asker import Asker, FileAsker, PromptAsker
-from edgen.asking.call_estimates import NeededCalls, needs_of
+from edgen.asking.call_estimates import NeededCalls, count_needs
 from edgen.asking.ledger_paths import AskerFolder, hold_ledger
 from edgen.asking.options import AskOptions
 from edgen.config import Job
@@ -132,7 +132,7 @@ class Start(ABC, Generic[A]):
     async def estimate(self) -> list[tuple[A, NeededCalls]]:
         """Return what `ask` would take, for each asker; nothing is sent and nothing is written."""
         async with self.open(send=False) as opened:
-            return [(asker, needs_of(asker, self.place)) for asker, _ in self.askers(opened)]
+            return [(asker, count_needs(asker, self.place.ledger(asker))) for asker, _ in self.askers(opened)]
 
     def estimate_calls(self) -> NeededCalls:
         """Return the calls of the only asker, for --dry-run."""
@@ -198,27 +198,26 @@ class RunStart(Start[PA]):
 
 
 class FileStart(Start[FA]):
-    """A start of an asker for the file `out`, whose only backend is the job's `default`.
-
-    asker: what `make` returns for the job and the template.
-    """
+    """A start of an asker for a file, whose only backend is the job's `default`."""
 
     def __init__(
         self,
         kind: type[FA],
-        make: Callable[[Job, Prompt], FA],
         out: Path,
         control: Control,
         backend: str | None,
         overrides: Iterable[str],
         named: str | None,
         way: CallMode = CallMode(),  # noqa: B008 - a value
+        **given: Any,
     ) -> None:
-        """`backend`: `JOB[:ROLE]`. `named`: another template. Raises UsageError, TemplateError, JobError."""
+        """`backend`: `JOB[:ROLE]`. `named`: another template. `given`: what the asker takes besides the job,
+        the template and the file. Raises UsageError, TemplateError and JobError."""
         kind.require(out)
         job = load_asked_job(backend, overrides, control, work=kind.work, made_up=kind.made_up)
         super().__init__(job, AskerFolder(out.parent), control, way)
-        self.asker = make(job, adapt_template(kind.load_prompt(named), job, "default"))
+        make: Callable[..., FA] = kind
+        self.asker = make(job, adapt_template(kind.load_prompt(named), job, "default"), out, **given)
 
     @contextlib.asynccontextmanager
     async def open(self, *, send: bool) -> AsyncIterator[Opened]:

@@ -59,7 +59,7 @@ class GrowthAsker(FileAsker[None, Expanded]):
             raise UsageError(f"-o {out}: there is no folder {out.parent}; make it first.")
 
     def __init__(
-        self, job: Job, space: Space, dimension: str, wanted: int, prompt: Prompt, out: Path
+        self, job: Job, prompt: Prompt, out: Path, *, space: Space, dimension: str, wanted: int
     ) -> None:
         super().__init__(job, prompt, out, "space expand")
         self.space = space

@@ -55,7 +55,7 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
     def unit(self, index: int, task: str) -> AskedUnit:
         """Return the unit that a task is about."""
         name, place = read_task(task)
-        turns = self.turns(index, name)
+        turns = self.candidate(index, name).turns
         return AskedUnit(Address(index, task), turns if place is None else turns[: place + 1], place)
 
     def guess_answers(self, unit: AskedUnit) -> Iterable[str]:
@@ -68,10 +68,6 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
             own = [name for name in names if self._chosen is None or (index, name) in self._chosen]
             tasks = (name_task(name, place) for name in own for place in self.places(index, name))
             yield from ((index, task) for task in sorted(tasks))
-
-    def turns(self, index: int, name: str) -> Sequence[Turn]:
-        """Return the turns of a conversation."""
-        return self.candidate(index, name).turns
 
     def candidate(self, index: int, name: str) -> Candidate:
         """Return a conversation. The last one is kept, since its turns are asked about one after the

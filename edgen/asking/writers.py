@@ -120,7 +120,7 @@ class WriterAsker(UnitAsker):
 
     def places(self, index: int, name: str) -> Sequence[int | None]:
         """Return the turns for which texts are written."""
-        return self._wanted.places(self.turns(index, name))
+        return self._wanted.places(self.candidate(index, name).turns)
 
     def ask(self, unit: AskedUnit) -> Generator[Request, Reply, Written | Rejection]:
         """Ask for the texts of one turn."""

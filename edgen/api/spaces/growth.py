@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -12,12 +13,10 @@ from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.options import GrowthOptions
 from edgen.asking.runner import FileStart
 from edgen.asking.space_growth import GrowthAsker, build_grown_space
-from edgen.config import Job
 from edgen.core.errors import ShortError, SpaceError, UsageError
 from edgen.core.files import write_new
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
-from edgen.prompting import Prompt
 from edgen.runtime.control import Control
 from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
 from edgen.space import dump_space, load_space, parse_space
@@ -111,12 +110,9 @@ def _plan(space: str, options: GrowthOptions, control: Control) -> tuple[FileSta
     if len(grown.entries) + count > MAX_ENTRIES:
         raise UsageError(f"--count {count}: a list holds at most {MAX_ENTRIES:,} values.")
     out = options.output if options.output is not None else Path(f"{path.stem}-expanded.yaml")
-
-    def make(job: Job, prompt: Prompt) -> GrowthAsker:
-        return GrowthAsker(job, known, grown.name, count, prompt, out)
-
     chosen = (options.backend, options.overrides, options.prompt)
-    return FileStart(GrowthAsker, make, out, control, *chosen), path
+    given: dict[str, Any] = {"space": known, "dimension": grown.name, "wanted": count}
+    return FileStart(GrowthAsker, out, control, *chosen, **given), path
 
 
 def _describe(path: Path, asker: GrowthAsker, ledger: Path) -> GrownSpace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -19,10 +20,8 @@ from edgen.domains.retrieval.ranking_asker import (
     as_list,
     write_ranking,
 )
-from edgen.plugin import Job
 from edgen.plugin.errors import DataError, UsageError
 from edgen.plugin.files import suggest_name, write_lines
-from edgen.prompting import Prompt
 from edgen.runtime.control import Control
 
 MODEL = "model"
@@ -90,13 +89,10 @@ def _start(
     entries: list[msgspec.Raw], source: str, output: Path, options: BaselineOptions, control: Control
 ) -> FileStart[RankingAsker]:
     """Return the start of a model's ranking. Raises UsageError and what reading files raises."""
-
-    def make(job: Job, prompt: Prompt) -> RankingAsker:
-        seed, none = options.seed, options.none
-        return RankingAsker(job, entries, source, prompt, output, seed=seed, none=none)
-
-    chosen = (options.backend, options.overrides, options.prompt)
-    start = FileStart(RankingAsker, make, output, control, *chosen, CallMode(options.via))
+    chosen = (options.backend, options.overrides, options.prompt, CallMode(options.via))
+    about = {"entries": entries, "source": source}
+    given: dict[str, Any] = {**about, "seed": options.seed, "none": options.none}
+    start = FileStart(RankingAsker, output, control, *chosen, **given)
     if not output.parent.is_dir():
         raise UsageError(f"-o {output}: there is no folder {output.parent}; make it first.")
     return start

@@ -130,11 +130,11 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
     def __init__(
         self,
         job: Job,
-        entries: Sequence[msgspec.Raw],
-        source: str,
         prompt: Prompt,
         out: Path,
         *,
+        entries: Sequence[msgspec.Raw],
+        source: str,
         seed: int = 0,
         none: bool = False,
     ) -> None:

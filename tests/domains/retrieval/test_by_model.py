@@ -169,7 +169,7 @@ async def test_the_bytes_are_the_same_however_it_is_asked(tmp_path: Path) -> Non
         }  # fmt: skip
         out = tmp_path / f"{name}.json"
         prompt = load_prompt(find("prompts", TEMPLATE), VARIABLES)
-        asker = RankingAsker(parse_job(job, "job.yaml"), entries, "e", prompt, out)
+        asker = RankingAsker(parse_job(job, "job.yaml"), prompt, out, entries=entries, source="e")
         scheduler = call_by_call if desk is None else partial(BatchScheduler, services={"default": desk})
         path = tmp_path / f"{name}.db"
         async with Ledger(path) as ledger:
