@@ -148,14 +148,6 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
     def check(self) -> Mapping[str, ChosenBackend]:
         """Return the annotators, by name; none if only people label. Raises errors before any request or
         change."""
-        self._require_units()
-        annotators = self.choose() if self.options.asks else {}
-        if annotators:
-            self.prompt()
-        self.layer.require_same(self.asking)
-        return annotators
-
-    def _require_units(self) -> None:
         self.kind.require(self.reader, self.job)
         labels, roles = self.asking.labels, [role.name for role in self.reader.space.roles]
         if self.asking.unit == "turn" and not any(labels.asks_for(role) for role in roles):
@@ -165,6 +157,11 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
                 f"{', '.join(roles)}. Copy the label set with other `roles`, or use --unit conversation."
             )
         self.note_pending("only the finished ones are labelled.")
+        annotators = self.choose() if self.options.asks else {}
+        if annotators:
+            self.prompt()
+        self.layer.require_same(self.asking)
+        return annotators
 
     def prompt(self) -> Prompt:
         """Read the template."""
