@@ -3,58 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import dataclasses
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from edgen.annotation.annotator import ROLE, is_name
-from edgen.annotation.identical import SEEDS
 from edgen.annotation.label_files import PersonLabels, read_given
 from edgen.annotation.layer import LayerFolder, Noted, write_labels
 from edgen.annotation.pages import is_people_file, read_given_on_pages
 from edgen.annotation.people import Person, require_names, take_labels
 from edgen.annotation.sheet import write_label_sheet
-from edgen.asking.annotators import AnnotatorAsker, annotator_of
-from edgen.asking.answering import (
-    Answerer,
-    ChosenBackend,
-    choose_backend,
-    load_run_job,
-    open_answerers,
-)
-from edgen.asking.ledger_paths import AskerFolder, open_for_reading, open_for_work
+from edgen.asking.annotators import AnnotatorStart
+from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import AnnotateOptions
-from edgen.asking.task_loop import AtWork, ask_until_ended
-from edgen.asking.units import choose_conversations, grow_sample
-from edgen.config import BackendConfig
+from edgen.asking.units import choose_conversations
 from edgen.config.label_set import LabelSet, find_label_set
-from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
+from edgen.core.errors import EdgenError, ShortError, UsageError
 from edgen.core.text import describe_counts, quantity
 from edgen.evaluation.layer_view import Gold, look_at
-from edgen.planning.allowed_files import make_unlimited_reach
-from edgen.planning.load import load_template
-from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import LabellingTask, UnitKind
-from edgen.protocols.labelling import labelling_template
-from edgen.providers import Backend
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.status import AnnotatorStatus
 from edgen.store.layers import read_layer
 from edgen.store.run_folder import RunFolder
-from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
     from edgen.evaluation.gold_agreement import GoldFigures
     from edgen.evaluation.layer_figures import LayerFigures
     from edgen.stats.annotators import AnnotatorAgreement
-
-_SETTABLE = ("backends", "limits", "batch", "asks", "forms")
-_MOST = 50  # annotators of one command
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,31 +106,20 @@ def find_labels(options: AnnotateOptions) -> LabelSet:
     return find_label_set(options.labels)
 
 
-class Annotating:
+class Annotating(AnnotatorStart):
     """One start of `annotate_run`, while the run is held."""
-
-    def __init__(
-        self, reader: RunReader, options: AnnotateOptions, labels: LabelSet, control: Control
-    ) -> None:
-        self.reader, self.options, self.control = reader, options, control
-        self.asking = LabellingTask(labels=labels, unit=options.unit, together=options.together)
-        self.layer = LayerFolder(reader.rundir, options.layer or labels.name)
-        what = "annotators of an existing run"
-        self.job = load_run_job(reader.rundir, options.overrides, _SETTABLE, what)
-        self.place = AskerFolder(self.layer.annotators, reader.rundir)
 
     def make(self) -> AnnotatedRun:
         """Take people's labels, ask the models, and write the layer. A problem of a file is reported before
         any request or change."""
         given = self._read_people_labels()
         gold = self._gold()
-        annotators, prompt = self.prepare() if self.options.asks else self._prepare_people()
+        annotators = self.check()
         require_names(self.layer.name, {*self.layer.ledgers(), *annotators}, given)
         if given:
             self.layer.note(self.asking)
         people = take_labels(self.reader.rundir, self.layer.annotators, given)
-        ledgers: list[Path] = []
-        ended = None if prompt is None else asyncio.run(self._ask(annotators, prompt, ledgers))
+        _, ledgers, ended = asyncio.run(self.ask()) if annotators else ((), (), None)
         if ended is not None:
             return self._make_result(ledgers, people, ended)
         write_labels(self.reader, self.layer, self.asking)
@@ -165,10 +132,10 @@ class Annotating:
         gold = gold or self._gold()
         figures, against = look_at(self.reader, self.layer, self.asking, gold, self.control)
         units = sum(1 for _ in read_layer(self.layer.labels))
-        return replace(self._make_result([], ()), units=units, figures=figures, gold=against)
+        return replace(self._make_result((), ()), units=units, figures=figures, gold=against)
 
     def _make_result(
-        self, ledgers: list[Path], people: tuple[Person, ...], ended: EdgenError | None = None
+        self, ledgers: Sequence[Path], people: tuple[Person, ...], ended: EdgenError | None = None
     ) -> AnnotatedRun:
         about = (self.reader.rundir.path, self.layer.name, self.asking.labels, self.asking.unit)
         return AnnotatedRun(*about, self.layer.labels, _statuses(ledgers), people=people, ended=ended)
@@ -189,119 +156,8 @@ class Annotating:
         named = self.options.gold
         return None if named is None else Gold(named, self.reader, self.layer, self.asking)
 
-    def _prepare_people(self) -> tuple[dict[str, ChosenBackend], None]:
-        self._require_units()
-        self.layer.require_same(self.asking)
-        return {}, None
 
-    def prepare(self) -> tuple[dict[str, ChosenBackend], Prompt]:
-        """Return the annotators and their template. Raises errors before any request or change."""
-        self._require_units()
-        annotators = dict(self._annotators())
-        template = labelling_template(self.options.prompt, "--prompt", ROLE, (self.asking.labels,))
-        prompt = load_template(template, make_unlimited_reach(), self.reader.space)
-        self.layer.require_same(self.asking)
-        return annotators, prompt
-
-    def _require_units(self) -> None:
-        reader, labels = self.reader, self.asking.labels
-        if not reader.accepted:
-            raise RunError(
-                f"{reader.rundir.path}: no conversation was accepted in this run, so there is nothing to "
-                "label."
-            )
-        roles = [role.name for role in reader.space.roles]
-        if self.asking.unit == "turn" and not any(labels.asks_for(role) for role in roles):
-            raise UsageError(
-                f"the labels {labels.name} are for turns of {', '.join(labels.roles)}, and this run has the "
-                "roles "
-                f"{', '.join(roles)}. Copy the label set with other `roles`, or use --unit conversation."
-            )
-        if reader.pending:
-            self.control.note(
-                f"{reader.pending:,} conversations of this run are pending; only the finished ones are "
-                "labelled."
-            )
-
-    def _annotators(self) -> Iterator[tuple[str, ChosenBackend]]:
-        """Yield the annotators by name, each with its backend."""
-        seen: set[str] = set()
-        if len(self.options.by or ("",)) * self.options.annotators > _MOST:
-            raise UsageError(f"--annotators: {_MOST} at once are the most.")
-        for named in self.options.by or ("",):
-            name, equals, where = named.rpartition("=")
-            chosen = choose_backend(self.job, where, ROLE, self.control)
-            own = (
-                name
-                if equals
-                else where.rpartition(":")[2] or (ROLE if ROLE in self.job.backends else "default")
-            )
-            for number in range(1, self.options.annotators + 1):
-                called = own if number == 1 else f"{own}-{number}"
-                if called in self.layer.people():
-                    raise UsageError(
-                        f"--backend {named}: '{called}' is a person in the layer {self.layer.name}; choose "
-                        "another name, as in --backend strict=judge."
-                    )
-                if not is_name(called) or called in seen:
-                    raise UsageError(
-                        f"--backend {named}: '{called}' is no name for an annotator, or another one has it; "
-                        "choose a name, as in --backend strict=judge."
-                    )
-                seen.add(called)
-                yield called, chosen
-
-    async def _ask(
-        self, annotators: Mapping[str, ChosenBackend], prompt: Prompt, ledgers: list[Path]
-    ) -> EdgenError | None:
-        """Ask the annotators, side by side, what they were not asked before. `ledgers`: where their
-        answers are, once they are asked. Returns what stopped them; raises what is wrong before anything
-        was asked."""
-        async with self.open(annotators, prompt, send=True) as at_work:
-            ledgers += [self.place.ledger(one.asker) for one in at_work]
-            self.layer.note(self.asking)  # not earlier: after a missing key nothing remains
-            return await ask_until_ended(at_work, self.place, self.control)
-
-    @contextlib.asynccontextmanager
-    async def open(
-        self, annotators: Mapping[str, ChosenBackend], prompt: Prompt, *, send: bool
-    ) -> AsyncIterator[list[AtWork[AnnotatorAsker]]]:
-        """Open each annotator, which sends nothing unless it is to `send`. Raises UsageError where the
-        layer's annotator of that name is another one."""
-        run, way = self.reader.rundir, self.options.way
-        async with open_answerers(
-            run, self.job, ROLE, annotators, prompt, self.control, way, send=send
-        ) as opened:
-            asked = {
-                name: self._annotator(
-                    name, answering.backends[ROLE], answering.prompt or prompt, job.backends[ROLE]
-                )
-                for name, (job, answering) in opened.items()
-            }
-            found: list[AtWork[AnnotatorAsker]] = []
-            for name, (job, answering) in opened.items():
-                like = found[0].asker if found else None
-                asker = AnnotatorAsker(self.reader, job, asked[name], self.asking, self.layer.name, like)
-                found.append(AtWork(asker, answering))
-            yield found
-
-    def _annotator(self, name: str, backend: Backend, prompt: Prompt, config: BackendConfig) -> Answerer:
-        """Return an annotator of the layer. Raises UsageError where the one of that name is another.
-
-        An annotator is one of several, as another may be added any time, so its calls carry seeds where the
-        service takes one. One that was at work before goes on as it was.
-        """
-        before = self.layer.facts_of(name)
-        seeded = config.seeds_several if before is None else SEEDS in before
-        sample = grow_sample(before, self.options.sample)
-        if prompt.forms == "auto" and self.layer.began_in_prose(name):
-            prompt = dataclasses.replace(prompt, forms="prose")
-        annotator = annotator_of(name, backend, prompt, self.asking, sample, seeded=seeded)
-        self.layer.require_same_annotator(name, annotator.facts)
-        return annotator
-
-
-def _statuses(ledgers: list[Path]) -> tuple[AnnotatorStatus, ...]:
+def _statuses(ledgers: Sequence[Path]) -> tuple[AnnotatorStatus, ...]:
     return tuple(AnnotatorStatus.read_from(ledger) for ledger in ledgers if ledger.exists())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from edgen.core.text import round_usd
 from edgen.cost.duration import Duration
 from edgen.cost.estimate import Already, BudgetReach, PlanEstimate, budgets, estimate, prices
 from edgen.cost.options import EstimateOptions
-from edgen.cost.usage import add_up
+from edgen.cost.usage import UsageRange, add_up
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
 from edgen.runtime.backends import arms_at_once, services_differ
@@ -149,12 +149,6 @@ def _describe(each: Sequence[PlanEstimate], at_once: int = 1) -> EstimatedNeeds:
         uses = uses.plus(one.uses)
         most = None if most is None or one.most is None else add_up((most, one.most))
 
-    def interval(key: str, digits: int | None = None) -> EstimateInterval:
-        low, expected, high = (round(getattr(level, key), digits) for level in uses)
-        return EstimateInterval(
-            low, expected, high, UNSET if most is None else round(getattr(most, key), digits)
-        )
-
     seconds = None
     durations = [one.duration for one in each if one.duration is not None]
     if len(durations) == len(each):
@@ -164,13 +158,28 @@ def _describe(each: Sequence[PlanEstimate], at_once: int = 1) -> EstimatedNeeds:
     return EstimatedNeeds(
         conversations=sum(one.conversations for one in each),
         to_make=round(sum(one.to_make for one in each)),
-        calls=interval("calls"),
-        tokens=TokenIntervals(interval("prompt"), interval("completion")),
-        cost_usd=interval("usd", 6) if all(one.priced for one in each) else None,
+        **make_intervals(
+            uses, {} if most is None else most._asdict(), priced=all(one.priced for one in each)
+        ),
         seconds=seconds,
         basis=_describe_basis(each),
         already=_add_already([one.already for one in each]),
     )
+
+
+def make_intervals(uses: UsageRange, most: Mapping[str, float], *, priced: bool) -> dict[str, Any]:
+    """Return calls, tokens and cost as intervals, by their keys in an estimate. `most`: what is known of the
+    most that they can be, by its key in `CallUse`."""
+
+    def interval(key: str, digits: int | None = None) -> EstimateInterval:
+        low, expected, high = (round(getattr(level, key), digits) for level in uses)
+        return EstimateInterval(low, expected, high, round(most[key], digits) if key in most else UNSET)
+
+    return {
+        "calls": interval("calls"),
+        "tokens": TokenIntervals(interval("prompt"), interval("completion")),
+        "cost_usd": interval("usd", 6) if priced else None,
+    }
 
 
 def _describe_basis(each: Sequence[PlanEstimate]) -> Basis:

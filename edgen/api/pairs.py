@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import functools
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
-from edgen.asking.answering import Answerer, AskerBackends, find_backend, load_run_job, open_answerer
-from edgen.asking.comparisons import Comparisons, RolloutComparisons
-from edgen.asking.judge_template import JudgeTemplate
-from edgen.asking.ledger_paths import AskerFolder, open_for_reading, open_for_work
+from edgen.asking.answering import load_run_job
+from edgen.asking.call_estimates import NeededCalls
+from edgen.asking.comparisons import JudgeAsker, JudgeStart, JudgeTemplate
+from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import PairOptions
-from edgen.asking.rollout_making import RolloutMaking, RolloutOptions
-from edgen.asking.task_loop import AtWork, ask_until_ended
+from edgen.asking.rollouts import RolloutMaking
 from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.optional_parts import part_of
@@ -26,7 +25,6 @@ from edgen.core.pair import OF_RESPONSES, Source
 from edgen.core.text import describe_counts, quantity
 from edgen.families.optional_parts import ReportWords
 from edgen.planning.allowed_files import Reach
-from edgen.planning.logprobs import check_logprobs
 from edgen.preferences.bias import bias_of_run
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.credit import apply_credit
@@ -35,7 +33,6 @@ from edgen.preferences.pair_sets import SetComparison, compare_pair_sets
 from edgen.preferences.pairs import PairCounts, write_pairs, write_response_pairs
 from edgen.preferences.rollouts import PlayedRollouts
 from edgen.preferences.vote_sheet import is_sheet, read_vote_sheet, write_vote_sheet
-from edgen.protocols.oracle import votes_of
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.status import JudgeStatus, RolloutStatus
 from edgen.store.pairs_file import DEFAULT, labels_by, require_pair_set, use_pair_set
@@ -43,7 +40,6 @@ from edgen.store.run_reader import RunReader
 from edgen.store.votes import read_stored_votes, take_votes
 
 _OF_PAIRS = ("min_margin", "max_per_scenario", "min_turns_left")  # options that stand for a key of `pairs`
-_SETTABLE = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +78,15 @@ def make_pairs(run: Path, options: PairOptions, control: Control, *, report: boo
         raise UsageError("--min-turns-left: give the number of turns, 0 or more.")
     with open_for_work(run, control, "pairs", options.against) as reader:
         return PairMaking(reader, options, control).make(report=report)
+
+
+def estimate_pairs(run: Path, options: PairOptions, control: Control) -> dict[str, Any]:
+    """Return the calls of `make_pairs`: `calls` in all, and those of `rollouts` and `judged`, None if not
+    requested. Nothing is sent and nothing is written. Raises its errors before its first call."""
+    with open_for_reading(run, options.against) as reader:
+        making = PairMaking(reader, options, control)
+        making.require_comparable()
+        return asyncio.run(making.estimate())
 
 
 def report_bias(
@@ -124,21 +129,21 @@ class PairMaking:
 
     def __init__(self, reader: RunReader, options: PairOptions, control: Control) -> None:
         self.reader, self.run, self.options, self._control = reader, reader.rundir, options, control
-        job = load_run_job(self.run, options.overrides, _SETTABLE, "pairs of an existing run")
+        job = load_run_job(self.run, options.overrides, JudgeAsker.settable, JudgeAsker.of_what)
         self._refuse_between_runs(job)
         reach = Reach.of(self.run.job, options.overrides, outside=options.allow_outside)
-        self._template = JudgeTemplate(self.run, job, reader.space, options.prompt, reach)
+        template = JudgeTemplate(self.run, job, reader.space, options.prompt, reach)
         named = {key: getattr(options, key) for key in _OF_PAIRS if getattr(options, key) is not None}
         wanted = msgspec.structs.replace(job.pairs, **named)
-        usual = self._template.choose_compare(policies=reader.origin == "arms")
+        usual = template.choose_compare(policies=reader.origin == "arms")
         pairs = apply_credit(wanted, options.by, options.credit, options.rollouts, usual=usual)
         self.job = msgspec.structs.replace(job, pairs=pairs)
         self.choice = PairChoice(reader, pairs, every=options.by == "probability")
         self.rollouts: RolloutMaking | None = None
         self.name: str | None = None
         if pairs.rollouts is not None:
-            asked = RolloutOptions(options.overrides, options.allow_outside, options.way)
-            self.rollouts = RolloutMaking(self.choice, asked, control)
+            self.rollouts = RolloutMaking(self.choice, options, control)
+        self.judge = JudgeStart(self.job, self.choice, template, self.rollouts, options, control)
 
     def _refuse_between_runs(self, job: Job) -> None:
         """Raise UsageError for evidence that only conversations of one run have."""
@@ -189,7 +194,7 @@ class PairMaking:
             )
         facts: dict[str, Any] = {}
         if options.by == "oracle" or self.rollouts is not None:
-            facts = asyncio.run(self._ask_judge() if options.by == "oracle" else self._play_rollouts())
+            facts = asyncio.run(self._ask())
         ledgers: dict[str, Path] = facts.pop("ledgers", {})
         if facts.get("ended") is None:
             judged: JudgeStatus | None = facts.get("judged")
@@ -264,11 +269,9 @@ class PairMaking:
         if count:
             if self.rollouts is not None:
                 self.rollouts.check(self.options.by)
-            if reader.pending:
-                self._control.note(
-                    f"{reader.pending:,} conversations of this run are pending; pairs are made of the "
-                    "finished ones only. `edgen generate` with its job makes the others."
-                )
+            self.judge.note_pending(
+                "pairs are made of the finished ones only. `edgen generate` with its job makes the others."
+            )
             return count
         if not reader.accepted:
             raise self._make_none_accepted_error()
@@ -282,69 +285,31 @@ class PairMaking:
             f"see `edgen status {path}` for the reasons."
         )
 
-    @contextlib.asynccontextmanager
-    async def _open_judge(self, *, send: bool) -> AsyncIterator[tuple[Job, Answerer, AskerBackends]]:
-        """Open the judge, which sends nothing unless it is to `send`: the job that has it as `judge`, and the
-        judge."""
-        named, way = self.options.judge or "", self.options.way
-        check_logprobs(self.job, find_backend(self.job, named, "judge"), str(self.run.job))
-        prompt = self._template.find(self.job.pairs.compared, self._control)
-        async with open_answerer(
-            self.run, self.job, "judge", named, prompt, self._control, way, send=send
-        ) as (job, answering):
-            self._note_votes(job)
-            asked = answering.prompt or prompt
-            judge = Answerer.of(answering.backends["judge"], asked, compare=job.pairs.compared)
-            yield job, judge, answering
-
-    def _note_votes(self, job: Job) -> None:
-        """Say that the judge votes once, if further votes would be copies."""
-        self.votes = votes_of(job.pairs, job.backends["judge"])
-        if self.votes < job.pairs.votes and job.backends["judge"].BY_PEOPLE:
-            self._control.note(
-                f"people vote once in each order, and not {job.pairs.votes} times (pairs.votes)."
-            )
-        elif self.votes < job.pairs.votes:
-            self._control.note(
-                f"the judge votes once in each order, and not {job.pairs.votes} times (pairs.votes): at "
-                "temperature 0 and without "
-                "a seed of each call, its votes would be copies of one another. Give it a temperature, or a "
-                "seed: auto."
-            )
-
-    async def judge_id(self) -> str:
-        """Return who would judge."""
-        async with self._open_judge(send=False) as (_, judge, _):
-            return judge.id
-
-    async def _ask_judge(self) -> dict[str, Any]:
-        """Ask the judge what was not asked before: how all of it stands, and what stopped it. Rollouts are
-        played before the judge is asked about them."""
-        async with self._open_judge(send=True) as (job, judge, answering):
-            facts = await self._play_rollouts()
-            if "ended" in facts:
-                return {"model": judge.model, **facts}
-            with PlayedRollouts(self.choice, facts.get("ledgers", {})) as played:
-                asker = self._comparisons(job, judge, played)
-                place = AskerFolder(self.run.judged, self.run)
-                ended = await ask_until_ended([AtWork(asker, answering)], place, self._control)
-            if ended is not None:
-                facts["ended"] = ended
-            return {"model": judge.model, "judged": JudgeStatus.read_from(place.ledger(asker)), **facts}
-
-    def _comparisons(self, job: Job, judge: Answerer, played: PlayedRollouts) -> Comparisons:
+    async def estimate(self) -> dict[str, Any]:
+        """Return the calls that are needed."""
+        rollouts = judged = None
+        each: list[NeededCalls] = []
         if self.rollouts is not None:
-            return RolloutComparisons(played, job, judge)
-        return Comparisons(self.reader, job, judge)
+            askers, needs = await self.rollouts.estimate()
+            responses = sum(one.responses for one in askers)
+            rollouts = {"responses": responses, "k": askers[0].k, **needs.describe("play")}
+            each.append(needs)
+        if self.options.by == "oracle":
+            ((judge, needs),) = await self.judge.estimate()
+            judged = {"judge": judge.id, **needs.describe("judge")}
+            each.append(needs)
+        calls = functools.reduce(NeededCalls.plus, each).calls if each else {"expected": 0, "at_most": 0}
+        return {"run": str(self.run.path), "calls": calls, "rollouts": rollouts, "judged": judged}
 
-    async def _play_rollouts(self) -> dict[str, Any]:
-        """Play the rollouts that are wanted: their `ledgers`, or what `ended` it."""
-        if self.rollouts is None:
-            return {}
-        try:
-            return {"ledgers": await self.rollouts.play()}
-        except EdgenError as error:
-            return {"ended": error}
+    async def _ask(self) -> dict[str, Any]:
+        """Ask the judge what was not asked before, after the rollouts are played; without a judge, play them
+        alone. Return how all of it stands, and what stopped it."""
+        judge = self.judge
+        if self.options.by != "oracle":
+            return {"ended": await judge.prepare(), "ledgers": judge.ledgers or {}}
+        _, judged, ended = await judge.ask()
+        facts = {"model": judge.model, "ended": ended, "ledgers": judge.ledgers or {}}
+        return {**facts, "judged": JudgeStatus.read_from(judged[0]) if judged else None}
 
 
 def require_pairs(paired: PairedRun) -> None:

@@ -8,25 +8,39 @@ with seeds of their own, which their requests carry where the service takes a se
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import dataclasses
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
 import msgspec
 
-from edgen.annotation.annotator import ROLE, StoredLabels
+from edgen.annotation.annotator import ROLE, StoredLabels, is_name
 from edgen.annotation.identical import SEEDS
-from edgen.asking.answering import Answerer
-from edgen.asking.units import AskedUnit, UnitAsker
+from edgen.annotation.layer import LayerFolder
+from edgen.asking.answering import Answerer, ChosenBackend, choose_backend
+from edgen.asking.options import AnnotateOptions
+from edgen.asking.runner import RunStart
+from edgen.asking.units import AskedUnit, UnitAsker, grow_sample
 from edgen.config import Job
+from edgen.config.label_set import LabelSet
 from edgen.core.digest import fingerprint, hash64
+from edgen.core.errors import EdgenError, UsageError
 from edgen.core.values import Rejection, Reply, Request
+from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import LabelledUnit, LabellingTask, digest_said
-from edgen.protocols.labelling import label_units
+from edgen.protocols.labelling import label_units, labelling_template
 from edgen.protocols.task import Spent
 from edgen.providers import Backend
 from edgen.reading.answers.unit_labels import Labels
+from edgen.runtime.control import Control
 from edgen.store.run_folder import SAMPLE
 from edgen.store.run_reader import RunReader
+
+_MOST = 50  # annotators of one command
+# An answer as times the bare object with mean labels: short labels; with spaces, a fence or a remark.
+_LONGER = (0.8, 1.0, 2.0)
+_LABELS = (1.0, 1.25, 2.0)  # labels of a unit where it can carry several: low, expected, high
 
 
 def annotator_of(
@@ -52,8 +66,10 @@ class AnnotatorAsker(UnitAsker):
     """The units of a run that one annotator labels, in a sample of the conversations of each arm or in
     all."""
 
-    outcomes = ("labelled", "without labels")
     role = ROLE
+    of_what = "annotators of an existing run"
+    nothing = "there is nothing to label"
+    outcomes = ("labelled", "without labels")
     useless_help = (
         "A labeller answers with one JSON object of numbers and labels: see that its max_tokens leaves room "
         "for it, or name another backend with --backend."
@@ -75,13 +91,20 @@ class AnnotatorAsker(UnitAsker):
         seed = hash64(f"annotator/{job.seed}/{annotator.id}") >> 1
         self.rules = msgspec.structs.replace(self.rules, seed=seed, several=SEEDS in annotator.facts)
         facts = {key: fact for key, fact in annotator.facts.items() if key != SAMPLE}
-        self.shaping = {"annotator": fingerprint(facts)}
+        self.shaping |= {"annotator": fingerprint(facts)}
         self._asking = asking
-        self.count(like)
+        several = _LABELS if asking.labels.several else (1.0, 1.0, 1.0)
+        self.answer_sizes = (
+            _LONGER[0] * several[0], _LONGER[1] * several[1], _LONGER[2] * several[2],
+        )  # fmt: skip
+        if like is not None and like.answerer.facts[SAMPLE] == annotator.facts[SAMPLE]:
+            self.planned, self.scenarios = like.planned, like.scenarios
+        else:
+            self.count()
 
     def places(self, index: int, name: str) -> Sequence[int | None]:
         """Return the labelled turns; None for all of them in one request, or for the conversation."""
-        units = self._asking.units(self.turns(index, name))
+        units = self._asking.units(self.candidate(index, name).turns)
         if self._asking.unit == "conversation" or self._asking.together:
             return [None] if units else []
         return units
@@ -99,6 +122,98 @@ class AnnotatorAsker(UnitAsker):
         )
         return StoredLabels(units=tuple(labelled), simulated=spent.simulated)
 
+    def guess_answers(self, unit: AskedUnit) -> Iterator[str]:
+        """Yield the bare object with one label a unit, for each label."""
+        numbers = range(1, 1 + len(self.find_units(unit)))
+        for name in self._asking.labels.names:
+            yield msgspec.json.encode({str(number): name for number in numbers}).decode()
+
     def find_units(self, unit: AskedUnit) -> list[int | None]:
         """Return what is labelled of the turns of a request."""
         return self._asking.units(unit.turns) if unit.place is None else [unit.place]
+
+
+class AnnotatorStart(RunStart[AnnotatorAsker]):
+    """A start of the annotators of a layer, who are asked side by side."""
+
+    def __init__(
+        self, reader: RunReader, options: AnnotateOptions, labels: LabelSet, control: Control
+    ) -> None:
+        self.options = options
+        self.asking = LabellingTask(labels=labels, unit=options.unit, together=options.together)
+        self.layer = LayerFolder(reader.rundir, options.layer or labels.name)
+        super().__init__(AnnotatorAsker, reader, options, self.layer.annotators, control)
+        self._first: AnnotatorAsker | None = None
+
+    def check(self) -> Mapping[str, ChosenBackend]:
+        """Return the annotators, by name; none if only people label. Raises errors before any request or
+        change."""
+        self.kind.require(self.reader, self.job)
+        labels, roles = self.asking.labels, [role.name for role in self.reader.space.roles]
+        if self.asking.unit == "turn" and not any(labels.asks_for(role) for role in roles):
+            raise UsageError(
+                f"the labels {labels.name} are for turns of {', '.join(labels.roles)}, and this run has the "
+                "roles "
+                f"{', '.join(roles)}. Copy the label set with other `roles`, or use --unit conversation."
+            )
+        self.note_pending("only the finished ones are labelled.")
+        annotators = self.choose() if self.options.asks else {}
+        if annotators:
+            self.prompt()
+        self.layer.require_same(self.asking)
+        return annotators
+
+    def prompt(self) -> Prompt:
+        """Read the template."""
+        template = labelling_template(self.options.prompt, "--prompt", ROLE, (self.asking.labels,))
+        return load_template(template, make_unlimited_reach(), self.reader.space)
+
+    def choose(self) -> Mapping[str, ChosenBackend]:
+        """Return the annotators by name, each with its backend."""
+        chosen: dict[str, ChosenBackend] = {}
+        if len(self.options.by or ("",)) * self.options.annotators > _MOST:
+            raise UsageError(f"--annotators: {_MOST} at once are the most.")
+        for named in self.options.by or ("",):
+            name, equals, where = named.rpartition("=")
+            backend = choose_backend(self.job, where, ROLE, self.control)
+            own = (
+                name
+                if equals
+                else where.rpartition(":")[2] or (ROLE if ROLE in self.job.backends else "default")
+            )
+            for number in range(1, self.options.annotators + 1):
+                called = own if number == 1 else f"{own}-{number}"
+                if called in self.layer.people():
+                    raise UsageError(
+                        f"--backend {named}: '{called}' is a person in the layer {self.layer.name}; choose "
+                        "another name, as in --backend strict=judge."
+                    )
+                if not is_name(called) or called in chosen:
+                    raise UsageError(
+                        f"--backend {named}: '{called}' is no name for an annotator, or another one has it; "
+                        "choose a name, as in --backend strict=judge."
+                    )
+                chosen[called] = backend
+        return chosen
+
+    async def prepare(self) -> EdgenError | None:
+        """Note the layer. Not earlier: after a missing key nothing remains."""
+        self.layer.note(self.asking)
+        return None
+
+    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> AnnotatorAsker:
+        """Return an annotator of the layer. Raises UsageError where the one of that name is another.
+
+        An annotator is one of several, as another may be added any time, so its calls carry seeds where the
+        service takes one. One that was at work before goes on as it was.
+        """
+        before = self.layer.facts_of(name)
+        seeded = job.backends[ROLE].seeds_several if before is None else SEEDS in before
+        sample = grow_sample(before, self.options.sample)
+        if prompt.forms == "auto" and self.layer.began_in_prose(name):
+            prompt = dataclasses.replace(prompt, forms="prose")
+        annotator = annotator_of(name, backend, prompt, self.asking, sample, seeded=seeded)
+        self.layer.require_same_annotator(name, annotator.facts)
+        made = AnnotatorAsker(self.reader, job, annotator, self.asking, self.layer.name, self._first)
+        self._first = self._first or made
+        return made

@@ -23,7 +23,6 @@ from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
 
 Function = Callable[..., Any]
-_ONLINE = CallMode()
 
 
 class Answerer(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,12 +60,12 @@ class ChosenBackend(NamedTuple):
 
 
 class AskerBackends(NamedTuple):
-    """Open backends, by their names in the asker's job, what makes the scheduler of calls to them, and their
-    template if they share one."""
+    """Open backends that answer an asker."""
 
-    backends: Mapping[str, Backend]
-    scheduler: SchedulerFactory = call_by_call
-    prompt: Prompt | None = None
+    job: Job  # the asker's
+    backends: Mapping[str, Backend]  # by their names in the job
+    scheduler: SchedulerFactory = call_by_call  # makes the scheduler of calls to them
+    prompt: Prompt | None = None  # their template; None if the asker has its own
 
 
 @contextlib.asynccontextmanager
@@ -98,10 +97,10 @@ async def open_answering(
         together=together,
     ) as backends:
         if not send:
-            yield AskerBackends(backends)
+            yield AskerBackends(job, backends)
             return
         async with open_scheduler(job, backends, way, trust) as opened:
-            yield AskerBackends(*opened)
+            yield AskerBackends(job, *opened)
 
 
 @contextlib.asynccontextmanager
@@ -112,15 +111,15 @@ async def open_answerers(
     chosen: Mapping[str, ChosenBackend],
     prompt: Prompt,
     control: Control,
-    way: CallMode = _ONLINE,
+    way: CallMode,
     *,
     send: bool,
-) -> AsyncIterator[dict[str, tuple[Job, AskerBackends]]]:
-    """Open backends that all answer under `role`, with one template. Equal ones share a backend and its
-    connections, except those of people, who answer for each apart.
+) -> AsyncIterator[dict[str, AskerBackends]]:
+    """Open backends that all answer under `role`, with one template, each with the run's job. Equal ones
+    share a backend and its connections, except those of people, who answer for each apart.
 
-    Returns, by the names of `chosen`, the run's job with the backend, and the backend. Without `send` they
-    send nothing. Raises what `job_with`, `open_backends` and `open_scheduler` raise.
+    Returns them by the names of `chosen`. Without `send` they send nothing. Raises what `job_with`,
+    `open_backends` and `open_scheduler` raise.
     """
     jobs = {name: job_with(job, role, one.config, prompt, run.job) for name, one in chosen.items()}
     first: dict[str, str] = {}  # whose backend it is, by name
@@ -142,33 +141,14 @@ async def open_answerers(
                 arm=None,
             )
         )
-        found: dict[str, tuple[Job, AskerBackends]] = {}
+        found: dict[str, AskerBackends] = {}
         for name, own in jobs.items():
             asked = with_forms(prompt, own, chosen[name].config, f"$.backends.{role}")
-            answering = AskerBackends({role: opened[first[name]]}, prompt=asked)
+            found[name] = AskerBackends(own, {role: opened[first[name]]}, prompt=asked)
             if send:
-                pair = await stack.enter_async_context(open_scheduler(own, answering.backends, way, trust))
-                answering = AskerBackends(*pair, prompt=asked)
-            found[name] = own, answering
+                pair = await stack.enter_async_context(open_scheduler(own, found[name].backends, way, trust))
+                found[name] = AskerBackends(own, *pair, prompt=asked)
         yield found
-
-
-@contextlib.asynccontextmanager
-async def open_answerer(
-    run: RunFolder,
-    job: Job,
-    role: str,
-    named: str,
-    prompt: Prompt,
-    control: Control,
-    way: CallMode = _ONLINE,
-    *,
-    send: bool,
-) -> AsyncIterator[tuple[Job, AskerBackends]]:
-    """Open the one backend that `named` names, as `open_answerers` does."""
-    chosen = {role: choose_backend(job, named, role, control)}
-    async with open_answerers(run, job, role, chosen, prompt, control, way, send=send) as opened:
-        yield opened[role]
 
 
 def load_run_job(run: RunFolder, overrides: Iterable[str], settable: Sequence[str], of_what: str) -> Job:

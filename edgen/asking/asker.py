@@ -1,51 +1,68 @@
-"""The base classes of askers: units, a prompt and a reader for each, and the record that its ledger keeps of
-an answer.
+"""The base classes of askers. A subclass declares what it asks; the engine does everything else: the ledger,
+the loop, the estimate for --dry-run, the status.
 
-A subclass has `units`, and `task`, which starts the generator that asks about one unit and reads the answers.
-Everything else (the ledger, the loop, --dry-run) is the engine's. A unit is (scenario, task), in ascending
-order.
+A declaration has
+    units   the units that it asks about, as (scenario, task) in ascending order
+    unit    what a unit's prompt shows
+    ask     a generator that asks about a unit and reads the answers: one request, or several that depend on
+            each other, such as a judge's votes in both orders, a list's windows, or the turns of a rollout
+    keep    the record of a result in the ledger
+and, where they differ from the usual ones, `calls`, `find_flaw` and the attributes below.
 """
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
 from edgen.asking.answering import Answerer
 from edgen.config import CallSettings, Job
 from edgen.core.digest import fingerprint
-from edgen.core.values import Rejection, Reply, Request, TaskId
+from edgen.core.errors import RunError
+from edgen.core.values import Rejection, Reply, Request, Status, TaskId
 from edgen.core.version import __version__
 from edgen.execution.session import RunSession
-from edgen.prompting import Prompt
+from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.task import Settled, Spent, Task, Tasks
+from edgen.providers import Backend
 from edgen.runtime.snapshot import Title
 from edgen.space.splits import group_hash
 from edgen.store.ledger import RunPlan
 from edgen.store.run_reader import RunReader
 
-T = TypeVar("T")
+Unit = TypeVar("Unit")  # what a unit's prompt shows
+Result = TypeVar("Result")  # what is read of the answers about a unit
 
 
-class Asker(Tasks):
+class Asker(Tasks, Generic[Unit, Result]):
     """The base class of askers.
 
     job: the settings of the calls.
     id: the name of the ledger, and in a run that of the file of `facts` next to it.
     facts: who answers and how they are asked, for that file.
-    shaping: what shapes the outcomes besides the answerer, the data and the number of asks.
-    planned: the number of units. scenarios: one more than the last scenario with a unit.
+    shaping: what shapes the outcomes besides the answerer and this edgen.
+    asks: how often a request is made until its answer can be read.
+    planned: the number of units that is displayed. scenarios: one more than the last scenario with a unit.
     """
 
+    template: ClassVar[str]  # the name of a shipped template, or a file
+    variables: ClassVar[Collection[str]]  # that the template may use
+    expects: ClassVar[str | None] = None  # kind of its answer
+    key: ClassVar[str] = "--prompt"  # how errors call the choice of another template
+    nouns: ClassVar[str] = "units"  # what --dry-run calls the units
     outcomes: tuple[str, str] = ("answered", "unread")  # how progress calls units with and without a record
     roles: tuple[str, ...] = ("default",)  # the roles that requests name
     part: str = ""  # which of several askers of one command this is: an arm, or an annotator
     logprobs: bool = False  # the ledger keeps log probabilities
+    begins_anew: ClassVar[bool] = False
+    """Each start asks about all units, with the stored answers first: the result is no sum of records."""
 
     def __init__(self, job: Job, *, called: str, identifier: str, facts: Mapping[str, Any] | None = None):
         """`called`: the name of the work in the progress display."""
@@ -55,26 +72,36 @@ class Asker(Tasks):
         self.id = identifier
         self.facts: dict[str, Any] = dict(facts or {})
         self.shaping: dict[str, Any] = {}
+        self.asks = job.asks
         self.planned = 0
         self.scenarios = 0
         self._called = called
 
-    @property
-    def title(self) -> Title:
-        """Name the work for the progress display."""
-        return Title(self._called, self.part, self.outcomes)
+    @classmethod
+    def load_prompt(cls, named: str | None) -> Prompt:
+        """Read the template; `named`: another one. Raises TemplateError."""
+        path = make_unlimited_reach().require("prompts", named or cls.template, cls.key)
+        return load_prompt(path, cls.variables, expects=cls.expects)
 
     @abstractmethod
     def units(self) -> Iterator[tuple[int, Any]]:
         """Yield every unit."""
 
     @abstractmethod
-    def task(self, scenario: int, task: Any) -> Task:
-        """Return the work on one unit, which `work` makes of a generator that asks and reads."""
+    def unit(self, index: int, task: Any) -> Unit:
+        """Return what is shown of a unit."""
 
     @abstractmethod
-    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
-        """Return a name for everything that shapes the outcomes, as `digest` makes it."""
+    def ask(self, unit: Unit) -> Generator[Request, Reply, Result | Rejection]:
+        """Ask about a unit, and return the result, or a Rejection if it could not be read."""
+
+    @abstractmethod
+    def keep(self, answer: Result, unit: Unit, spent: Spent) -> msgspec.Struct:
+        """Return the record of a result in the ledger."""
+
+    def find_flaw(self, record: Any) -> Rejection | None:  # noqa: ARG002
+        """Return why a record, which is kept, is no answer; None if it is one."""
+        return None
 
     def calls(self, index: int, task: Any) -> tuple[int, int]:  # noqa: ARG002
         """Return the requests for one unit, each counted once: as expected, and at most."""
@@ -84,21 +111,39 @@ class Asker(Tasks):
         """Return the hash of the group that the split keeps on one side; 0 where nothing is split."""
         return 0
 
-    def work(
-        self,
-        index: int,
-        protocol: Generator[Request, Reply, T | Rejection],
-        record: Callable[[T, Spent], object],
-    ) -> Task:
-        """Return the work on one unit. `record` makes what the ledger keeps of a result; a rejection has no
-        record."""
+    @property
+    def title(self) -> Title:
+        """Name the work for the progress display."""
+        return Title(self._called, self.part, self.outcomes)
 
-        def settle(result: T | Rejection, spent: Spent) -> Settled:
+    def count(self) -> str:
+        """Count the units, and return a digest of them."""
+        digest = hashlib.blake2b(digest_size=8)
+        for unit in self.units():
+            digest.update("{} {}\n".format(*unit).encode())
+            self.planned += 1
+            self.scenarios = unit[0] + 1
+        return digest.hexdigest()
+
+    def task(self, scenario: int, task: Any) -> Task:
+        """Return the work on one unit."""
+        unit = self.unit(scenario, task)
+
+        def settle(result: Result | Rejection, spent: Spent) -> Settled:
             if isinstance(result, Rejection):
                 return Settled.rejected(result)
-            return Settled.accepted(msgspec.json.encode(record(result, spent)))
+            kept = self.keep(result, unit, spent)
+            record = msgspec.json.encode(kept)
+            if (flaw := self.find_flaw(kept)) is not None:
+                return Settled(Status.REJECTED, flaw.code, flaw.detail, record)
+            return Settled.accepted(record)
 
-        return Task(protocol, self.group(index), settle)
+        return Task(self.ask(unit), self.group(scenario), settle)
+
+    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
+        """Return a name for everything that shapes the outcomes, 16 hex digits."""
+        plain = {role: dict(identity) for role, identity in identities.items()}
+        return fingerprint({**self.shaping, "identities": plain, "edgen": __version__})
 
     def plan(self, under: str) -> RunPlan:
         """Return what the ledger notes as planned, under a fingerprint."""
@@ -112,8 +157,8 @@ class Asker(Tasks):
         )
 
     def list_due_units(self, session: RunSession) -> Iterator[tuple[int, TaskId]]:
-        """Yield the units without an outcome that still stands."""
-        return session.list_pending(self.units(), 0, self.scenarios)
+        """Yield the units without an outcome that still stands; all of them if the work begins anew."""
+        return self.units() if self.begins_anew else session.list_pending(self.units(), 0, self.scenarios)
 
     async def work_through(self, session: RunSession) -> None:
         """Ask about every unit that is due. Raises what stopped it."""
@@ -126,50 +171,64 @@ class Asker(Tasks):
     def check(self, session: RunSession) -> None:
         """Raise where the work has ended without a result."""
 
-    @staticmethod
-    def digest(facts: Mapping[str, Any], identities: Mapping[str, Mapping[str, Any]]) -> str:
-        """Return the fingerprint, 16 hex digits, of facts that shape the outcomes, of the answerers, and of
-        this edgen."""
-        plain = {role: dict(identity) for role, identity in identities.items()}
-        return fingerprint({**facts, "identities": plain, "edgen": __version__})
 
+class FileAsker(Asker[Unit, Result]):
+    """An asker for the file `out`, whose ledger is next to it, with one template. The job's `default`
+    answers; a scenario is one unit."""
 
-class FileAsker(Asker):
-    """An asker for the file `out`, whose ledger is next to it. The job's `default` answers."""
+    work: ClassVar[str]  # the name of a job without a file
+    made_up: ClassVar[str]  # what is said of the simulator's answers
 
-    def __init__(self, job: Job, out: Path, called: str):
+    @classmethod
+    def require(cls, out: Path) -> None:
+        """Raise UsageError where the file cannot be written; also once the ledger is locked, since another
+        process may have written it."""
+
+    def __init__(self, job: Job, prompt: Prompt, out: Path, called: str):
         super().__init__(job, called=called, identifier=out.name)
+        self.prompt = prompt
         self.out = out
 
+    def plan(self, under: str) -> RunPlan:
+        """Return what the ledger notes as planned: scenarios with one conversation."""
+        count = self.scenarios
+        return RunPlan(self.job.name, under, scenarios=count, replicates=1, asked=count)
 
-class RunAsker(Asker):
+
+class RunAsker(Asker[Unit, Result]):
     """An asker about the conversations of a run. `job`: the run's, with the settings of this asker."""
 
     def __init__(self, reader: RunReader, job: Job, identifier: str, facts: Mapping[str, Any], called: str):
         """`called`: the work's name after the run's."""
         super().__init__(job, called=f"{reader.name} {called}", identifier=identifier, facts=facts)
         self.reader = reader
-
-    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
-        """Return a name for the answerer and for what is asked about."""
-        facts = {
-            "judge": self.id,
-            "asks": self.job.asks,
-            "seed": self.job.seed,
-            "run": self.reader.fingerprints,
-            **self.shaping,
-        }
-        return self.digest(facts, identities)
+        self.shaping = {"judge": self.id, "asks": job.asks, "seed": job.seed, "run": reader.fingerprints}
 
     def group(self, index: int) -> int:
         """Return the hash of the group that a scenario belongs to."""
         return group_hash(self.job.split.by, self.job.seed, self.reader.scenario(index))
 
 
-class PromptAsker(RunAsker):
+class PromptAsker(RunAsker[Unit, Result]):
     """An asker about a run with one template and one backend, the answerer, under one role."""
 
-    role: str = "judge"
+    role: ClassVar[str] = "judge"  # under which the backend answers
+    settable: ClassVar[tuple[str, ...]] = ("backends", "limits", "batch", "asks", "forms")
+    """The keys of the job that `--set` may change."""
+    of_what: ClassVar[str]  # the work that these keys are for, in the error about another one
+    nothing: ClassVar[str] = "there is nothing to ask about"  # said of a run without accepted conversations
+
+    @classmethod
+    def require(cls, reader: RunReader, job: Job) -> None:  # noqa: ARG003
+        """Raise RunError or UsageError where a run cannot be asked about."""
+        if not reader.accepted:
+            path = reader.rundir.path
+            raise RunError(f"{path}: no conversation was accepted in this run, so {cls.nothing}.")
+
+    @classmethod
+    def find_answerer(cls, backend: Backend, prompt: Prompt) -> Answerer:
+        """Return the answerer that a backend is with a template."""
+        return Answerer.of(backend, prompt)
 
     def __init__(self, reader: RunReader, job: Job, answerer: Answerer, called: str):
         super().__init__(reader, job, answerer.id, answerer.facts, called)

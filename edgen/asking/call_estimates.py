@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from edgen.asking.asker import Asker
-from edgen.asking.ledger_paths import AskerFolder
+from edgen.config import backend_of
 from edgen.core.values import Status
 from edgen.store.ledger import LedgerReader
 
 
-class CallsNeeded(msgspec.Struct, frozen=True):
-    """Calls: as expected, and if each answer is asked for as often as the job allows and every turn is
-    taken."""
-
-    expected: int = 0
-    at_most: int = 0
-
-    def plus(self, other: CallsNeeded) -> CallsNeeded:
-        """Return the sum of both."""
-        return CallsNeeded(self.expected + other.expected, self.at_most + other.at_most)
-
-
-class Needs(NamedTuple):
-    """Units with a stored answer, units without one, and the calls for the latter."""
-
-    stored: int = 0
-    missing: int = 0
-    calls: CallsNeeded = CallsNeeded()
-
-    def plus(self, other: Needs) -> Needs:
-        """Return the sum of both."""
-        calls = self.calls.plus(other.calls)
-        return Needs(self.stored + other.stored, self.missing + other.missing, calls)
-
-
 class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls that an asker needs."""
+    """Calls that an asker needs: as expected, and if each answer is asked for as often as the job allows and
+    every turn is taken."""
 
     units: str  # what they are, in plural
     stored: int  # units with stored answers
@@ -50,17 +26,20 @@ class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
     at_most: int  # calls for these
     provider: str  # the backend's type
 
-    @classmethod
-    def of(cls, needs: Needs, units: str, provider: str) -> NeededCalls:
-        """Return what `--dry-run` prints of one asker."""
-        return cls(
-            units=units,
-            stored=needs.stored,
-            missing=needs.missing,
-            expected=needs.calls.expected,
-            at_most=needs.calls.at_most,
-            provider=provider,
-        )
+    def plus(self, other: NeededCalls) -> NeededCalls:
+        """Return the sum of both."""
+        counts = ("stored", "missing", "expected", "at_most")
+        sums = {name: getattr(self, name) + getattr(other, name) for name in counts}
+        return msgspec.structs.replace(self, **sums)
+
+    @property
+    def calls(self) -> dict[str, int]:
+        """The calls alone."""
+        return {"expected": self.expected, "at_most": self.at_most}
+
+    def describe(self, verb: str) -> dict[str, Any]:
+        """Return the part of `--dry-run --json` about units to judge, play or write."""
+        return {"there": self.stored, f"to_{verb}": self.missing, "calls": self.calls}
 
     def lines(self) -> list[str]:
         """Return the lines for a person."""
@@ -74,37 +53,31 @@ class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def needs_of(asker: Asker, place: AskerFolder) -> Needs:
-    """Return what an asker would take."""
-    return count_needs(asker.units(), place.ledger(asker), asker.calls, asker.job.asks)
+def count_needs(asker: Asker[Any, Any], ledger: Path | None) -> NeededCalls:
+    """Return what an asker would take besides the answers in a ledger."""
+    missing = expected = most = 0
+    for index, task in find_unanswered(asker, ledger):
+        one, all_turns = asker.calls(index, task)
+        missing, expected, most = missing + 1, expected + one, most + all_turns * asker.asks
+    stored = 0 if asker.begins_anew else asker.planned - missing
+    return NeededCalls(
+        units=asker.nouns,
+        stored=stored,
+        missing=asker.planned - stored,
+        expected=expected,
+        at_most=most,
+        provider=backend_of(asker.job, asker.roles[0]).provider,
+    )
 
 
-def count_needs(
-    units: Iterable[tuple[int, Any]], ledger: Path, calls: Callable[[int, Any], tuple[int, int]], asks: int
-) -> Needs:
-    """Return what units would take. `calls`: as `Asker.calls`; `asks`: how often an answer is asked for at
-    most."""
-    stored = missing = expected = most = 0
-    for index, task, answered in _look_up(units, ledger):
-        stored += answered
-        if not answered:
-            one, all_turns = calls(index, task)
-            missing, expected, most = missing + 1, expected + one, most + all_turns * asks
-    return Needs(stored, missing, CallsNeeded(expected, most))
-
-
-def find_unanswered(units: Iterable[tuple[int, Any]], ledger: Path) -> Iterator[tuple[int, Any]]:
-    """Yield the units, which come by scenario, that have no answer in the ledger; failed ones have none."""
-    return ((index, task) for index, task, answered in _look_up(units, ledger) if not answered)
-
-
-def _look_up(units: Iterable[tuple[int, Any]], ledger: Path) -> Iterator[tuple[int, Any, bool]]:
-    """Yield each unit, and whether it has an answer in the ledger."""
-    if not ledger.exists():
-        yield from ((index, task, False) for index, task in units)
+def find_unanswered(asker: Asker[Any, Any], ledger: Path | None) -> Iterator[tuple[int, Any]]:
+    """Yield the units that have no answer in the ledger; failed ones have none."""
+    if asker.begins_anew or ledger is None or not ledger.exists():
+        yield from asker.units()
         return
     with LedgerReader(ledger) as view:
-        for index, those in groupby(units, key=lambda unit: unit[0]):
+        for index, those in groupby(asker.units(), key=lambda unit: unit[0]):
             known = view.outcomes(index)
             for _, task in those:
-                yield index, task, known.get(task, (Status.FAILED,))[0] != Status.FAILED
+                if known.get(task, (Status.FAILED,))[0] == Status.FAILED:
+                    yield index, task

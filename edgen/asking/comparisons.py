@@ -1,54 +1,69 @@
-"""Comparisons by one judge: which pairs of a run it is asked about, in both orders, and what is kept of its
-verdicts.
+"""Judges: which pairs of a run one of them is asked about, in both orders, and what is kept of its verdicts.
 
-The pairs are of conversations, or of rollouts: the first rollout of one response against the first of the
-other, and so on.
+A task is a pair of conversations, or of rollouts: the first rollout of one response against the first of the
+other, and so on. It takes a request for each order and vote.
 """
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator
+from pathlib import Path
 
-import msgspec
+from msgspec import UNSET
 
-from edgen.asking.answering import Answerer
+from edgen.asking.answering import Answerer, find_backend
 from edgen.asking.asker import PromptAsker
+from edgen.asking.options import PairOptions
+from edgen.asking.rollouts import RolloutMaking
+from edgen.asking.runner import Opened, RunStart
 from edgen.config import Job
-from edgen.core.pair import Candidate, Verdict, texts_digest
-from edgen.core.values import Rejection, RejectionReason, Status
+from edgen.core.errors import EdgenError, Problem, RunError, TemplateError
+from edgen.core.pair import Compare, Verdict, texts_digest
+from edgen.core.values import Rejection, RejectionReason, Reply, Request
+from edgen.planning.allowed_files import Reach, make_unlimited_reach
+from edgen.planning.load import load_template
+from edgen.planning.logprobs import check_logprobs
 from edgen.preferences.choice import PairChoice
-from edgen.preferences.comparisons import JudgedComparison, name_comparison, read_comparison
-from edgen.preferences.rollouts import PlayedRollouts, list_parted_responses
+from edgen.preferences.comparisons import (
+    GUARDED_TEMPLATE,
+    JudgedComparison,
+    find_published_template,
+    name_comparison,
+    read_comparison,
+)
+from edgen.preferences.rollouts import PlayedRollouts
 from edgen.preferences.signals import oracle_signal
-from edgen.protocols.oracle import CandidatePair, oracle
-from edgen.protocols.task import Settled, Spent, Task
-from edgen.store.run_reader import RunReader
+from edgen.prompting import Prompt
+from edgen.protocols.oracle import ORACLE, CandidatePair, choose_template, oracle, votes_of
+from edgen.protocols.task import Spent
+from edgen.providers import Backend
+from edgen.runtime.control import Control
+from edgen.space import Space
+from edgen.store.pairs_file import read_pairs
+from edgen.store.run_folder import RunFolder
 
 log = logging.getLogger("edgen")
 
 
-class Comparisons(PromptAsker):
-    """The comparisons of a run's conversations by one judge."""
+class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
+    """The comparisons by one judge: of the conversations of a choice of pairs, or of their rollouts."""
 
+    settable = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
+    of_what = "pairs of an existing run"
     outcomes = ("judged", "without verdict")
     useless_help = (
         "Its template should end in a question that 1 or 2 answers; see that max_tokens leaves room for it, "
         "or name another judge with --backend."
     )
 
-    def __init__(self, reader: RunReader, job: Job, judge: Answerer) -> None:
-        super().__init__(reader, job, judge, "pairs")
-        self._choice = PairChoice(reader, job.pairs)
-        digest = hashlib.blake2b(digest_size=8)
-        for unit in self.units():
-            digest.update("{} {}\n".format(*unit).encode())
-            self.planned += 1
-            self.scenarios = unit[0] + 1
+    def __init__(self, pairs: PairChoice | PlayedRollouts, job: Job, judge: Answerer) -> None:
+        super().__init__(pairs.reader, job, judge, "pairs")
+        self._pairs = pairs
         self._warned = False
         self.logprobs = job.pairs.logprobs is not None
-        self.shaping = {"votes": job.pairs.votes, "units": digest.hexdigest()}
+        self.shaping |= {"votes": job.pairs.votes, "units": self.count()}
         if self.logprobs:
             self.shaping["logprobs"] = job.pairs.logprobs
 
@@ -56,62 +71,175 @@ class Comparisons(PromptAsker):
         """Yield (scenario, task) of every comparison."""
         for index, names in self.reader.scenarios():
             if len(names) > 1:
-                yield from ((index, task) for task in sorted(self.tasks(index, names)))
+                both = self._pairs.list_pairs_to_judge(index, names)
+                yield from ((index, task) for task in sorted(name_comparison(*pair) for pair in both))
 
-    def tasks(self, index: int, names: Sequence[str]) -> Iterator[str]:
-        """Yield the comparisons of one scenario."""
-        return (name_comparison(*pair) for pair in self._choice.list_pairs_to_judge(index, names))
+    def unit(self, index: int, task: str) -> CandidatePair:
+        """Return the two sides of a comparison."""
+        a, b = (self._pairs.candidate(index, name) for name in read_comparison(task))
+        return CandidatePair(self.reader.space, self.reader.scenario(index), task, a, b)
 
-    def side(self, index: int, name: str) -> Candidate:
-        """Return one side of a comparison."""
-        return self.reader.candidate(index, name)
+    def ask(self, unit: CandidatePair) -> Generator[Request, Reply, list[Verdict] | Rejection]:
+        """Ask which side is better, in both orders, as often as the judge votes."""
+        return oracle(unit, self.prompt, self.job.pairs, self.rules)
 
-    def task(self, index: int, task: str) -> Task:
-        """Return the work on one comparison."""
-        a, b = (self.side(index, name) for name in read_comparison(task))
-        comparison = CandidatePair(self.reader.space, self.reader.scenario(index), task, a, b)
-        protocol = oracle(comparison, self.prompt, self.job.pairs, self.rules)
-        return Task(protocol, self.group(index), lambda result, spent: self._settle(a, b, result, spent))
+    def calls(self, index: int, task: str) -> tuple[int, int]:  # noqa: ARG002
+        """Return the number of votes in both orders."""
+        count = 2 * votes_of(self.job.pairs, self.rules.backend(self.role))
+        return count, count
 
-    def _settle(self, a: Candidate, b: Candidate, result: list[Verdict] | Rejection, spent: Spent) -> Settled:
-        if isinstance(result, Rejection):
-            return Settled.rejected(result)
-        compare = self.job.pairs.compared
-        signal = oracle_signal(self.id, spent.by_role["judge"].model, compare, result, spent.simulated)
-        record = msgspec.json.encode(JudgedComparison(signal=signal, texts=texts_digest(a, b)))
-        self._warn_if_untold(result)
-        if not signal.abstain:
-            return Settled.accepted(record)
-        unread = next(verdict.text for verdict in result if verdict.choice is None)
-        detail = f"an answer names neither side: {(unread or '').strip()[:80] or '(empty)'}"
-        return Settled(Status.REJECTED, str(RejectionReason.UNREAD), detail, record)
-
-    def _warn_if_untold(self, verdicts: list[Verdict]) -> None:
-        """Warn once if a service returns no log probabilities although they were requested."""
-        if not self._warned and any(verdict.logprob_gap == "not_told" for verdict in verdicts):
+    def keep(self, answer: list[Verdict], unit: CandidatePair, spent: Spent) -> JudgedComparison:
+        """Return the verdicts with a digest of the texts."""
+        compare, model = self.job.pairs.compared, spent.by_role[self.role].model
+        if not self._warned and any(verdict.logprob_gap == "not_told" for verdict in answer):
             self._warned = True
             log.warning(
                 "%s was asked for log probabilities (pairs.logprobs) and tells none with some answers; "
                 "their verdicts stand without a soft preference.",
                 self.answerer.model,
             )
+        signal = oracle_signal(self.id, model, compare, answer, spent.simulated)
+        return JudgedComparison(signal=signal, texts=texts_digest(unit.a, unit.b))
+
+    def find_flaw(self, record: JudgedComparison) -> Rejection | None:
+        """Return the answer that names no side, where the judge abstains."""
+        if not record.signal.abstain:
+            return None
+        unread = next(verdict.text for verdict in record.signal.verdicts if verdict.choice is None)
+        said = (unread or "").strip()[:80] or "(empty)"
+        return Rejection(RejectionReason.UNREAD, f"an answer names neither side: {said}")
 
 
-class RolloutComparisons(Comparisons):
-    """The comparisons of a run's rollouts by one judge."""
+class JudgeTemplate:
+    """The choice of the template: `named` by an option, else the job's, else the one that the run was judged
+    with, else the guarded one."""
 
-    def __init__(self, played: PlayedRollouts, job: Job, judge: Answerer) -> None:
-        self._played = played
-        super().__init__(played.choice.reader, job, judge)
+    def __init__(self, run: RunFolder, job: Job, space: Space, named: str | None, reach: Reach) -> None:
+        self._run, self._space, self._reach = run, space, reach
+        self._named, self._of_job = named, job.prompts.get("oracle")
 
-    def tasks(self, index: int, names: Sequence[str]) -> Iterator[str]:
-        """Yield the comparisons of one scenario."""
-        for a, b in list_parted_responses(self._played.choice, index, names):
-            both = zip(self._played.of(index, a), self._played.of(index, b), strict=True)
-            for number, (one, other) in enumerate(both):
-                if one is not None and other is not None:
-                    yield name_comparison(a.rollout(number), b.rollout(number))
+    def choose_compare(self, *, policies: bool) -> Compare:
+        """Return what the judge compares if neither the job nor an option says so: responses; whole
+        conversations if pairs are of `policies`, or the named template compares nothing else. Labels of the
+        run's pairs by a judge stay what they are: nothing is asked anew without a request."""
+        if policies:
+            return "conversation"
+        if (before := self._find_earlier_compare()) is not None:
+            return before
+        if self._named is not None or self._of_job is not None:
+            with contextlib.suppress(TemplateError):
+                self._load("response")
+                return "response"
+            return "conversation"
+        return "response"
 
-    def side(self, index: int, name: str) -> Candidate:
-        """Return one side of a comparison."""
-        return self._played.find_rollout(index, name)
+    def _find_earlier_compare(self) -> Compare | None:
+        """Return what the run's labels by a judge rest on, if it has any."""
+        with contextlib.suppress(RunError):
+            for pair in read_pairs(self._run) if self._run.pairs.exists() else ():
+                if pair.label is not None and pair.label.by == "oracle" and pair.label.k is UNSET:
+                    return pair.label.compare
+        return None
+
+    def find(self, compare: Compare, control: Control) -> Prompt:
+        """Load the template for this kind of comparison. Raises TemplateError."""
+        if self._named is not None or self._of_job is not None:
+            try:
+                return self._load(compare)
+            except TemplateError as error:
+                if self._named is not None:
+                    raise
+                hint = Problem(
+                    "try",
+                    f"--prompt {GUARDED_TEMPLATE}, which is for both kinds, or --prompt oracle_{compare}, "
+                    f"the published one for pairs.compare: {compare}",
+                )
+                raise TemplateError(error.source, error.summary, (*error.problems, hint)) from None
+        before = find_published_template(self._run, compare)
+        if before is not None:
+            control.note(
+                f"this run was judged with the published template {before}, which is used again; --prompt "
+                f"{GUARDED_TEMPLATE} guards the judge against instructions in conversations."
+            )
+        template = ORACLE.template(before or choose_template(self._space), compare, self._space)
+        return load_template(template, self._reach, self._space)
+
+    def _load(self, compare: Compare) -> Prompt:
+        """Load the named template, or the job's."""
+        named, reach = (
+            (self._named, make_unlimited_reach())
+            if self._named is not None
+            else (self._of_job or "", self._reach)
+        )
+        return load_template(ORACLE.template(named, compare, self._space), reach, self._space)
+
+
+class JudgeStart(RunStart[JudgeAsker]):
+    """A start of the judge of pairs. The rollouts that it compares are played first.
+
+    model: the judge's, once it is open. ledgers: of the rollouts, by arm, once they are played.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        choice: PairChoice,
+        template: JudgeTemplate,
+        rollouts: RolloutMaking | None,
+        options: PairOptions,
+        control: Control,
+    ) -> None:
+        reader = choice.reader
+        folder = reader.rundir.judged
+        super().__init__(JudgeAsker, reader, options, folder, control, options.judge or "", job)
+        self.model: str | None = None
+        self.ledgers: dict[str, Path] | None = None
+        self._choice, self._template, self._rollouts = choice, template, rollouts
+        self._open = contextlib.ExitStack()
+
+    def prompt(self) -> Prompt:
+        """Load the template. Raises JobError for a judge without the required log probabilities."""
+        config = find_backend(self.job, self._by, self.kind.role)
+        check_logprobs(self.job, config, str(self.reader.rundir.job))
+        return self._template.find(self.job.pairs.compared, self.control)
+
+    @contextlib.asynccontextmanager
+    async def open(self, *, send: bool) -> AsyncIterator[Opened]:
+        """Open the judge."""
+        async with super().open(send=send) as opened:
+            (answering,) = opened.values()
+            self.model = answering.backends[self.kind.role].model
+            self._note_votes(answering.job)
+            with self._open:
+                yield opened
+
+    def _note_votes(self, job: Job) -> None:
+        """Say that the judge votes once, if further votes would be copies."""
+        if votes_of(job.pairs, job.backends[self.kind.role]) == job.pairs.votes:
+            return
+        if job.backends[self.kind.role].BY_PEOPLE:
+            self.control.note(
+                f"people vote once in each order, and not {job.pairs.votes} times (pairs.votes)."
+            )
+        else:
+            self.control.note(
+                f"the judge votes once in each order, and not {job.pairs.votes} times (pairs.votes): at "
+                "temperature 0 and without "
+                "a seed of each call, its votes would be copies of one another. Give it a temperature, or a "
+                "seed: auto."
+            )
+
+    async def prepare(self) -> EdgenError | None:
+        """Play the rollouts."""
+        try:
+            self.ledgers = {} if self._rollouts is None else await self._rollouts.play()
+        except EdgenError as error:
+            return error
+        return None
+
+    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> JudgeAsker:  # noqa: ARG002
+        """Return the judge. Rollouts that are not played yet are taken to come to something."""
+        pairs: PairChoice | PlayedRollouts = self._choice
+        if self._rollouts is not None:
+            pairs = self._open.enter_context(PlayedRollouts(self._choice, self.ledgers))
+        return JudgeAsker(pairs, job, Answerer.of(backend, prompt, compare=job.pairs.compared))

@@ -14,6 +14,7 @@ what `ask` returned. The ledger is asked/<name>/<answerer>.db; `edgen status` co
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +26,11 @@ from edgen.asking.answering import Answerer
 from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import AskOptions
-from edgen.asking.runner import Start
+from edgen.asking.runner import RunStart
 from edgen.asking.units import AskedUnit, UnitAsker, read_task
 from edgen.config import Job
 from edgen.core.digest import fingerprint
-from edgen.core.errors import EdgenError, RunError
+from edgen.core.errors import EdgenError
 from edgen.core.forms import Form
 from edgen.core.values import Rejection, Reply, Request, Status
 from edgen.prompting import Prompt
@@ -62,8 +63,16 @@ class DeclaredAsker(UnitAsker):
     """
 
     name: ClassVar[str]
-    template: ClassVar[str]
-    variables: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls) -> None:
+        cls.of_what = f"{getattr(cls, 'name', '')} of an existing run"
+
+    @classmethod
+    def find_answerer(cls, backend: Backend, prompt: Prompt) -> Answerer:
+        """Return the answerer, whose name depends on the asker's, too."""
+        facts = {"asker": cls.name, **Answerer.of(backend, prompt).facts}
+        own = fingerprint(facts)
+        return Answerer(id=own, model=backend.model, prompt=prompt, facts={**facts, "judge": own})
 
     def __init__(self, reader: RunReader, job: Job, answerer: Answerer) -> None:
         super().__init__(reader, job, answerer, self.name, None)
@@ -116,31 +125,14 @@ class TurnAsker(DeclaredAsker):
 
     def places(self, index: int, name: str) -> list[int | None]:
         """Return the places of the turns."""
-        turns = self.turns(index, name)
+        turns = self.candidate(index, name).turns
         return [place for place, turn in enumerate(turns) if not self.of or turn.role in self.of]
 
 
-class DeclaredStart(Start[DeclaredAsker]):
-    """One start of such an asker, while the run is held."""
-
-    def __init__(
-        self, reader: RunReader, kind: type[DeclaredAsker], options: AskOptions, control: Control, by: str
-    ) -> None:
-        self.role, self.of_what = kind.role, f"{kind.name} of an existing run"
-        self.template, self.variables, self._kind = kind.template, kind.variables, kind
-        super().__init__(reader, options, reader.rundir.asked / kind.name, control, by)
-
-    def asker(self, job: Job, backend: Backend, prompt: Prompt) -> DeclaredAsker:
-        """Return the asker."""
-        if not self.reader.accepted:
-            raise RunError(
-                f"{self.reader.rundir.path}: no conversation was accepted in this run, so there is nothing "
-                "to ask about."
-            )
-        facts = {"asker": self._kind.name, **Answerer.of(backend, prompt).facts}
-        name = fingerprint(facts)
-        answerer = Answerer(id=name, model=backend.model, prompt=prompt, facts={**facts, "judge": name})
-        return self._kind(self.reader, job, answerer)
+def _start(
+    reader: RunReader, kind: type[DeclaredAsker], control: Control, options: AskOptions | None, by: str
+) -> RunStart[DeclaredAsker]:
+    return RunStart(kind, reader, options or AskOptions(), reader.rundir.asked / kind.name, control, by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +164,8 @@ def ask_run(
     `by`: `[JOB:]ROLE` of the backend. Raises UsageError, TemplateError, RunError and LockedError.
     """
     with open_for_work(run, control, "answers") as reader:
-        asker, ledger, ended = DeclaredStart(reader, kind, options or AskOptions(), control, by).ask()
+        asked = asyncio.run(_start(reader, kind, control, options, by).ask())
+        (asker,), (ledger,), ended = asked
         file, lines = reader.rundir.asked / f"{kind.name}.jsonl", None
         if ended is None:
             lines = reader.rundir.write_lines(file, asker.lines(ledger))
@@ -188,5 +181,4 @@ def estimate_asking(
 ) -> NeededCalls:
     """Return the calls that `ask_run` would make; nothing is sent and nothing is written."""
     with open_for_reading(run) as reader:
-        asker, needs = DeclaredStart(reader, kind, options or AskOptions(), control, by).estimate()
-        return NeededCalls.of(needs, "units", asker.job.backends[kind.role].provider)
+        return _start(reader, kind, control, options, by).estimate_calls()

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from edgen.asking.asker import Asker
 from edgen.core.kept_files import refuse_links
@@ -27,11 +28,11 @@ class AskerFolder:
     folder: Path
     run: RunFolder | None = None
 
-    def ledger(self, asker: Asker) -> Path:
+    def ledger(self, asker: Asker[Any, Any]) -> Path:
         """Return the path of an asker's ledger."""
         return self.folder / f"{asker.id}.db"
 
-    def note(self, asker: Asker) -> None:
+    def note(self, asker: Asker[Any, Any]) -> None:
         """Note who answers and how, next to a ledger of a run."""
         if self.run is not None:
             self.run.note_judge(asker.id, asker.facts, self.folder)

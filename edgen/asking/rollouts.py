@@ -1,21 +1,33 @@
 """Rollouts: a run's own agents play on from each response at which a pair parts, several times.
 
-A task plays on from one response once; its record is the whole conversation. Each arm has an asker, and a
-ledger.
+A task plays on from one response once: a request for each turn. Its record is the whole conversation. Each
+arm has an asker, and a ledger.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
+from edgen.asking.answering import AskerBackends, open_answering
 from edgen.asking.asker import RunAsker
+from edgen.asking.call_estimates import NeededCalls, count_needs
+from edgen.asking.ledger_paths import AskerFolder
+from edgen.asking.options import PairOptions
+from edgen.asking.runner import Opened, Start
+from edgen.config import backend_name
 from edgen.core.digest import fingerprint
-from edgen.core.pair import Candidate, read_candidate_name
-from edgen.core.values import Conversation, Role
+from edgen.core.errors import DamagedError, RunError, UsageError
+from edgen.core.pair import Candidate, Source, read_candidate_name
+from edgen.core.values import Conversation, Rejection, Reply, Request, Role, Turn
+from edgen.planning.allowed_files import Reach
+from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.rollouts import (
@@ -26,10 +38,23 @@ from edgen.preferences.rollouts import (
     read_rollout,
 )
 from edgen.protocols.stage import Stage, play_on
-from edgen.protocols.task import Spent, Task
+from edgen.protocols.task import Spent
+from edgen.runtime.backends import configs_of
+from edgen.runtime.control import Control
+
+_LOOKED_AT = 50  # conversations in which a probability is looked for
 
 
-class Rollouts(RunAsker):
+class GivenTurns(NamedTuple):
+    """The turns from which a rollout plays on, and the one who has ended the conversation with the last."""
+
+    scenario: int
+    task: str
+    turns: tuple[Turn, ...]
+    ended_by: Role | None
+
+
+class RolloutAsker(RunAsker[GivenTurns, Conversation]):
     """The rollouts of one arm, whose conversations `plan` makes."""
 
     outcomes = ("played", "rejected")
@@ -50,7 +75,7 @@ class Rollouts(RunAsker):
             self.scenarios = index + 1
         self.k = choice.wanted.rollouts or 0
         self.planned = self.responses * self.k
-        self.shaping = {"k": self.k, "units": digest.hexdigest()}
+        self.shaping |= {"k": self.k, "units": digest.hexdigest()}
 
     def _responses(self) -> Iterator[tuple[int, list[PartingTurn]]]:
         """Yield the responses of each scenario that are played on from."""
@@ -89,23 +114,25 @@ class Rollouts(RunAsker):
         response, own = read_rollout(name)
         return (response.rollout(number) for number in range(self.k) if number != own)
 
-    def task(self, index: int, name: str) -> Task:
-        """Return the work on one rollout."""
-        response, _ = read_rollout(name)
+    def unit(self, index: int, task: str) -> GivenTurns:
+        """Return what is played on from."""
+        response, _ = read_rollout(task)
         candidate = self.reader.candidate(index, response.name)
-        given = candidate.turns[: response.turns]
-        protocol = play_on(self._stage(index), name, given, _find_ender(candidate, response))
+        return GivenTurns(index, task, candidate.turns[: response.turns], _find_ender(candidate, response))
 
-        def record(result: Conversation, spent: Spent) -> PlayedOn:
-            return PlayedOn(
-                given=digest_given(given),
-                turns=result.turns,
-                probability=result.probability,
-                ended_by=result.ended_by,
-                simulated=spent.simulated,
-            )
+    def ask(self, unit: GivenTurns) -> Generator[Request, Reply, Conversation | Rejection]:
+        """Play on to the end."""
+        return play_on(self._stage(unit.scenario), unit.task, unit.turns, unit.ended_by)
 
-        return self.work(index, protocol, record)
+    def keep(self, answer: Conversation, unit: GivenTurns, spent: Spent) -> PlayedOn:
+        """Return the whole conversation with a digest of the given turns."""
+        return PlayedOn(
+            given=digest_given(unit.turns),
+            turns=answer.turns,
+            probability=answer.probability,
+            ended_by=answer.ended_by,
+            simulated=spent.simulated,
+        )
 
 
 def _find_ender(candidate: Candidate, response: PartingTurn) -> Role | None:
@@ -113,3 +140,136 @@ def _find_ender(candidate: Candidate, response: PartingTurn) -> Role | None:
     last = len(candidate.turns) == response.turns
     ended = last and candidate.ended_by == candidate.turns[-1].role
     return candidate.ended_by if ended else None
+
+
+class RolloutStart(Start[RolloutAsker]):
+    """A start of the rollouts of one arm."""
+
+    def __init__(self, choice: PairChoice, arm: str, options: PairOptions, control: Control) -> None:
+        self._reader = choice.reader
+        self.plan = self._load_plan(arm, options)
+        place = AskerFolder(self._reader.rundir.rollouts, self._reader.rundir)
+        super().__init__(self.plan.job, place, control, options.way)
+        self._choice, self._arm = choice, arm
+
+    @contextlib.asynccontextmanager
+    async def open(self, *, send: bool) -> AsyncIterator[Opened]:
+        """Open the arm's agents."""
+        plan, control = self.plan, self.control
+        async with open_answering(
+            plan.job,
+            configs_of(plan),
+            control,
+            self.way,
+            send=send,
+            functions=control.functions,
+            run=self._reader.rundir.path,
+            arm=self._arm,
+            together=[role for role in plan.speaking if plan.rules.by_people(role)],
+        ) as answering:
+            yield {self._arm: answering}
+
+    def askers(self, opened: Opened) -> list[tuple[RolloutAsker, AskerBackends]]:
+        """Return the asker."""
+        plan, answering = self.plan, opened[self._arm]
+        backends = answering.backends
+        identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}
+        return [(RolloutAsker(self._choice, self._arm, plan, identities), answering)]
+
+    def _load_plan(self, arm: str, options: PairOptions) -> Plan:
+        """Return the plan of an arm's conversations."""
+        path = self._reader.rundir.arm(arm).job
+        own = [one for one in options.overrides if not one.lstrip().startswith("pairs")]
+        plan = load_plan(path, own, Reach.of(path, own, outside=options.allow_outside))
+        noted = plan.job.resolved
+        # A run of an older edgen has no digests of its inputs, but for this one of its templates together.
+        if (
+            noted
+            and noted.template_sha256 != plan.template_sha256
+            and not any("prompt" in one for one in own)
+        ):
+            raise DamagedError(
+                f"{path.parent / 'inputs'}: the templates are not those that the conversations were made "
+                "with, so what was "
+                "played on from them would be asked for again. Restore them from a copy, or `edgen "
+                "generate` the run's job again, which writes them."
+            )
+        return plan
+
+
+class RolloutMaking:
+    """The rollouts that the pairs of `choice` need, of every arm that has some."""
+
+    def __init__(self, choice: PairChoice, options: PairOptions, control: Control) -> None:
+        self._choice, self._reader = choice, choice.reader
+        self.place = AskerFolder(self._reader.rundir.rollouts, self._reader.rundir)
+        self._starts = {arm: RolloutStart(choice, arm, options, control) for arm in self._reader.views}
+
+    def check(self, by: Source) -> None:
+        """Raise UsageError where nothing can be played on, or nothing would come of it."""
+        path = self._reader.rundir.path
+        index = next((index for index, _ in self._reader.scenarios()), 0)
+        for plan in (start.plan for start in self._starts.values()):
+            if plan.stage(self._reader.scenario(index)) is None:
+                raise UsageError(
+                    f"{path}: the protocol {plan.job.protocol} cannot continue a conversation from a turn "
+                    "(with oneshot, an "
+                    "answer is a whole conversation). Generate with selfplay, or use --credit whole or "
+                    "--credit response."
+                )
+        if by == "probability" and not any(one is not None for one in self._probabilities()):
+            raise UsageError(
+                f"{path}: the conversations have no probability, so their rollouts would have none. "
+                "Generate with "
+                f"`selfplay: {{closing: {self._name_closing_role()}}}`, or have a judge compare the rollouts with --signal oracle."
+            )
+
+    def _name_closing_role(self) -> str:
+        """Return a role that can state the probability: the last one of the space."""
+        return next(iter(self._starts.values())).plan.job.speakers[-1].lower()
+
+    def _probabilities(self) -> Iterator[float | None]:
+        """Yield the probabilities of the first conversations."""
+        left = _LOOKED_AT
+        for index, names in self._reader.scenarios():
+            for name in names[:left]:
+                left -= 1
+                yield self._reader.candidate(index, name).probability
+            if left <= 0:
+                return
+
+    async def askers(self) -> dict[str, RolloutAsker]:
+        """Return the asker of each arm that has rollouts. Raises RunError where there are none at all."""
+        some: dict[str, RolloutAsker] = {}
+        for arm, start in self._starts.items():
+            async with start.open(send=False) as opened:
+                ((asker, _),) = start.askers(opened)
+            if asker.planned:
+                some[arm] = asker
+        if not some:
+            least = self._choice.wanted.min_turns_left
+            near = f" that at least {least} turns follow" if least else ""
+            raise RunError(
+                f"{self._reader.rundir.path}: no pair of this run parts at a turn of one role{near}, so no "
+                "response can be continued. Generate with `replicates: 4` and `branch: {at: sampled}`."
+            )
+        return some
+
+    async def estimate(self) -> tuple[list[RolloutAsker], NeededCalls]:
+        """Return the askers, and what `play` would take. As many turns are expected as followed a response
+        in its own conversation."""
+        askers = [*(await self.askers()).values()]
+        return askers, functools.reduce(
+            NeededCalls.plus, (count_needs(one, self.place.ledger(one)) for one in askers)
+        )
+
+    async def play(self) -> dict[str, Path]:
+        """Play what the ledgers do not hold yet, and return the ledger of each arm. Raises what stopped
+        it."""
+        ledgers = {}
+        for arm in await self.askers():
+            asked = await self._starts[arm].ask()
+            if asked.ended is not None:
+                raise asked.ended
+            (ledgers[arm],) = asked.ledgers
+        return ledgers

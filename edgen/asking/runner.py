@@ -1,129 +1,260 @@
-"""One start of an asker that one backend answers: about a run, opened, asked or estimated; or for a file."""
+"""Starts of askers: their backends are opened, and they are asked or estimated; about a run, or for a file.
+
+`ask` is the loop of every asker: what has no answer yet is asked, under supervision, and kept in the asker's
+ledger.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from edgen.asking.answering import load_run_job, open_answerer, open_answering
-from edgen.asking.asker import FileAsker
-from edgen.asking.call_estimates import Needs, needs_of
+from edgen.asking.answering import (
+    AskerBackends,
+    ChosenBackend,
+    choose_backend,
+    load_asked_job,
+    load_run_job,
+    open_answerers,
+    open_answering,
+)
+from edgen.asking.asker import Asker, FileAsker, PromptAsker
+from edgen.asking.call_estimates import NeededCalls, count_needs
 from edgen.asking.ledger_paths import AskerFolder, hold_ledger
 from edgen.asking.options import AskOptions
-from edgen.asking.task_loop import A, AtWork, ask, ask_until_ended
 from edgen.config import Job
 from edgen.core.errors import EdgenError
 from edgen.core.options import CallMode
 from edgen.core.threads import run_in_thread
-from edgen.planning.allowed_files import make_unlimited_reach
-from edgen.prompting import Prompt, load_prompt
+from edgen.execution.session import RunSession, SharedState
+from edgen.planning.answer_schemas import adapt_template
+from edgen.prompting import Prompt
 from edgen.providers import Backend
 from edgen.runtime.control import Control
+from edgen.runtime.monitor import Monitor
+from edgen.runtime.supervise import Supervised, supervise, tell_lost_replies
+from edgen.store.ledger import Ledger
 from edgen.store.mailbox import make_desk
 from edgen.store.run_reader import RunReader
 
 T = TypeVar("T")
-FA = TypeVar("FA", bound=FileAsker)
+A = TypeVar("A", bound=Asker[Any, Any], covariant=True)
+PA = TypeVar("PA", bound=PromptAsker[Any, Any], covariant=True)
+FA = TypeVar("FA", bound=FileAsker[Any, Any])
+Opened = Mapping[str, AskerBackends]  # what answers each asker, by the asker's name
+
+
+async def ask(
+    work: Sequence[tuple[Asker[Any, Any], AskerBackends]], place: AskerFolder, control: Control
+) -> None:
+    """Have askers of one place ask, side by side, what their ledgers do not hold yet.
+
+    They share the budget and the limits of each service. Raises what stopped them.
+    """
+    paths = [place.ledger(asker) for asker, _ in work]
+    shared = SharedState(work[0][0].job.limits)
+    async with contextlib.AsyncExitStack() as stack:
+        parts: list[Supervised] = []
+        for (asker, answering), path in zip(work, paths, strict=True):
+            place.note(asker)
+            ledger = await stack.enter_async_context(Ledger(path, logprobs=asker.logprobs))
+            tell_lost_replies(ledger, control)
+            session = RunSession(
+                asker,
+                answering.backends,
+                ledger,
+                roles=asker.roles,
+                elsewhere=() if parts else place.find_use_elsewhere(paths),
+                scheduler=answering.scheduler,
+                shared=shared,
+            )
+            session.counts.planned = asker.planned
+            parts.append(Supervised(session, asker.title, _work_of(asker, session)))
+        await supervise(parts, control)
+
+
+def _work_of(asker: Asker[Any, Any], session: RunSession) -> Callable[[Monitor], Awaitable[object]]:
+    return lambda _monitor: asker.work_through(session)
+
+
+class Asked(NamedTuple, Generic[A]):
+    """Askers that were asked."""
+
+    askers: tuple[A, ...]
+    ledgers: tuple[Path, ...]  # of each
+    ended: EdgenError | None  # the error that stopped them; None: none
 
 
 class Start(ABC, Generic[A]):
-    """The base class of such starts, while the run is held. A subclass makes the asker."""
+    """The base class of starts. A subclass opens the backends, and makes the askers.
 
-    role: str = "judge"  # under which the backend answers
-    settable: tuple[str, ...] = ("backends", "limits", "batch", "asks", "forms")
-    """The keys of the job that `--set` may change."""
-    of_what: str  # the work that these keys are for, in the error about another one
-    template: str  # the name of the usual one, or a file
-    variables: Collection[str]  # of the template
-    expects: str | None = None  # kind of its answer
+    job: with the settings of the calls. place: the folder of the ledgers. way: how calls are made.
+    """
+
+    def __init__(self, job: Job, place: AskerFolder, control: Control, way: CallMode) -> None:
+        self.job, self.place, self.control, self.way = job, place, control, way
+
+    @abstractmethod
+    def open(self, *, send: bool) -> AbstractAsyncContextManager[Opened]:
+        """Open the backends, which send nothing unless they are to `send`."""
+
+    @abstractmethod
+    def askers(self, opened: Opened) -> list[tuple[A, AskerBackends]]:
+        """Return the askers. Raises UsageError where there is nothing to ask about."""
+
+    async def prepare(self) -> EdgenError | None:
+        """Do what has to be done before askers are made and asked, such as getting the answers that their
+        units depend on; return what stopped it."""
+        return None
+
+    async def ask(self) -> Asked[A]:
+        """Ask for all missing answers. Raises what stopped the askers if none has a ledger, whose content can
+        be reported."""
+        async with self.open(send=True) as opened:
+            if (ended := await self.prepare()) is not None:
+                return Asked((), (), ended)
+            work = self.askers(opened)
+            askers = tuple(asker for asker, _ in work)
+            ledgers = tuple(map(self.place.ledger, askers))
+            try:
+                await ask(work, self.place, self.control)
+            except EdgenError as error:
+                if not any(ledger.exists() for ledger in ledgers):
+                    raise
+                ended = error
+            return Asked(askers, ledgers, ended)
+
+    async def estimate(self) -> list[tuple[A, NeededCalls]]:
+        """Return what `ask` would take, for each asker; nothing is sent and nothing is written."""
+        async with self.open(send=False) as opened:
+            return [(asker, count_needs(asker, self.place.ledger(asker))) for asker, _ in self.askers(opened)]
+
+    def estimate_calls(self) -> NeededCalls:
+        """Return the calls of the only asker, for --dry-run."""
+        ((_, needs),) = asyncio.run(self.estimate())
+        return needs
+
+
+class RunStart(Start[PA]):
+    """A start of askers about a run, while the run is held: each has a backend, and all the same template."""
 
     def __init__(
-        self, reader: RunReader, options: AskOptions, folder: Path, control: Control, by: str = ""
+        self,
+        kind: type[PA],
+        reader: RunReader,
+        options: AskOptions,
+        folder: Path,
+        control: Control,
+        by: str = "",
+        job: Job | None = None,
+        **given: Any,
     ) -> None:
         """`folder`: where the ledger is. `by`: `[JOB:]ROLE` of the backend; empty for the job's of the role,
-        else `default`."""
-        self.reader, self.control = reader, control
-        self.job = load_run_job(reader.rundir, options.overrides, self.settable, self.of_what)
-        self.place = AskerFolder(folder, reader.rundir)
-        self._way, self._by, self._named = options.way, by, options.prompt
+        else `default`. `job`: the run's with the options on top; None: it is loaded. `given`: what the asker
+        takes besides the reader, the job and the answerer."""
+        job = job or load_run_job(reader.rundir, options.overrides, kind.settable, kind.of_what)
+        super().__init__(job, AskerFolder(folder, reader.rundir), control, options.way)
+        self.kind, self.reader = kind, reader
+        self._by, self._named, self._given = by, options.prompt, given
 
     def prompt(self) -> Prompt:
         """Read the template. Raises TemplateError."""
-        path = make_unlimited_reach().require("prompts", self._named or self.template, "--prompt")
-        return load_prompt(path, self.variables, expects=self.expects)
+        return self.kind.load_prompt(self._named)
 
-    @abstractmethod
-    def asker(self, job: Job, backend: Backend, prompt: Prompt) -> A:
-        """Return the asker that the backend answers. Raises UsageError where there is nothing to ask
-        about."""
+    def choose(self) -> Mapping[str, ChosenBackend]:
+        """Return the backends, by the names of the askers. Raises UsageError."""
+        return {self.kind.role: choose_backend(self.job, self._by, self.kind.role, self.control)}
+
+    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> PA:  # noqa: ARG002
+        """Return the asker of that name that the backend answers. Raises UsageError where there is nothing to
+        ask about."""
+        make: Callable[..., PA] = self.kind
+        return make(self.reader, job, self.kind.find_answerer(backend, prompt), **self._given)
+
+    def note_pending(self, so: str) -> None:
+        """Say that conversations are pending, and what follows."""
+        if pending := self.reader.pending:
+            self.control.note(f"{pending:,} conversations of this run are pending; {so}")
+
+    def open(self, *, send: bool) -> AbstractAsyncContextManager[Opened]:
+        """Open the backends. Raises what is wrong with the run, the template, or a backend."""
+        self.kind.require(self.reader, self.job)
+        prompt, chosen = self.prompt(), self.choose()
+        run, role = self.reader.rundir, self.kind.role
+        return open_answerers(run, self.job, role, chosen, prompt, self.control, self.way, send=send)
+
+    def askers(self, opened: Opened) -> list[tuple[PA, AskerBackends]]:
+        """Return an asker for each backend."""
+        made = []
+        for name, one in opened.items():
+            assert one.prompt is not None, "all of them have the template"
+            made.append((self.asker(name, one.job, one.backends[self.kind.role], one.prompt), one))
+        return made
+
+
+class FileStart(Start[FA]):
+    """A start of an asker for a file, whose only backend is the job's `default`."""
+
+    def __init__(
+        self,
+        kind: type[FA],
+        out: Path,
+        control: Control,
+        backend: str | None,
+        overrides: Iterable[str],
+        named: str | None,
+        way: CallMode = CallMode(),  # noqa: B008 - a value
+        **given: Any,
+    ) -> None:
+        """`backend`: `JOB[:ROLE]`. `named`: another template. `given`: what the asker takes besides the job,
+        the template and the file. Raises UsageError, TemplateError and JobError."""
+        kind.require(out)
+        job = load_asked_job(backend, overrides, control, work=kind.work, made_up=kind.made_up)
+        super().__init__(job, AskerFolder(out.parent), control, way)
+        make: Callable[..., FA] = kind
+        self.asker = make(job, adapt_template(kind.load_prompt(named), job, "default"), out, **given)
 
     @contextlib.asynccontextmanager
-    async def open(self, *, send: bool) -> AsyncIterator[AtWork[A]]:
-        """Open the backend, which sends nothing unless it is to `send`."""
-        prompt = self.prompt()
-        async with open_answerer(
-            self.reader.rundir, self.job, self.role, self._by, prompt, self.control, self._way, send=send
-        ) as (job, answering):
-            asked = answering.prompt or prompt
-            yield AtWork(self.asker(job, answering.backends[self.role], asked), answering)
-
-    def ask(self) -> tuple[A, Path, EdgenError | None]:
-        """Ask what has no answer yet: the asker, its ledger, and what stopped it once that was begun."""
-
-        async def work() -> tuple[A, Path, EdgenError | None]:
-            async with self.open(send=True) as one:
-                ended = await ask_until_ended([one], self.place, self.control)
-                return one.asker, self.place.ledger(one.asker), ended
-
-        return asyncio.run(work())
-
-    def estimate(self) -> tuple[A, Needs]:
-        """Return what `ask` would take; nothing is sent and nothing is written."""
-
-        async def count() -> tuple[A, Needs]:
-            async with self.open(send=False) as one:
-                return one.asker, needs_of(one.asker, self.place)
-
-        return asyncio.run(count())
-
-
-def ask_for_file(
-    asker: FA,
-    control: Control,
-    result: Callable[[FA, Path], T],
-    way: CallMode = CallMode(),  # noqa: B008 - a value
-    require: Callable[[Path], None] = lambda _out: None,
-) -> T:
-    """Ask for all missing answers, and return the `result` of the asker and its ledger, which is locked
-    meanwhile.
-
-    `require` checks the asker's file once the ledger is locked, since the previous holder may have written
-    that file. Raises the error that stopped the asker, with a note on where its answers are.
-    """
-    place, job = AskerFolder(asker.out.parent), asker.job
-    people = None
-    if any(config.BY_PEOPLE for config in job.backends.values()):
-        people = make_desk(asker.out)
-        control.note(f"people are asked: invite them with `edgen web {people}`.")
-    ledger = place.ledger(asker)
-    functions = {name: one for name, one in control.functions.items() if name == "default"}
-
-    async def work() -> T:
+    async def open(self, *, send: bool) -> AsyncIterator[Opened]:
+        """Open the backend and lock the ledger, unless nothing is sent: then neither is touched."""
+        job, control, out = self.job, self.control, self.asker.out
+        if not send:
+            yield {"default": AskerBackends(job, {})}
+            return
+        people = None
+        if any(config.BY_PEOPLE for config in job.backends.values()):
+            people = make_desk(out)
+            control.note(f"people are asked: invite them with `edgen web {people}`.")
+        functions = {name: one for name, one in control.functions.items() if name == "default"}
         async with open_answering(
-            job, dict(job.backends), control, way, send=True, functions=functions, run=people
+            job, dict(job.backends), control, self.way, send=True, functions=functions, run=people
         ) as answering:
-            with hold_ledger(ledger):
-                require(asker.out)
-                await ask([AtWork(asker, answering)], place, control)
-                return await run_in_thread(result, asker, ledger)
+            with hold_ledger(self.place.ledger(self.asker)):
+                self.asker.require(out)
+                yield {"default": answering}
 
-    try:
-        return asyncio.run(work())
-    except EdgenError:
-        if ledger.exists():
-            control.note(f"no file was written; the answers so far are stored in {ledger}.")
-        raise
+    def askers(self, opened: Opened) -> list[tuple[FA, AskerBackends]]:
+        """Return the asker."""
+        return [(self.asker, one) for one in opened.values()]
+
+    def make(self, result: Callable[[FA, Path], T]) -> T:
+        """Ask for all missing answers, and return the `result` of the asker and its ledger, which is locked
+        meanwhile. Raises the error that stopped the asker, with a note on where its answers are."""
+        ledger = self.place.ledger(self.asker)
+
+        async def work() -> T:
+            async with self.open(send=True) as opened:
+                await ask(self.askers(opened), self.place, self.control)
+                return await run_in_thread(result, self.asker, ledger)
+
+        try:
+            return asyncio.run(work())
+        except EdgenError:
+            if ledger.exists():
+                self.control.note(f"no file was written; the answers so far are stored in {ledger}.")
+            raise

@@ -3,89 +3,119 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from edgen.asking.asker import FileAsker
 from edgen.config import Job
-from edgen.core.errors import CallError, ProviderError, TemplateError
+from edgen.core.errors import CallError, ProviderError, TemplateError, UsageError
+from edgen.core.files import remove_leftovers
 from edgen.core.values import Reply, Request, TaskId
 from edgen.core.version import __version__
 from edgen.execution.rollout import advice
 from edgen.execution.scheduler import ProgressCounts
 from edgen.execution.session import RunSession
-from edgen.planning.allowed_files import make_unlimited_reach
-from edgen.prompting import Prompt, load_prompt
-from edgen.protocols.space_growth import VARIABLES, Expanded, expansion
-from edgen.protocols.task import Spent, Task
+from edgen.prompting import Prompt
+from edgen.protocols.space_growth import BARREN, BATCH, VARIABLES, Expanded, expansion
+from edgen.protocols.task import Spent
 from edgen.space import Entry, Space, content_sha256
 from edgen.space.entries import is_forbidden
-from edgen.store.ledger import RunPlan
 
 
-class GrowthAsker(FileAsker):
+class GrowthAsker(FileAsker[None, Expanded]):
     """`wanted` new values for one dimension of a space, for the new file `out`: one unit, whose steps are the
-    requests. At every start it begins anew and is fed from the ledger.
+    requests, each of which depends on the answers before.
 
     expanded: the result, once the work has ended. model: who answered last. simulated: whether a simulator
     took part.
     """
 
+    work, made_up = "space-expand", "its values are made up"
+    template, variables, expects, key = "space_expand", VARIABLES, "values", "prompt"
+    nouns = "values"
     outcomes = ("kept", "dropped")
+    begins_anew = True  # the result is more than its record
+
+    @classmethod
+    def load_prompt(cls, named: str | None) -> Prompt:
+        """Read the template. Raises TemplateError, also for one that does not show the present values."""
+        prompt = super().load_prompt(named)
+        if "values" not in prompt.variables_used:
+            raise TemplateError(
+                prompt.source, "it never uses `values`, the known values, so the model would repeat them."
+            )
+        return prompt
+
+    @classmethod
+    def require(cls, out: Path) -> None:
+        """Raise UsageError where the new file cannot be made."""
+        remove_leftovers(out)
+        if out.exists() or out.is_symlink():
+            raise UsageError(f"-o {out}: this already exists and is not overwritten; choose another name.")
+        if not out.parent.is_dir():
+            raise UsageError(f"-o {out}: there is no folder {out.parent}; make it first.")
 
     def __init__(
-        self, job: Job, space: Space, dimension: str, wanted: int, prompt: Prompt, out: Path
+        self, job: Job, prompt: Prompt, out: Path, *, space: Space, dimension: str, wanted: int
     ) -> None:
-        super().__init__(job, out, "space expand")
+        super().__init__(job, prompt, out, "space expand")
         self.space = space
         self.dimension = dimension
         self.wanted = wanted
-        self.prompt = prompt
+        self.asks = 1  # an answer that cannot be read brings no values, and the next request follows
+        self.scenarios = 1
         self.planned = wanted  # the ledger counts the one unit of work; people see counts of values
+        self.shaping = {
+            "space": content_sha256(space),
+            "dimension": dimension,
+            "wanted": wanted,
+            "template": prompt.sha256,
+            "seed": job.seed,
+        }
         self.expanded: Expanded | None = None
         self.model = ""
         self.simulated = False
         self._failure: CallError | None = None
         self._counts: ProgressCounts | None = None  # where kept and dropped values are counted
 
-    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
-        """Return a name for everything that shapes the new values."""
-        facts = {
-            "space": content_sha256(self.space),
-            "dimension": self.dimension,
-            "wanted": self.wanted,
-            "template": self.prompt.sha256,
-            "seed": self.job.seed,
-        }
-        return self.digest(facts, identities)
-
-    def plan(self, under: str) -> RunPlan:
-        """Return what the ledger notes as planned: one unit."""
-        return RunPlan(self.job.name, under, scenarios=1, replicates=1, asked=1)
-
     def units(self) -> Iterator[tuple[int, int]]:
         """Yield the one unit."""
         yield 0, 0
 
+    def unit(self, index: int, task: int) -> None:
+        """Return nothing: the asker has the space."""
+
+    def calls(self, index: int, task: int) -> tuple[int, int]:  # noqa: ARG002
+        """Return the requests if all values are new; and if each comes after answers that bring none."""
+        return -(-self.wanted // BATCH), self.wanted * BARREN
+
     def list_due_units(self, session: RunSession) -> Iterator[tuple[int, TaskId]]:
-        """Yield the unit, also where it has an outcome: the values come from its answers."""
+        """Yield the unit; its values are counted from now on."""
         self._counts = session.counts
-        return self.units()
+        return super().list_due_units(session)
 
-    def task(self, index: int, task: int) -> Task:  # noqa: ARG002
-        """Return the work, all of it."""
+    def ask(self, unit: None) -> Generator[Request, Reply, Expanded]:  # noqa: ARG002
+        """Ask for values until there are enough."""
+        space, dimension, seed = self.space, self.dimension, self.job.seed
+        try:
+            return (
+                yield from expansion(
+                    space, dimension, self.wanted, self.prompt, seed, tell=self._count_values
+                )
+            )
+        except CallError as failure:
+            self._failure = failure
+            raise
 
-        def record(result: Expanded, spent: Spent) -> Expanded:
-            self.expanded = result
-            self.model = spent.by_role["default"].model if spent.by_role else ""
-            self.simulated = spent.simulated
-            return result
-
-        return self.work(index, self._watch_expansion(), record)
+    def keep(self, answer: Expanded, unit: None, spent: Spent) -> Expanded:  # noqa: ARG002
+        """Return the result."""
+        self.expanded = answer
+        self.model = spent.by_role["default"].model if spent.by_role else ""
+        self.simulated = spent.simulated
+        return answer
 
     def check(self, session: RunSession) -> None:
         """Raise ProviderError where a request got no answer."""
@@ -95,16 +125,6 @@ class GrowthAsker(FileAsker):
             raise ProviderError(
                 f"{advice(self._failure)} All answers are stored; run the same command again to resume."
             )
-
-    def _watch_expansion(self) -> Generator[Request, Reply, Expanded]:
-        asking = expansion(
-            self.space, self.dimension, self.wanted, self.prompt, self.job.seed, tell=self._count_values
-        )
-        try:
-            return (yield from asking)
-        except CallError as failure:
-            self._failure = failure
-            raise
 
     def _count_values(self, kept: int, dropped: int) -> None:
         if (counts := self._counts) is not None:
@@ -146,18 +166,3 @@ def _provenance(asker: GrowthAsker, expanded: Expanded, read_from: str) -> str:
         f"The source of the space before: {' '.join((space.source or 'not stated').split())}"
     )
     return "".join(" " if is_forbidden(char) else char for char in source)
-
-
-def load_growth_prompt(name: str) -> Prompt:
-    """Load the template that requests new values, shipped or a file.
-
-    Raises TemplateError, also for a template that does not show the present values.
-    """
-    path = make_unlimited_reach().require("prompts", name, "prompt")
-    prompt = load_prompt(path, VARIABLES, expects="values")
-    if "values" not in prompt.variables_used:
-        raise TemplateError(
-            str(path),
-            "it never uses `values`, the known values, so the model would repeat them.",
-        )
-    return prompt

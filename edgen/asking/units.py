@@ -8,19 +8,15 @@ conversation ("r0"). The sample is drawn by hash, so that a larger one holds the
 from __future__ import annotations
 
 import heapq
-from abc import abstractmethod
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
-
-import msgspec
 
 from edgen.asking.answering import Answerer
 from edgen.asking.asker import PromptAsker
 from edgen.config import Job
 from edgen.core.digest import hash64
 from edgen.core.pair import Candidate, candidate_name
-from edgen.core.values import Address, Reply, Request, Turn
-from edgen.protocols.task import Spent, Task
+from edgen.core.values import Address, Turn
 from edgen.store.run_folder import SAMPLE
 from edgen.store.run_reader import RunReader
 
@@ -35,11 +31,13 @@ class AskedUnit(NamedTuple):
     place: int | None
 
 
-class UnitAsker(PromptAsker):
+class UnitAsker(PromptAsker[AskedUnit, Any]):
     """An asker about units of a run, in a sample of the conversations of each arm or in all. A subclass has
     `places`, `ask` and `keep`, and calls `count` once it can say which units a conversation has."""
 
     drawn_by = "annotate"  # the name of the draw: askers that share it ask about the same conversations
+    answer_sizes: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """Low, expected and high: the tokens of an answer, as times those of the guessed ones."""
 
     def __init__(
         self, reader: RunReader, job: Job, answerer: Answerer, called: str, sample: int | None
@@ -50,54 +48,26 @@ class UnitAsker(PromptAsker):
         )
         self._last: tuple[tuple[int, str], Candidate] | None = None
 
-    @abstractmethod
-    def ask(self, unit: AskedUnit) -> Generator[Request, Reply, Any]:
-        """Ask about a unit, and return the answer, or a Rejection if it could not be read."""
-
-    @abstractmethod
-    def keep(self, answer: Any, unit: AskedUnit, spent: Spent) -> msgspec.Struct:
-        """Return the record of an answer in the ledger."""
-
     def places(self, index: int, name: str) -> Sequence[int | None]:  # noqa: ARG002
         """Return what of a conversation is asked about: turns by their places, or None for all of it."""
         return [None]
 
-    def tasks_in(self, index: int, name: str) -> list[str]:
-        """Return the tasks about one conversation."""
-        return [name_task(name, place) for place in self.places(index, name)]
-
     def unit(self, index: int, task: str) -> AskedUnit:
         """Return the unit that a task is about."""
         name, place = read_task(task)
-        turns = self.turns(index, name)
+        turns = self.candidate(index, name).turns
         return AskedUnit(Address(index, task), turns if place is None else turns[: place + 1], place)
 
-    def task(self, index: int, task: str) -> Task:
-        """Return the work on one unit."""
-        unit = self.unit(index, task)
-        return self.work(index, self.ask(unit), lambda answer, spent: self.keep(answer, unit, spent))
-
-    def count(self, like: UnitAsker | None = None) -> None:
-        """Count the units. `like`: an asker about units of the same kind, whose counts are taken if its
-        sample is the same."""
-        if like is not None and like._chosen == self._chosen:
-            self.planned, self.scenarios = like.planned, like.scenarios
-            return
-        for index, _ in self.units():
-            self.planned += 1
-            self.scenarios = index + 1
+    def guess_answers(self, unit: AskedUnit) -> Iterable[str]:
+        """Return what the answer about a unit may be, where tokens are estimated; all equally probable."""
+        raise NotImplementedError
 
     def units(self) -> Iterator[tuple[int, str]]:
         """Yield (scenario, task) of every unit."""
         for index, names in self.reader.scenarios():
             own = [name for name in names if self._chosen is None or (index, name) in self._chosen]
-            yield from (
-                (index, task) for task in sorted(t for name in own for t in self.tasks_in(index, name))
-            )
-
-    def turns(self, index: int, name: str) -> Sequence[Turn]:
-        """Return the turns of a conversation."""
-        return self.candidate(index, name).turns
+            tasks = (name_task(name, place) for name in own for place in self.places(index, name))
+            yield from ((index, task) for task in sorted(tasks))
 
     def candidate(self, index: int, name: str) -> Candidate:
         """Return a conversation. The last one is kept, since its turns are asked about one after the

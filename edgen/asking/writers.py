@@ -10,19 +10,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from edgen.annotation.layer import read_noted
 from edgen.asking.answering import Answerer
-from edgen.asking.units import AskedUnit, UnitAsker, name_task
+from edgen.asking.options import CandidateOptions
+from edgen.asking.runner import RunStart
+from edgen.asking.units import AskedUnit, UnitAsker, grow_sample, name_task
 from edgen.config import Job
 from edgen.core.digest import fingerprint
+from edgen.core.errors import UsageError
 from edgen.core.values import Rejection, Reply, Request, Status, Turn
+from edgen.core.yaml_values import suggest_name
+from edgen.planning.allowed_files import make_unlimited_reach
+from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import digest_said
 from edgen.protocols.task import Spent
-from edgen.protocols.writing import Kind, Written, write_texts
+from edgen.protocols.writing import Kind, Written, write_texts, writing_template
 from edgen.providers import Backend
+from edgen.runtime.control import Control
 from edgen.store.layers import text_digest
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import SAMPLE
@@ -30,6 +39,7 @@ from edgen.store.run_reader import RunReader
 from edgen.store.written_texts import WrittenLine
 
 ROLE = "writer"  # whom writers' requests name
+MOST = 20  # texts of one turn
 _encode = msgspec.json.Encoder().encode
 
 
@@ -91,8 +101,10 @@ class WriterAsker(UnitAsker):
     """The turns of a run that a writer is asked about, in a sample of the conversations of each arm or in
     all."""
 
-    outcomes = ("written for", "without texts")
     role = ROLE
+    of_what = "a writer for an existing run"
+    nothing = "there is nothing to write for"
+    outcomes = ("written for", "without texts")
     useless_help = (
         "A writer answers with a list of texts: see that its max_tokens leaves room for it, or name another "
         "backend with --backend."
@@ -108,7 +120,7 @@ class WriterAsker(UnitAsker):
 
     def places(self, index: int, name: str) -> Sequence[int | None]:
         """Return the turns for which texts are written."""
-        return self._wanted.places(self.turns(index, name))
+        return self._wanted.places(self.candidate(index, name).turns)
 
     def ask(self, unit: AskedUnit) -> Generator[Request, Reply, Written | Rejection]:
         """Ask for the texts of one turn."""
@@ -119,6 +131,52 @@ class WriterAsker(UnitAsker):
         """Return the texts with a digest of what was said up to the turn."""
         said = digest_said(unit.turns, unit.place)
         return TurnTexts(texts=answer.texts, said=said, dropped=answer.dropped, simulated=spent.simulated)
+
+
+class WriterStart(RunStart[WriterAsker]):
+    """A start of a writer."""
+
+    def __init__(self, reader: RunReader, options: CandidateOptions, control: Control) -> None:
+        for option, value, least in (("--texts", options.count, 1), ("--after", options.after, 0)):
+            if value < least:
+                raise UsageError(f"{option}: give a number, {least} or more.")
+        if options.count > MOST:
+            raise UsageError(f"--texts {options.count}: at most {MOST} texts are written for a turn.")
+        if options.sample is not None and options.sample < 1:
+            raise UsageError("--sample: give the number of conversations, 1 or more.")
+        self.options = options
+        agent = _find_agent(reader, options.agent)
+        self.wanted = Wanted(kind=options.write, count=options.count, agent=agent, after=options.after)
+        folder = reader.rundir.candidates / options.write
+        super().__init__(WriterAsker, reader, options, folder, control, options.by)
+
+    def prompt(self) -> Prompt:
+        """Read the template."""
+        template = writing_template(self.options.write, self.options.prompt, ROLE)
+        return load_template(template, make_unlimited_reach(), self.reader.space)
+
+    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> WriterAsker:  # noqa: ARG002
+        """Return the writer."""
+        options, wanted = self.options, self.wanted
+        writer = writer_of(backend, prompt, wanted)
+        before = read_noted(self.place.folder / f"{writer.id}.json", dict[str, Any])
+        asker = WriterAsker(self.reader, job, writer, wanted, grow_sample(before, options.sample))
+        if not asker.planned:
+            raise UsageError(
+                f"{self.reader.rundir.path}: no turn of {wanted.agent} has {wanted.after} turns before it. "
+                "Name another role with --agent, or fewer turns with --after."
+            )
+        return asker
+
+
+def _find_agent(reader: RunReader, named: str | None) -> str:
+    """Return the role whose turns get texts. Raises UsageError."""
+    roles = {role.name.casefold(): role.name for role in reader.space.roles}
+    if named is None:
+        return next(iter(roles.values()))
+    if named.casefold() not in roles:
+        raise UsageError(f"--agent {named}: no such role in this run{suggest_name(named, roles.values())}.")
+    return roles[named.casefold()]
 
 
 def write_candidates(

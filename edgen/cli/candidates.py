@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from edgen.asking.options import AnnotateOptions, CandidateOptions
+from edgen.asking.options import AnnotateOptions, AskOptions, CandidateOptions
 from edgen.cli.output import format_cost, print_value
 from edgen.core.errors import UsageError
 from edgen.core.text import describe_counts
 
 if TYPE_CHECKING:
-    from edgen.api.candidates import CandidatesEstimate, WrittenCandidates
+    from edgen.api.candidates import WrittenCandidates
     from edgen.runtime.control import Control
 
 
@@ -40,18 +40,15 @@ def print_candidates(
 
     if len(asked.by) > 1:
         raise UsageError("--write takes one --backend: a single model writes the texts.")
-    given = {"count": texts, "after": after}
+    shared = {name: getattr(asked, name) for name in AskOptions.__struct_fields__}
+    given: dict[str, Any] = {"count": texts, "after": after}
     options = CandidateOptions(
         write=write,
         **{name: number for name, number in given.items() if number is not None},
         agent=agent,
         by="".join(asked.by),
         sample=asked.sample,
-        prompt=asked.prompt,
-        overrides=asked.overrides,
-        via=asked.via,
-        on=asked.on,
-        workers=asked.workers,
+        **shared,
     )
     if dry_run:
         needs = estimate_candidates(run, options, control)
@@ -91,10 +88,10 @@ def _render(made: WrittenCandidates) -> Iterator[str]:
         yield f"file       {made.file}"
 
 
-def _render_needs(needs: CandidatesEstimate) -> Iterator[str]:
-    yield f"run        {needs.run}"
+def _render_needs(needs: dict[str, Any]) -> Iterator[str]:
+    yield f"run        {needs['run']}"
     yield (
-        f"writer     {needs.writer}: {needs.writes} for {needs.to_write:,} turns to write, {needs.there:,} "
-        "stored already"
+        f"writer     {needs['writer']}: {needs['writes']} for {needs['to_write']:,} turns to write, "
+        f"{needs['there']:,} stored already"
     )
-    yield f"calls      {needs.calls.expected:,}, at most {needs.calls.at_most:,}"
+    yield f"calls      {needs['calls']['expected']:,}, at most {needs['calls']['at_most']:,}"

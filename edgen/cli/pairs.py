@@ -20,7 +20,6 @@ from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
     from edgen.api.pairs import PairedRun
-    from edgen.api.pairs_estimate import PairsEstimate
     from edgen.runtime.control import Control
 
 RunsArgument = Annotated[
@@ -140,7 +139,7 @@ def _print_bias(
 
 
 def _print_needs(run: Path, options: PairOptions, control: Control, *, json: bool) -> None:
-    from edgen.api.pairs_estimate import estimate_pairs
+    from edgen.api.pairs import estimate_pairs
 
     needs = estimate_pairs(run, options, control)
     print_value(needs, _render_needs(needs), json=json)
@@ -177,23 +176,26 @@ def _as_json(paired: PairedRun) -> dict[str, Any]:
     return facts
 
 
-def _render_needs(needs: PairsEstimate) -> Iterator[str]:
-    yield f"run        {needs.run}"
-    if needs.rollouts is not None:
-        one = needs.rollouts
+def _render_needs(needs: dict[str, Any]) -> Iterator[str]:
+    yield f"run        {needs['run']}"
+    if one := needs["rollouts"]:
         yield (
-            f"rollouts   {one.to_play} to play, {one.k} for each of {one.responses} responses; {one.there} "
-            "stored already"
+            f"rollouts   {one['to_play']} to play, {one['k']} for each of {one['responses']} responses; "
+            f"{one['there']} stored already"
         )
-        yield f"           {one.calls.expected:,} calls expected, at most {one.calls.at_most:,}"
-    if needs.judged is not None:
-        judged = needs.judged
-        yield f"judge      {judged.to_judge} comparisons, {judged.there} stored already"
-        yield f"           {judged.calls.expected:,} calls expected, at most {judged.calls.at_most:,}"
+        yield f"           {_render_calls(one['calls'])}"
+    if judged := needs["judged"]:
+        yield f"judge      {judged['to_judge']} comparisons, {judged['there']} stored already"
+        yield f"           {_render_calls(judged['calls'])}"
+    calls = needs["calls"]
     yield (
-        f"calls      {needs.calls.expected:,} expected, at most {needs.calls.at_most:,}; none was made, and "
-        "nothing was written"
+        f"calls      {calls['expected']:,} expected, at most {calls['at_most']:,}; none was made, and nothing was "
+        "written"
     )
+
+
+def _render_calls(calls: dict[str, int]) -> str:
+    return f"{calls['expected']:,} calls expected, at most {calls['at_most']:,}"
 
 
 def _render(paired: PairedRun) -> Iterator[str]:

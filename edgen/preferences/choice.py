@@ -86,3 +86,7 @@ class PairChoice:
         if self.wanted.min_turns_left is None:
             return self.names(index, names)
         return [(a, b) for a, b, _ in self.partings(index, names)]
+
+    def candidate(self, index: int, name: str) -> Candidate:
+        """Return one side of a pair."""
+        return self.reader.candidate(index, name)

@@ -20,7 +20,6 @@ from edgen.core.errors import RunError
 from edgen.core.pair import Candidate
 from edgen.core.values import Role, Status, Turn
 from edgen.preferences.choice import PairChoice
-from edgen.preferences.comparisons import name_comparison
 from edgen.store.ledger import LedgerReader
 
 _encode = msgspec.json.Encoder().encode
@@ -67,28 +66,23 @@ def list_parted_responses(
             yield PartingTurn(a, parting.prefix + 1), PartingTurn(b, parting.prefix + 1)
 
 
-def list_planned_comparisons(choice: PairChoice, index: int, names: Sequence[str]) -> Iterator[str]:
-    """Yield the comparisons of a scenario's rollouts, if all of them succeed."""
-    for a, b in list_parted_responses(choice, index, names):
-        for number in range(choice.wanted.rollouts or 0):
-            yield name_comparison(a.rollout(number), b.rollout(number))
-
-
 def digest_given(turns: Sequence[Turn]) -> str:
     """Return the digest of the turns that a rollout was played on from."""
     return hashlib.blake2b(_encode(turns), digest_size=8).hexdigest()
 
 
 class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
-    """The rollouts that ledgers hold, by arm. Use as a context manager."""
+    """The rollouts that ledgers hold, by arm; without ledgers, all that are planned are taken to be there.
+    Use as a context manager."""
 
-    def __init__(self, choice: PairChoice, ledgers: Mapping[str, Path]) -> None:
+    def __init__(self, choice: PairChoice, ledgers: Mapping[str, Path] | None) -> None:
         self.choice = choice
-        self._reader = choice.reader
+        self.reader = choice.reader
+        self._planned = ledgers is None
         # Of one scenario: tasks come scenario by scenario.
         self._read: tuple[int, dict[str, Candidate]] = (-1, {})
         with contextlib.ExitStack() as stack:
-            self._views = [stack.enter_context(LedgerReader(path)) for path in ledgers.values()]
+            self._views = [stack.enter_context(LedgerReader(path)) for path in (ledgers or {}).values()]
             self._stack = stack.pop_all()
 
     def __exit__(self, *_: object) -> None:
@@ -99,14 +93,24 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
         """The number of rollouts of each response."""
         return self.choice.wanted.rollouts or 0
 
+    def list_pairs_to_judge(self, index: int, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Yield the names of the rollouts that a judge compares: those of the same number, of both responses
+        of a pair."""
+        known = None if self._planned else self._of_scenario(index)
+        for a, b in list_parted_responses(self.choice, index, names):
+            for number in range(self.k):
+                one, other = a.rollout(number), b.rollout(number)
+                if known is None or (one in known and other in known):
+                    yield one, other
+
     def of(self, index: int, response: PartingTurn) -> list[Candidate | None]:
         """Return all k rollouts of a response; None for one that failed or was not made."""
         known = self._of_scenario(index)
         return [known.get(response.rollout(number)) for number in range(self.k)]
 
-    def find_rollout(self, index: int, task: str) -> Candidate:
+    def candidate(self, index: int, name: str) -> Candidate:
         """Return one rollout, which must exist."""
-        return self._of_scenario(index)[task]
+        return self._of_scenario(index)[name]
 
     def _of_scenario(self, index: int) -> dict[str, Candidate]:
         if self._read[0] != index:
@@ -125,11 +129,11 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
             return None
         try:
             played, (response, _) = _decode(record), read_rollout(task)
-            candidate = self._reader.candidate(index, response.name)
+            candidate = self.reader.candidate(index, response.name)
         except (ValueError, msgspec.MsgspecError) as problem:
             raise RunError(
                 f"a ledger of rollouts holds an invalid rollout ({problem}); it is damaged. "
-                f"Restore it from a copy, or remove {self._reader.rundir.rollouts} to have them made again."
+                f"Restore it from a copy, or remove {self.reader.rundir.rollouts} to have them made again."
             ) from None
         except RunError:  # a conversation that is now missing
             return None

@@ -5,20 +5,18 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from edgen.asking.answering import load_asked_job
 from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.options import GrowthOptions
-from edgen.asking.runner import ask_for_file
-from edgen.asking.space_growth import GrowthAsker, build_grown_space, load_growth_prompt
+from edgen.asking.runner import FileStart
+from edgen.asking.space_growth import GrowthAsker, build_grown_space
 from edgen.core.errors import ShortError, SpaceError, UsageError
-from edgen.core.files import remove_leftovers, write_new
+from edgen.core.files import write_new
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
-from edgen.planning.answer_schemas import adapt_template
-from edgen.protocols.space_growth import BARREN, BATCH
 from edgen.runtime.control import Control
 from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
 from edgen.space import dump_space, load_space, parse_space
@@ -70,9 +68,10 @@ def grow_space(space: str, options: GrowthOptions, control: Control) -> GrownSpa
     so nothing is requested twice. Raises UsageError for a file that cannot be made, and the error that
     stopped the requests.
     """
-    asker, path, out = _plan(space, options, control)
+    start, path = _plan(space, options, control)
+    asker, out = start.asker, start.asker.out
     known, grown = asker.space, asker.space[asker.dimension]
-    made = ask_for_file(asker, control, partial(_describe, path), require=_require_free)
+    made = start.make(partial(_describe, path))
     if made.kept:
         conditions = ("conditions",) if any(entry.when for entry in grown.entries) else ()
         if fields := (*grown.fields, *conditions):
@@ -95,21 +94,12 @@ def grow_space(space: str, options: GrowthOptions, control: Control) -> GrownSpa
 def estimate_growth(space: str, options: GrowthOptions, control: Control) -> NeededCalls:
     """Return the calls that `grow_space` would make without stored answers. Raises what it raises before its
     first call."""
-    count = options.count
-    asker, _, _ = _plan(space, options, control)
-    return NeededCalls(
-        units="values",
-        stored=0,
-        missing=count,
-        expected=-(-count // BATCH),
-        at_most=count * BARREN,  # each new value may come after answers that bring none
-        provider=asker.job.backends["default"].provider,
-    )
+    start, _ = _plan(space, options, control)
+    return start.estimate_calls()
 
 
-def _plan(space: str, options: GrowthOptions, control: Control) -> tuple[GrowthAsker, Path, Path]:
-    """Return the asker, the file of the space, and the new file. Raises UsageError and the errors of reading
-    files."""
+def _plan(space: str, options: GrowthOptions, control: Control) -> tuple[FileStart[GrowthAsker], Path]:
+    """Return the start, and the file of the space. Raises UsageError and the errors of reading files."""
     path = make_unlimited_reach().require("preference_space", space, "space")
     known, dimension, count = load_space(path), options.dimension, options.count
     # Also the key of a layout's list.
@@ -120,20 +110,9 @@ def _plan(space: str, options: GrowthOptions, control: Control) -> tuple[GrowthA
     if len(grown.entries) + count > MAX_ENTRIES:
         raise UsageError(f"--count {count}: a list holds at most {MAX_ENTRIES:,} values.")
     out = options.output if options.output is not None else Path(f"{path.stem}-expanded.yaml")
-    _require_free(out)
-    made_up = "its values are made up"
-    asked = load_asked_job(options.backend, options.overrides, control, work="space-expand", made_up=made_up)
-    template = adapt_template(load_growth_prompt(options.prompt or "space_expand"), asked, "default")
-    return GrowthAsker(asked, known, grown.name, count, template, out), path, out
-
-
-def _require_free(out: Path) -> None:
-    """Raise UsageError where the new file cannot be made."""
-    remove_leftovers(out)
-    if out.exists() or out.is_symlink():
-        raise UsageError(f"-o {out}: this already exists and is not overwritten; choose another name.")
-    if not out.parent.is_dir():
-        raise UsageError(f"-o {out}: there is no folder {out.parent}; make it first.")
+    chosen = (options.backend, options.overrides, options.prompt)
+    given: dict[str, Any] = {"space": known, "dimension": grown.name, "wanted": count}
+    return FileStart(GrowthAsker, out, control, *chosen, **given), path
 
 
 def _describe(path: Path, asker: GrowthAsker, ledger: Path) -> GrownSpace:

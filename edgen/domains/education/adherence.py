@@ -1,25 +1,89 @@
-"""Ask a judge model how well a run keeps to its scenarios; the answers are kept in the run's `adherence/`."""
+"""Adherence sheets: a judge is asked about conversations of a run, five questions each.
+
+A unit is a conversation; its record holds the five answers. The sample is drawn by hash: the same scenarios
+in every arm, and a larger sample holds the smaller one. Its size shapes no answer. Ledgers are in the run's
+`adherence/`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 from edgen.asking.answering import Answerer
 from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.ledger_paths import open_for_reading
 from edgen.asking.options import AskOptions
-from edgen.asking.runner import Start
-from edgen.domains.education.adherence_asker import AdherenceAsker
-from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES
-from edgen.domains.education.adherence_sheets import count_sheets
-from edgen.domains.education.keywords import AdherenceShares
+from edgen.asking.runner import RunStart
+from edgen.asking.units import AskedUnit, UnitAsker
+from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES, adherence
+from edgen.domains.education.adherence_sheets import AdherenceSheet, count_sheets
+from edgen.domains.education.keywords import AdherenceShares, Verdicts
 from edgen.evaluation.measuring import find_judged_measure, measures_of_other_families
-from edgen.plugin import Backend, Job, RunReader
-from edgen.plugin.errors import RunError, TemplateError, UsageError
+from edgen.plugin import Job, Rejection, Reply, Request, RunReader
+from edgen.plugin.errors import TemplateError, UsageError
 from edgen.plugin.formats import RunFolder
 from edgen.prompting import Prompt
+from edgen.protocols.task import Spent
 from edgen.runtime.control import Control, explain_os_errors
+
+
+class AdherenceAsker(UnitAsker):
+    """The sheets on `sample` conversations of each arm of a run by one judge."""
+
+    settable = ("backends", "limits", "asks", "forms")
+    of_what = "a judge of an existing run"
+    nothing = "a judge has nothing to rate"
+    template, variables, expects = TEMPLATE, VARIABLES, "sheet"
+    nouns = "judged"
+    outcomes = ("read", "unread")
+    drawn_by = "adherence"
+    useless_help = (
+        "A sheet has five lines: see that its max_tokens leaves room for them, or name another judge: "
+        "--set 'backends.judge={…}'."
+    )
+
+    @classmethod
+    def load_prompt(cls, named: str | None) -> Prompt:
+        """Read the template. Raises TemplateError, also for one that does not show the conversation."""
+        prompt = super().load_prompt(named)
+        if not {"conversation", "guarded"} & {*prompt.variables_used}:
+            raise TemplateError(
+                prompt.source,
+                "it does not show what is to be judged: neither guarded nor conversation is ever used.",
+            )
+        return prompt
+
+    @classmethod
+    def require(cls, reader: RunReader, job: Job) -> None:
+        """Raise where there is nothing to rate, where the questions do not fit, or without a judge."""
+        super().require(reader, job)
+        run, family = reader.rundir.path, reader.family
+        if (needed := measures_of_other_families(family).get(find_judged_measure()[0])) is not None:
+            raise UsageError(
+                f"--adherence rates conversations of the {needed} family, and {run} has those of the "
+                f"{family.name} family. Leave --adherence out."
+            )
+        if "judge" not in job.backends:
+            raise UsageError(
+                f"no judge backend is in the job of {run} (known: {', '.join(job.backends)}). Add "
+                "`backends.judge` to the job, or give one here: --set 'backends.judge={type: openai, model: "
+                "…}'."
+            )
+
+    def __init__(self, reader: RunReader, job: Job, judge: Answerer, sample: int) -> None:
+        super().__init__(reader, job, judge, "adherence", sample)
+        self.count()
+
+    def ask(self, unit: AskedUnit) -> Generator[Request, Reply, Verdicts | Rejection]:
+        """Ask about one conversation."""
+        scenario = self.reader.scenario(unit.address.scenario)
+        return adherence(scenario, unit.address.task, unit.turns, self.prompt, self.rules)
+
+    def keep(self, answer: Verdicts, unit: AskedUnit, spent: Spent) -> AdherenceSheet:
+        """Return the judge's record."""
+        return AdherenceSheet(answers=answer, simulated=spent.simulated)
 
 
 def judge_adherence(
@@ -36,7 +100,7 @@ def judge_adherence(
     rundir = RunFolder(run)
     rundir.require()
     with explain_os_errors(run), rundir.lock_for_writing(), RunReader(run) as reader:
-        asker, ledger, ended = _Rating(reader, sample, overrides, control, prompt).ask()
+        (asker,), (ledger,), ended = asyncio.run(_start(reader, control, sample, overrides, prompt).ask())
         if ended is not None:
             raise ended
         return count_sheets(reader, asker.units(), ledger, asker.answerer.model)
@@ -47,59 +111,12 @@ def estimate_adherence(
 ) -> NeededCalls:
     """Return the calls that `judge_adherence` would make. Raises what it raises before its first call."""
     with open_for_reading(run) as reader:
-        asker, needs = _Rating(reader, sample, overrides, control, prompt).estimate()
-        return NeededCalls.of(needs, "judged", asker.job.backends["judge"].provider)
+        return _start(reader, control, sample, overrides, prompt).estimate_calls()
 
 
-class _Rating(Start[AdherenceAsker]):
-    """One start of the judge, while the run is held."""
-
-    settable = ("backends", "limits", "asks", "forms")
-    of_what = "a judge of an existing run"
-    template, variables, expects = TEMPLATE, VARIABLES, "sheet"
-
-    def __init__(
-        self,
-        reader: RunReader,
-        sample: int,
-        overrides: Iterable[str],
-        control: Control,
-        prompt: str | None,
-    ) -> None:
-        _require_ratable(reader)
-        options = AskOptions(overrides=tuple(overrides), prompt=prompt)
-        super().__init__(reader, options, reader.rundir.adherence, control, "judge")
-        self._sample = sample
-        if "judge" not in self.job.backends:
-            raise UsageError(
-                f"no judge backend is in the job of {reader.rundir.path} (known: "
-                f"{', '.join(self.job.backends)}). Add "
-                "`backends.judge` to the job, or give one here: --set 'backends.judge={type: openai, model: "
-                "…}'."
-            )
-
-    def prompt(self) -> Prompt:
-        """Read the template."""
-        prompt = super().prompt()
-        if not {"conversation", "guarded"} & {*prompt.variables_used}:
-            raise TemplateError(
-                prompt.source,
-                "it does not show what is to be judged: neither guarded nor conversation is ever used.",
-            )
-        return prompt
-
-    def asker(self, job: Job, backend: Backend, prompt: Prompt) -> AdherenceAsker:
-        """Return the judge."""
-        return AdherenceAsker(self.reader, job, Answerer.of(backend, prompt), self._sample)
-
-
-def _require_ratable(reader: RunReader) -> None:
-    """Raise where there is nothing to rate, or where the questions do not fit."""
-    run = reader.rundir.path
-    if not reader.accepted:
-        raise RunError(f"{run}: no conversation was accepted in this run, so a judge has nothing to rate.")
-    if (needed := measures_of_other_families(reader.family).get(find_judged_measure()[0])) is not None:
-        raise UsageError(
-            f"--adherence rates conversations of the {needed} family, and {run} has those of the "
-            f"{reader.family.name} family. Leave --adherence out."
-        )
+def _start(
+    reader: RunReader, control: Control, sample: int, overrides: Iterable[str], prompt: str | None
+) -> RunStart[AdherenceAsker]:
+    options = AskOptions(overrides=tuple(overrides), prompt=prompt)
+    folder = reader.rundir.adherence
+    return RunStart(AdherenceAsker, reader, options, folder, control, "judge", sample=sample)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.domains.education.adherence_asker import AdherenceSheet
 from edgen.domains.education.keywords import (
     KEYWORDS,
     MEASURES,
@@ -21,6 +20,14 @@ from edgen.plugin import RunReader
 from edgen.plugin.protocols import Candidate
 from edgen.plugin.statistics import agreement
 from edgen.store.ledger import LedgerReader
+
+
+class AdherenceSheet(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge's record of a conversation: its answers, None for `cannot tell`."""
+
+    answers: Verdicts
+    simulated: bool = False
+
 
 _decode = msgspec.json.Decoder(AdherenceSheet).decode
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.asking.answering import load_asked_job
-from edgen.asking.call_estimates import NeededCalls, needs_of
-from edgen.asking.ledger_paths import AskerFolder
-from edgen.asking.runner import ask_for_file
+from edgen.asking.call_estimates import NeededCalls
+from edgen.asking.runner import FileStart
 from edgen.core.options import CallMode
 from edgen.domains.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
 from edgen.domains.retrieval.entries import Entries
@@ -19,11 +18,8 @@ from edgen.domains.retrieval.ranking_asker import (
     ModelRanking,
     RankingAsker,
     as_list,
-    load_ranking_prompt,
     write_ranking,
 )
-from edgen.domains.retrieval.ranking_protocol import TEMPLATE
-from edgen.planning.answer_schemas import adapt_template
 from edgen.plugin.errors import DataError, UsageError
 from edgen.plugin.files import suggest_name, write_lines
 from edgen.runtime.control import Control
@@ -62,8 +58,7 @@ def rank_examples(examples: Path, output: Path, options: BaselineOptions, contro
     if by == MODEL:
         kept = list(entries)
         _require_examples(len(kept), source)
-        asker = _plan(kept, source, output, options, control)
-        asked = ask_for_file(asker, control, write_ranking, CallMode(options.via))
+        asked = _start(kept, source, output, options, control).make(write_ranking)
         return Baseline(by=by, seed=seed, examples=len(kept), written=str(output), asked=asked)
     frequencies, count = Frequencies(), 0
     for example in read_examples(entries, source):
@@ -87,23 +82,17 @@ def estimate_ranking(examples: Path, output: Path, options: BaselineOptions, con
     entries = Entries(examples)
     kept = list(entries)
     _require_examples(len(kept), entries.source)
-    asker = _plan(kept, entries.source, output, options, control)
-    needs = needs_of(asker, AskerFolder(output.parent))
-    return NeededCalls.of(needs, "examples", asker.job.backends["default"].provider)
+    return _start(kept, entries.source, output, options, control).estimate_calls()
 
 
-def _plan(
-    entries: list[msgspec.Raw],
-    source: str,
-    output: Path,
-    options: BaselineOptions,
-    control: Control,
-) -> RankingAsker:
-    """Return what a model is to rank. Raises UsageError and what reading files raises."""
-    made_up = "it orders by shared words"
-    job = load_asked_job(options.backend, options.overrides, control, work="baseline", made_up=made_up)
-    prompt = adapt_template(load_ranking_prompt(options.prompt or TEMPLATE), job, "default")
-    asker = RankingAsker(job, entries, source, prompt, output, seed=options.seed, none=options.none)
+def _start(
+    entries: list[msgspec.Raw], source: str, output: Path, options: BaselineOptions, control: Control
+) -> FileStart[RankingAsker]:
+    """Return the start of a model's ranking. Raises UsageError and what reading files raises."""
+    chosen = (options.backend, options.overrides, options.prompt, CallMode(options.via))
+    about = {"entries": entries, "source": source}
+    given: dict[str, Any] = {**about, "seed": options.seed, "none": options.none}
+    start = FileStart(RankingAsker, output, control, *chosen, **given)
     if not output.parent.is_dir():
         raise UsageError(f"-o {output}: there is no folder {output.parent}; make it first.")
-    return asker
+    return start

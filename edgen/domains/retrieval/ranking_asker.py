@@ -8,10 +8,9 @@ could not be read of the answers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 
@@ -27,6 +26,7 @@ from edgen.domains.retrieval.baseline import (
 from edgen.domains.retrieval.ranking_protocol import (
     SHOWN,
     STEP,
+    TEMPLATE,
     VARIABLES,
     WINDOW,
     Ranked,
@@ -34,19 +34,26 @@ from edgen.domains.retrieval.ranking_protocol import (
     windows,
 )
 from edgen.domains.retrieval.truth import NONE
-from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.plugin import Address, Job, Rejection, Reply, Request, Turn
 from edgen.plugin.answers import replace_surrogates
 from edgen.plugin.errors import ShortError, TemplateError
 from edgen.plugin.files import write_lines
 from edgen.plugin.texts import describe_counts
-from edgen.prompting import Prompt, load_prompt
-from edgen.protocols.task import Spent, Task
+from edgen.prompting import Prompt
+from edgen.protocols.task import Spent
 from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
-from edgen.store.ledger import LedgerReader, RunPlan
+from edgen.store.ledger import LedgerReader
 
 FIRST = "bm25"  # the order that a model begins with
 _SAYS_NONE = "(None of the other candidates is what was said next.)"
+
+
+class RankedUnit(NamedTuple):
+    """An example to rank."""
+
+    address: Address
+    example: RankingExample
+    order: Sequence[int]  # places of its candidates to begin with, the best first
 
 
 class RankedExample(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +104,7 @@ class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
-class RankingAsker(FileAsker):
+class RankingAsker(FileAsker[RankedUnit, Ranked]):
     """The examples in `entries`, which were read from `source`, to be ranked by the backend of `job`, for the
     file `out`.
 
@@ -105,103 +112,105 @@ class RankingAsker(FileAsker):
     candidate, too.
     """
 
+    work, made_up = "baseline", "it orders by shared words"
+    template, variables, expects = TEMPLATE, VARIABLES, "ranking"
+    nouns = "examples"
     outcomes = ("ranked", "unread")
+
+    @classmethod
+    def load_prompt(cls, named: str | None) -> Prompt:
+        """Read the template. Raises TemplateError, also for one that does not show the conversation or the
+        candidates."""
+        prompt = super().load_prompt(named)
+        if missing := [one for one in SHOWN if one not in prompt.variables_used]:
+            said = f"it does not show what is to be ranked: {', '.join(missing)} is never used."
+            raise TemplateError(prompt.source, said)
+        return prompt
 
     def __init__(
         self,
         job: Job,
-        entries: Sequence[msgspec.Raw],
-        source: str,
         prompt: Prompt,
         out: Path,
         *,
+        entries: Sequence[msgspec.Raw],
+        source: str,
         seed: int = 0,
         none: bool = False,
     ) -> None:
-        super().__init__(job, out, "baseline")
-        self.prompt = prompt
-        self.planned = self.scenarios = len(entries)
+        super().__init__(job, prompt, out, "baseline")
         self._entries, self._source = entries, source
         self._seed, self._none = seed, none
         self._frequencies = Frequencies()
         for example in read_examples(entries, source):
             self._frequencies.see(example)
-
-    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
-        """Return a name for everything that shapes the rankings."""
-        facts = {
-            "examples": sha256(b"\n".join(bytes(entry) for entry in self._entries)),
-            "template": self.prompt.sha256,
-            "seeds": (self._seed, self.job.seed),
-            "asks": self.job.asks,
-            "none": self._none,
+        self.count()
+        self.shaping = {
+            "examples": sha256(b"\n".join(bytes(entry) for entry in entries)),
+            "template": prompt.sha256,
+            "seeds": (seed, job.seed),
+            "asks": job.asks,
+            "none": none,
             "windows": (WINDOW, STEP, FIRST),
         }
-        return self.digest(facts, identities)
-
-    def plan(self, under: str) -> RunPlan:
-        """Return what the ledger notes as planned: an example is a scenario with one conversation."""
-        return RunPlan(self.job.name, under, scenarios=self.planned, replicates=1, asked=self.planned)
 
     def units(self) -> Iterator[tuple[int, int]]:
         """Yield every example, by its place in the file."""
-        return ((index, 0) for index in range(self.planned))
+        return ((index, 0) for index in range(len(self._entries)))
 
     def calls(self, index: int, task: int) -> tuple[int, int]:
         """Return the number of an example's windows."""
         count = sum(1 for _ in windows(len(self._example(index).candidates) + self._none))
         return count, count
 
-    def task(self, index: int, task: int) -> Task:
-        """Return the work on one example."""
+    def unit(self, index: int, task: int) -> RankedUnit:
+        """Return an example, and the order of its candidates to begin with."""
         example = self._example(index)
         order = [place for place, _ in rank_candidates(example, self._frequencies, FIRST, self._seed)]
         if self._none and NONE not in dict(example.candidates):
             candidates = [*example.candidates, (NONE, _SAYS_NONE)]
             example = RankingExample(example.id, example.turns, candidates)
             order.append(len(order))
-        protocol = rank_by_windows(
+        return RankedUnit(Address(index, task), example, order)
+
+    def ask(self, unit: RankedUnit) -> Generator[Request, Reply, Ranked | Rejection]:
+        """Ask for the order, window by window. An example of which nothing was read is rejected: its order
+        would be another one's."""
+        example = unit.example
+        ranked = yield from rank_by_windows(
             [Turn(turn.role, replace_surrogates(turn.text, [])) for turn in example.turns],
             [replace_surrogates(text, []) for _, text in example.candidates],
-            order,
-            Address(index, task),
+            unit.order,
+            unit.address,
             self.prompt,
             self.rules,
         )
-        return self.work(index, _require_read(protocol), partial(_record, example))
+        if ranked.detail is not None and ranked.unread == ranked.windows:
+            return ranked.detail
+        return ranked
+
+    def keep(self, answer: Ranked, unit: RankedUnit, spent: Spent) -> RankedExample:
+        """Return the example's entry of a submission, with what could not be read of the answers."""
+        count, candidates = len(answer.places), unit.example.candidates
+        entry = entry_of(
+            unit.example.id,
+            [
+                (candidates[place][0], round(1 - before / count, 6))
+                for before, place in enumerate(answer.places)
+            ],
+        )
+        return RankedExample(
+            entry=msgspec.Raw(entry),
+            windows=answer.windows,
+            unread=answer.unread,
+            unknown=answer.unknown,
+            repeated=answer.repeated,
+            missing=answer.missing,
+            model=next(iter(spent.by_role.values())).model if spent.by_role else "",
+        )
 
     def _example(self, index: int) -> RankingExample:
         return next(read_examples(self._entries[index : index + 1], self._source))
-
-
-def _require_read(
-    protocol: Generator[Request, Reply, Ranked],
-) -> Generator[Request, Reply, Ranked | Rejection]:
-    """Reject an example of which nothing was read: its order would be another one's."""
-    ranked = yield from protocol
-    if ranked.detail is not None and ranked.unread == ranked.windows:
-        return ranked.detail
-    return ranked
-
-
-def _record(example: RankingExample, ranked: Ranked, spent: Spent) -> RankedExample:
-    count = len(ranked.places)
-    entry = entry_of(
-        example.id,
-        [
-            (example.candidates[place][0], round(1 - before / count, 6))
-            for before, place in enumerate(ranked.places)
-        ],
-    )
-    return RankedExample(
-        entry=msgspec.Raw(entry),
-        windows=ranked.windows,
-        unread=ranked.unread,
-        unknown=ranked.unknown,
-        repeated=ranked.repeated,
-        missing=ranked.missing,
-        model=next(iter(spent.by_role.values())).model if spent.by_role else "",
-    )
 
 
 def write_ranking(asker: RankingAsker, ledger: Path) -> ModelRanking:
@@ -245,15 +254,3 @@ def as_list(entries: Iterable[bytes]) -> Iterator[bytes]:
         before = entry + b","
     yield before.removesuffix(b",")
     yield b"]"
-
-
-def load_ranking_prompt(name: str) -> Prompt:
-    """Return the template that asks for a ranking, shipped or a file. Raises TemplateError, also for a
-    template that does not show the conversation or the candidates."""
-    path = make_unlimited_reach().require("prompts", name, "--prompt")
-    prompt = load_prompt(path, VARIABLES, expects="ranking")
-    if missing := [one for one in SHOWN if one not in prompt.variables_used]:
-        raise TemplateError(
-            str(path), f"it does not show what is to be ranked: {', '.join(missing)} is never used."
-        )
-    return prompt

@@ -17,18 +17,19 @@ from hypothesis import strategies as st
 import edgen
 from edgen.config import parse_job
 from edgen.core.errors import ShortError
+from edgen.core.resources import find
 from edgen.core.values import Rejection, RejectionReason, Reply, Request
 from edgen.domains.retrieval.ranking_answers import Order, read_order
 from edgen.domains.retrieval.ranking_asker import (
     ModelRanking,
     RankingAsker,
-    load_ranking_prompt,
     write_ranking,
 )
-from edgen.domains.retrieval.ranking_protocol import TEMPLATE, windows
+from edgen.domains.retrieval.ranking_protocol import TEMPLATE, VARIABLES, windows
 from edgen.execution.batch.scheduler import BatchScheduler
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.session import RunSession
+from edgen.prompting import load_prompt
 from edgen.store.ledger import Ledger
 from tests.cli.command import Command
 from tests.domains.retrieval.submissions import truth_file
@@ -167,7 +168,8 @@ async def test_the_bytes_are_the_same_however_it_is_asked(tmp_path: Path) -> Non
             "limits": {"in_flight": in_flight}, "backends": {"default": {"type": "simulator"}},
         }  # fmt: skip
         out = tmp_path / f"{name}.json"
-        asker = RankingAsker(parse_job(job, "job.yaml"), entries, "e", load_ranking_prompt(TEMPLATE), out)
+        prompt = load_prompt(find("prompts", TEMPLATE), VARIABLES)
+        asker = RankingAsker(parse_job(job, "job.yaml"), prompt, out, entries=entries, source="e")
         scheduler = call_by_call if desk is None else partial(BatchScheduler, services={"default": desk})
         path = tmp_path / f"{name}.db"
         async with Ledger(path) as ledger:

@@ -1,0 +1,82 @@
+"""Tokens and money that an asker would take, for --dry-run; nothing is sent and nothing is written.
+
+A seeded sample of the requests still to be made is rendered and counted. The asker guesses the answers.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from edgen.asking.call_estimates import NeededCalls, count_needs, find_unanswered
+from edgen.asking.ledger_paths import AskerFolder
+from edgen.asking.units import UnitAsker
+from edgen.core.options import Via
+from edgen.cost.assumptions import ASKS, RENDERED, answer_tokens
+from edgen.cost.tokens import TokenCounter
+from edgen.cost.usage import CallUse, RolePrices, UsageRange
+from edgen.providers import Backend
+from edgen.store.ledger import run_status
+
+_SURE = 1.96  # standard errors of a mean that was drawn
+
+
+class UseNeeds(NamedTuple):
+    """The use of an asker's remaining requests."""
+
+    needs: NeededCalls
+    uses: UsageRange
+    rendered: int  # requests that were rendered and counted
+    changed: bool  # the run or the prompts have changed since the ledger was made: no answer there counts
+
+
+def estimate_use(
+    asker: UnitAsker, place: AskerFolder, backend: Backend, count: TokenCounter, via: Via
+) -> UseNeeds:
+    """Return what an asker would take of a backend with this counter of tokens."""
+    ledger = place.ledger(asker)
+    identities = {asker.role: backend.identity}
+    changed = ledger.exists() and run_status(ledger).plan.fingerprint != asker.fingerprint(identities)
+    stored = None if changed else ledger
+    needs = count_needs(asker, stored)
+    rng = random.Random(f"{asker.job.seed}/{asker.drawn_by}")  # noqa: S311 - reproducible, not secret
+    chosen = {*rng.sample(range(needs.missing), min(needs.missing, RENDERED))}
+    drawn = (unit for number, unit in enumerate(find_unanswered(asker, stored)) if number in chosen)
+    seen = [*_count_tokens(drawn, asker, count)]
+    return UseNeeds(needs, _price(asker, seen, needs.missing, count.error, via), len(seen), changed)
+
+
+def _count_tokens(
+    units: Iterator[tuple[int, str]], asker: UnitAsker, count: TokenCounter
+) -> Iterator[tuple[int, float]]:
+    """Yield (prompt tokens, mean tokens of the guessed answers) of requests."""
+    for index, task in units:
+        unit = asker.unit(index, task)
+        protocol = asker.ask(unit)
+        request = next(protocol)
+        protocol.close()
+        guessed = statistics.fmean(count.count(answer) for answer in asker.guess_answers(unit))
+        yield count.prompt(request.messages, request.schema), guessed
+
+
+def _price(
+    asker: UnitAsker, seen: Sequence[tuple[int, float]], requests: int, error: float, via: Via
+) -> UsageRange:
+    """Return the usage of the requests, from a sample of them."""
+    job, role = asker.job, asker.role
+    rates = RolePrices(job, via, {role: job.backends[role]})
+    if not seen:
+        return UsageRange(CallUse(), CallUse(), CallUse())
+    prompt, answer = (statistics.fmean(one) for one in zip(*seen, strict=True))
+    spread = statistics.stdev(one for one, _ in seen) if len(seen) > 1 else 0.0
+    drawn = _SURE * spread / math.sqrt(len(seen)) if len(seen) < requests else 0.0
+    levels = []
+    for level, asks in enumerate(ASKS):
+        calls, size = requests * min(asks, float(asker.asks)), answer * asker.answer_sizes[level]
+        shown = prompt * (1 + (level - 1) * error) + (level - 1) * drawn
+        tokens = answer_tokens(job, role, size, level)
+        levels.append(rates.price_calls(role, calls, calls * shown, calls * tokens))
+    return UsageRange(*levels).with_cache()
