@@ -301,12 +301,14 @@ class ModelClient:
         self._in_flight += 1
         self.begun += call.tries == 1
 
-    def end_answered(self, call: Call, ticket: Ticket, reply: Reply, latency: float) -> None:
-        """Note the reply to an attempt, after so many seconds."""
+    def end_answered(
+        self, call: Call, ticket: Ticket, reply: Reply, latency: float, now: float | None = None
+    ) -> None:
+        """Note the reply to an attempt, after so many seconds. `now`: the moment, if it is known."""
         call.latency = latency
         self._in_flight -= 1
         used = self._note_answer(reply)
-        self.admission.settle(ticket, tokens=used, verdict=LoadVerdict.OK, keep=call.keep)
+        self.admission.settle(ticket, tokens=used, verdict=LoadVerdict.OK, keep=call.keep, now=now)
 
     def end_failed(self, call: Call, ticket: Ticket, failure: CallError, seconds: float) -> None:
         """Note the failure of an attempt. Raises ProviderError if the service refuses for too long."""

@@ -87,7 +87,9 @@ class WorkerLink:
 
     def permit(self, permit: Permit, waiter: Waiter[Any], unit: Unit | None) -> None:
         """Do what `ask` does for a waiter; with a `unit`, for its first request. Raises WorkerLostError."""
-        self.send(permit if unit is None else Take(unit, {}, permit))
+        if self.lost or self.wire is None:
+            raise WorkerLostError
+        self.wire.send(permit if unit is None else Take(unit, {}, permit))
         self.calls[permit.number] = waiter
 
     def take(self, message: Called | FirstReply | Told) -> None:

@@ -123,7 +123,8 @@ class PlainCall:
                     reply = called.whole_reply
                 else:
                     self.text = called.text
-            client.end_answered(call, ticket, reply, asyncio.get_running_loop().time() - ticket.started)
+            now = asyncio.get_running_loop().time()
+            client.end_answered(call, ticket, reply, now - ticket.started, now)
             if isinstance(called, FirstReply):
                 call.key, call.request = called.key, Request(called.address, (), 0, called.role)
                 costs = called.charged_tokens, called.cost_usd

@@ -163,7 +163,8 @@ class Units:
             plain.dropped = True
             if plain.ticket is not None and not plain.ticket.settled:
                 rollout.client.end_unanswered(plain.call, plain.ticket)
-        self._soon()
+        if not self._scheduled:
+            self._soon()
 
     def go_on(self, rollout: RemoteRollout) -> None:
         """Take what a worker said of a unit, once the unit's last call is over."""
@@ -179,8 +180,11 @@ class Units:
 
     def _take(self, rollout: RemoteRollout) -> None:
         message = rollout.take()
-        failed = isinstance(message, UnitOutcome) and message.failure is not None
-        self._count(rollout, message.replayed, answered=rollout.last is not None and not failed)
+        self._work.counts.replayed += message.replayed
+        if rollout.last is not None and not (
+            isinstance(message, UnitOutcome) and message.failure is not None
+        ):
+            self._recorder.count_answer(rollout.unit, rollout)
         if isinstance(message, UnitOutcome):
             if self._recorder.is_heard:
                 rollout.busy = True
@@ -192,12 +196,6 @@ class Units:
         else:
             self._recorder.usefulness.require_hope()
             self._call(rollout, message)
-
-    def _count(self, rollout: RemoteRollout, replayed: int, *, answered: bool = True) -> None:
-        """Count the replies that a unit has used since its last message."""
-        self._work.counts.replayed += replayed
-        if answered:
-            self._recorder.count_answer(rollout.unit, rollout)
 
     async def _end_heard(self, rollout: RemoteRollout, message: UnitOutcome) -> None:
         try:
@@ -250,7 +248,8 @@ class Units:
     def keep_answer(self, plain: PlainCall) -> None:
         """Store the answer of a call at the end of this moment."""
         self._answered.append(plain)
-        self._soon()
+        if not self._scheduled:
+            self._soon()
 
     async def _ask(self, rollout: RemoteRollout, failed: tuple[Call, CallError] | None = None) -> None:
         """Make a call that may wait for more than its turn, and send the worker its result."""
@@ -280,9 +279,9 @@ class Units:
     # -- the end of a moment
 
     def _soon(self) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._end_moment)
+        """Schedule the end of this moment."""
+        self._scheduled = True
+        self._loop.call_soon(self._end_moment)
 
     def _end_moment(self) -> None:
         """Store the replies that came, and begin units in the place of those that ended."""
@@ -331,15 +330,17 @@ class Units:
             return
         for admission, count in Counter(plain.rollout.client.admission for plain in answered).items():
             admission.release_stored(count)
-        self._recorder.note_answer()
+        recorder, counts = self._recorder, self._work.counts
+        recorder.note_answer()
         least, most = _PAUSE
         self._work.ledger.writer.pause = min(max(answered[-1].answer.latency * _OF_ANSWER, least), most)
         for plain in answered:
             rollout, answer = plain.rollout, plain.answer
-            self._work.counts.add_answer(answer.reply.usage, answer.cost_usd)
+            counts.add_answer(answer.reply.usage, answer.cost_usd)
             if (ended := plain.ended) is not None and ended.settled is not None:
-                self._count(rollout, ended.replayed)
-                self._recorder.count_outcome(rollout, ended.settled)
+                counts.replayed += ended.replayed
+                recorder.count_answer(rollout.unit, rollout)
+                recorder.count_outcome(rollout, ended.settled)
                 self.leave(rollout)
             elif not plain.dropped:
                 self._open[rollout], rollout.busy = None, False
