@@ -104,7 +104,8 @@ class Units:
             self._ended.set_result(None)
 
     def _fill(self) -> None:
-        """Begin units at the workers that have the fewest."""
+        """Begin units at the workers that have the fewest. A unit is given to its worker with a permit if
+        the call of its first request goes to a client and waits for nothing but a place."""
         client, now = self._first, self._loop.time()
         if client is not None and not client.makes_unseen_calls:
             client = None
@@ -128,20 +129,16 @@ class Units:
             rollout = link.units[unit] = RemoteRollout(link, unit, self.go_on)
             self._open[rollout] = None
             try:
-                self._begin(rollout, first, now)
+                stored = self._work.ledger.replies(*unit)
+                if first is None or stored:
+                    link.send(Take(unit, stored))
+                else:  # with a permit, once there is a place
+                    call = Call(request=UNSEEN, key=b"", keep=True, tries=1, began=now)
+                    self._enter(rollout, first, call)
             except BaseException:
                 self.leave(rollout)
                 raise
             heapq.heapreplace(links, (count + 1, number, link, first))
-
-    def _begin(self, rollout: RemoteRollout, client: ModelClient | None, now: float) -> None:
-        """Give a unit to its worker: with a permit, once there is a place, if the call of its first request
-        goes to a `client` and waits for nothing else."""
-        stored = self._work.ledger.replies(*rollout.unit)
-        if client is None or stored:
-            rollout.link.send(Take(rollout.unit, stored))
-        else:
-            self._enter(rollout, client, Call(request=UNSEEN, key=b"", keep=True, tries=1, began=now))
 
     async def _await_worker(self) -> None:
         await self._pool.pick()

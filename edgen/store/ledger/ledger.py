@@ -343,7 +343,7 @@ def make_outcome_statements(
     status = str(outcome.status)
     facts = (status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
     of_outcome, of_record = checksums or outcome_checksums(unit, facts, record)
-    rows = [] if record is None else [(_RECORD, (*unit, record, of_record))]
+    rows: list[Statement] = [] if record is None else [(_RECORD, (*unit, record, of_record))]
     rows.append((_OUTCOME, (*unit, fingerprint, *facts, of_outcome)))
     for name, data in beside.items() if beside else ():
         place = (outcome.scenario, name_beside_task(outcome.task, name))
