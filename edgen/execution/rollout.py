@@ -27,6 +27,9 @@ from edgen.planning.speakers import explain_rejection
 from edgen.protocols.labelled_units import ABOUT
 from edgen.protocols.task import Settled, Spent, Task
 from edgen.store.ledger import Outcome
+from edgen.store.ledger.facts import SIMULATED, put_fact
+from edgen.store.ledger.ledger import make_outcome_statements
+from edgen.store.ledger.writer import Statement
 
 MOST_REQUESTS = 100_000  # of one task: a protocol that asks more never ends
 _GONE = 3  # scenarios in a row without an answer at the end of a run: not a coincidence
@@ -271,11 +274,26 @@ class OutcomeRecorder:
 
     def settle(self, unit: tuple[int, TaskId], rollout: AnyRollout) -> None:
         """Record the outcome of a task with a result."""
+        settled = rollout.settled
+        self._work.ledger.writer.add(*self.make_statements(unit, rollout, settled))
+        self.count_outcome(rollout, settled)
+
+    def make_statements(
+        self, unit: tuple[int, TaskId], rollout: AnyRollout, settled: Settled
+    ) -> list[Statement]:
+        """Return the statements that store the outcome of a task, which is `count_outcome`d then."""
+        end = Outcome(*unit, settled.status, settled.reason, settled.detail, rollout.group, rollout.last_key)
+        statements = make_outcome_statements(
+            end, self._work.fingerprint, settled.record, settled.beside, rollout.checksums
+        )
         if rollout.simulated and not self._simulated:
             self._simulated = True
-            self._work.ledger.set_fact("simulated", self._work.fingerprint)
-        settled = rollout.settled
-        self._record(unit, rollout, settled, rollout.checksums)
+            statements += put_fact(SIMULATED, self._work.fingerprint)
+        return statements
+
+    def count_outcome(self, rollout: AnyRollout, settled: Settled) -> None:
+        """Count the outcome of a task with a result."""
+        self._work.counts.settle(settled.status, settled.reason)
         if rollout.fresh:
             self.usefulness.count_settled(settled.status, settled.reason)
             if self.usefulness.is_in_doubt:
@@ -286,7 +304,7 @@ class OutcomeRecorder:
         if self.lenient:
             self.note_answer()
         if failure.kind is FailureKind.LEFT:
-            self._record(unit, rollout, Settled(Status.REJECTED, str(failure.kind), failure.message))
+            self._record_end(unit, rollout, Settled(Status.REJECTED, str(failure.kind), failure.message))
             return
         if failure.kind in FATAL:
             self._work.ledger.out.forgive(FATAL)  # the next start retries
@@ -295,7 +313,7 @@ class OutcomeRecorder:
             return
         self._failed_in_a_row.add(unit[0])
         self._last = failure if failure.kind in RETRYABLE else None
-        self._record(unit, rollout, Settled(Status.FAILED, str(failure.kind), failure.message))
+        self._record_end(unit, rollout, Settled(Status.FAILED, str(failure.kind), failure.message))
         if len(self._failed_in_a_row) >= self._stop_after:
             self._give_up(failure)
 
@@ -318,17 +336,12 @@ class OutcomeRecorder:
             )
         )
 
-    def _record(
-        self,
-        unit: tuple[int, TaskId],
-        rollout: AnyRollout,
-        settled: Settled,
-        checksums: tuple[int, int] | None = None,
-    ) -> None:
+    def _record_end(self, unit: tuple[int, TaskId], rollout: AnyRollout, settled: Settled) -> None:
+        """Record the outcome of a task without a result."""
         outcome = Outcome(
             *unit, settled.status, settled.reason, settled.detail, rollout.group, rollout.last_key
         )
-        self._work.ledger.settle(outcome, self._work.fingerprint, settled.record, settled.beside, checksums)
+        self._work.ledger.settle(outcome, self._work.fingerprint, None)
         self._work.counts.settle(settled.status, settled.reason)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from edgen.simulator.config import SimulatorConfig
 from edgen.simulator.text import respond
 from edgen.space import load_space
 from edgen.store.ledger import Ledger, run_status
+from edgen.store.ledger.writer import Statement, Writer
 from edgen.store.run_folder import RunFolder
 from tests.execution.in_process_cluster import InProcessCluster
 from tests.execution.making import begin
@@ -154,6 +156,26 @@ async def test_a_conversation_of_one_reply_takes_one_message_to_the_head(tmp_pat
     assert made.heard[UnitOutcome] == made.heard[Called]
 
 
+async def test_an_outcome_that_came_with_its_reply_is_stored_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one transaction, and the reply's text as a local run stores it."""
+    put_for, together = Writer.put_for, Counter[str]()
+
+    def put(writer: Writer, callers: int, statements: Sequence[Statement]) -> asyncio.Future[None]:
+        together.update(sql.partition(" INTO ")[2].partition(" ")[0] for sql, _ in statements)
+        return put_for(writer, callers, statements)
+
+    monkeypatch.setattr(Writer, "put_for", put)
+    made = await make(tmp_path / "cluster", Server(delay=0.0), conversations=600)
+    assert together["replies"] == 600
+    assert together["outcomes"] == together["records"] >= made.heard[FirstReply]
+    local = await make(tmp_path / "local", Server(delay=0.0), local=True, conversations=600)
+    texts = "SELECT scenario, text, typeof(text), checksum & 4294967295 FROM replies ORDER BY scenario, step, attempt"
+    with sqlite3.connect(made.folder / "run.db") as ours, sqlite3.connect(local.folder / "run.db") as theirs:
+        assert ours.execute(texts).fetchall() == theirs.execute(texts).fetchall()
+
+
 @pytest.mark.parametrize("unsettled", [True, False])
 async def test_a_worker_gives_a_permit_back_that_does_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unsettled: bool
@@ -162,7 +184,7 @@ async def test_a_worker_gives_a_permit_back_that_does_not_fit(
     requests, and where the permit is for another backend."""
     first_call = Worker._call_first
 
-    async def call_first(worker: Worker, permit: Permit, rollout: Rollout) -> FirstReply | None:
+    async def call_first(worker: Worker, permit: Permit, rollout: Rollout) -> tuple[FirstReply, Reply] | None:
         changes: dict[str, Any] = {"way": ""} if unsettled else {"backend": "other"}
         if unsettled:
             rollout.request = msgspec.structs.replace(rollout.request, prose=rollout.request.messages)  # type: ignore

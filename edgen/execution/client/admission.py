@@ -205,14 +205,16 @@ class Admission:
         verdict: LoadVerdict,
         retry_after: float | None = None,
         keep: bool = False,
+        now: float | None = None,
     ) -> None:
         """Return a ticket. `tokens`: the service's count; None: as requested. `retry_after`: the seconds that
         a refusing service asks to wait, 0 if it does not say; None: it did not refuse. `keep`: keep the place
-        until `stored`."""
+        until `stored`. `now`: the moment, if it is known."""
         if ticket.settled:
             raise RuntimeError("a ticket is settled once")
         ticket.settled = True
-        if ticket.lane.end(ticket, verdict, self._find_own_loop().time(), retry_after):
+        moment = self._find_own_loop().time() if now is None else now
+        if ticket.lane.end(ticket, verdict, moment, retry_after):
             self._move_queue(ticket.lane)
         if tokens is not None and self._rates is not None:
             self._rates.give_back(ticket.tokens - tokens)

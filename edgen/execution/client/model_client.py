@@ -26,7 +26,7 @@ from edgen.core.pictures import refuse_pictures
 from edgen.core.values import Reply, Request
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import Budget
-from edgen.execution.client.call import UNSEEN, Answer, Call, EstimateTooLowError
+from edgen.execution.client.call import Answer, Call, EstimateTooLowError
 from edgen.execution.client.charges import Charges
 from edgen.execution.client.form_support import FormSupport
 from edgen.execution.client.retry import RetryPolicy, retry
@@ -235,17 +235,20 @@ class ModelClient:
     def make_plain_call(self, request: Request, key: bytes) -> Call | None:
         """Return a call that waits for nothing but its turn at a server, whose answer keeps its place; None
         for a request that may wait for more, or be sent in several forms."""
-        support = self.form_support
-        if request.other_form or (bool(request.prose) and not support.settled):
-            return None
-        if self._budget is not None or self._no_pictures is not None or not self.servers.known:
+        unclear = request.other_form or (bool(request.prose) and not self.form_support.settled)
+        if unclear or not self._makes_plain_calls:
             return None
         return Call(request=request, key=key, keep=True, tries=1, began=asyncio.get_running_loop().time())
 
-    def make_unseen_call(self) -> Call | None:
-        """Return such a call for a request that a worker will make; None if anything has to be known of it
-        before."""
-        return None if self._meters_tokens else self.make_plain_call(UNSEEN, b"")
+    @property
+    def _makes_plain_calls(self) -> bool:
+        return self._budget is None and self._no_pictures is None and self.servers.known
+
+    @property
+    def makes_unseen_calls(self) -> bool:
+        """True if such a call can be made with a request that a worker will make (`call.UNSEEN`), as nothing
+        has to be known of it before."""
+        return not self._meters_tokens and self._makes_plain_calls
 
     def estimate_tokens(self, request: Request) -> int:
         """Return about how many tokens a call will take of its rate; 0 without such a rate."""
@@ -298,12 +301,14 @@ class ModelClient:
         self._in_flight += 1
         self.begun += call.tries == 1
 
-    def end_answered(self, call: Call, ticket: Ticket, reply: Reply, latency: float) -> None:
-        """Note the reply to an attempt, after so many seconds."""
+    def end_answered(
+        self, call: Call, ticket: Ticket, reply: Reply, latency: float, now: float | None = None
+    ) -> None:
+        """Note the reply to an attempt, after so many seconds. `now`: the moment, if it is known."""
         call.latency = latency
         self._in_flight -= 1
         used = self._note_answer(reply)
-        self.admission.settle(ticket, tokens=used, verdict=LoadVerdict.OK, keep=call.keep)
+        self.admission.settle(ticket, tokens=used, verdict=LoadVerdict.OK, keep=call.keep, now=now)
 
     def end_failed(self, call: Call, ticket: Ticket, failure: CallError, seconds: float) -> None:
         """Note the failure of an attempt. Raises ProviderError if the service refuses for too long."""

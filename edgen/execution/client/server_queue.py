@@ -124,7 +124,7 @@ class Lane:
     def end(self, ticket: Ticket, verdict: LoadVerdict, now: float, retry_after: float | None) -> bool:
         """Record the end of a call; return whether the server is left out from now on."""
         latency, circuit = now - ticket.started, self._circuit
-        before = self.state
+        before = "closed" if circuit is None else circuit.state
         if verdict is LoadVerdict.OK:
             self.answers += 1
             self._heard = now
@@ -138,7 +138,7 @@ class Lane:
             verdict = self._hear(ticket.number, verdict, latency, now, retry_after)
         self.window.note_end(ticket.number, verdict, latency, self.running, self.admitted)
         self.running -= 1
-        return before == "closed" and not self.usable
+        return self._circuit is not None and before == "closed" and not self.usable
 
     def is_silent_since(self, moment: float) -> bool:
         """Return whether it has answered nothing since a moment."""

@@ -123,10 +123,11 @@ class RemoteBackend:
         """Let a rollout's worker make an attempt with its open request, sent in a way; the `waiter` gets what
         comes of it, and the worker takes the reply. `first`: with its first request, which gives it the unit;
         the way may be unknown. Raises WorkerLostError."""
-        link, unit = rollout.link, rollout.unit
-        number = self._pool().assign_number()
-        permit = Permit(number, self._name, self._server, unit, way, heard=link.beat)
-        link.permit(permit, waiter, unit if first else None)
+        link, pool = rollout.link, self._calls.pool
+        assert pool is not None, "the rollout is at a worker"
+        number = pool.assign_number()
+        permit = Permit(number, self._name, self._server, rollout.unit, way, heard=link.beat)
+        link.permit(permit, waiter, first=first)
 
     async def models(self) -> list[str] | None:
         """Return the names that the service offers. Raises CallError."""

@@ -85,9 +85,12 @@ class WorkerLink:
         self.calls[message.number] = waiting
         return waiting
 
-    def permit(self, permit: Permit, waiter: Waiter[Any], unit: Unit | None) -> None:
-        """Do what `ask` does for a waiter; with a `unit`, for its first request. Raises WorkerLostError."""
-        self.send(permit if unit is None else Take(unit, {}, permit))
+    def permit(self, permit: Permit, waiter: Waiter[Any], *, first: bool) -> None:
+        """Do what `ask` does for a waiter; `first`: for the first request of a unit. Raises
+        WorkerLostError."""
+        if self.lost or self.wire is None:
+            raise WorkerLostError
+        self.wire.send(Take(permit.unit, {}, permit) if first and permit.unit is not None else permit)
         self.calls[permit.number] = waiter
 
     def take(self, message: Called | FirstReply | Told) -> None:

@@ -159,10 +159,12 @@ class UnitOutcome(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
 
 
 class FirstReply(msgspec.Struct, frozen=True, array_like=True, tag="first"):
-    """The reply to a unit's first request, which the head has not seen."""
+    """The reply to a unit's first request, which the head has not seen. The head stores most texts and reads
+    none, so the text is next to the reply, as bytes that are not decoded."""
 
     number: int  # of the permit
-    reply: Reply  # of the service
+    reply: Reply  # of the service, with an empty text
+    text: bytes  # of the reply, in UTF-8
     address: Address  # of the request
     key: bytes  # of the request, in the ledger
     role: str  # of the job, that was asked
@@ -170,6 +172,11 @@ class FirstReply(msgspec.Struct, frozen=True, array_like=True, tag="first"):
     cost_usd: float | None  # US dollars; None without a price
     checksum: int  # of the reply, in the ledger
     ended: UnitOutcome | None = None  # the unit's outcome, if it asks nothing more
+
+    @property
+    def whole_reply(self) -> Reply:
+        """The reply with its text."""
+        return msgspec.structs.replace(self.reply, text=self.text.decode())
 
 
 class Broken(msgspec.Struct, frozen=True, array_like=True, tag="broken"):

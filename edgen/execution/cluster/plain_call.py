@@ -12,7 +12,7 @@ from edgen.execution.client.call import UNSEEN, Answer, Call
 from edgen.execution.client.form_support import Way
 from edgen.execution.client.server_queue import Ticket
 from edgen.execution.cluster.link import RemoteRollout, WorkerLostError
-from edgen.execution.cluster.messages import Called, FirstReply
+from edgen.execution.cluster.messages import Called, FirstReply, UnitOutcome
 
 
 class CallOwner(Protocol):
@@ -40,10 +40,12 @@ class CallOwner(Protocol):
 class PlainCall:
     """A call that waits for nothing but its ticket, and then for the result of its attempt by a worker.
     `unseen`: the head has not seen its request, which is its unit's first; `failure`: that of its attempt,
-    while its request is awaited. `dropped`: nobody waits for it any more."""
+    while its request is awaited. `dropped`: nobody waits for it any more. `text`: the reply's, if only the
+    ledger needs it. `ended`: the outcome of its unit, if it is stored with the reply."""
 
     __slots__ = (
-        "_units", "answer", "call", "checksum", "dropped", "failure", "rollout", "ticket", "unseen",
+        "_units", "answer", "call", "checksum", "dropped", "ended", "failure", "rollout", "text", "ticket",
+        "unseen",
     )  # fmt: skip
 
     answer: Answer
@@ -54,6 +56,8 @@ class PlainCall:
         self.unseen = call.request is UNSEEN
         self.ticket: Ticket | None = None
         self.failure: CallError | None = None
+        self.text: bytes | None = None
+        self.ended: UnitOutcome | None = None
         self.dropped = False
 
     def done(self) -> bool:
@@ -85,7 +89,7 @@ class PlainCall:
         call.queued += ticket.started - call.began
         client = rollout.client
         try:
-            if not rollout.link.ready:
+            if rollout.link.lost:
                 raise WorkerLostError
             client.begin_attempt(call)
             way: Way | Literal[""] = client.form_support.way if call.request.prose else "schema"
@@ -114,7 +118,13 @@ class PlainCall:
         assert reply is not None, "it did not fail"
         client = rollout.client
         try:
-            client.end_answered(call, ticket, reply, asyncio.get_running_loop().time() - ticket.started)
+            if isinstance(called, FirstReply):
+                if called.ended is None or called.ended.refused or reply.others:
+                    reply = called.whole_reply
+                else:
+                    self.text = called.text
+            now = asyncio.get_running_loop().time()
+            client.end_answered(call, ticket, reply, now - ticket.started, now)
             if isinstance(called, FirstReply):
                 call.key, call.request = called.key, Request(called.address, (), 0, called.role)
                 costs = called.charged_tokens, called.cost_usd

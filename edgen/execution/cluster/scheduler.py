@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
@@ -118,7 +119,7 @@ class ClusterScheduler(OnlineScheduler):
                 f"{self._pool.alone.rstrip('.')}.",
             )
         try:
-            await super().run(_prepend(first, units))
+            await super().run(itertools.chain((first,), units))
         finally:
             self._pool.broken.remove_done_callback(self._stop_broken)
 
@@ -153,8 +154,3 @@ class ClusterScheduler(OnlineScheduler):
         if failed is not None:
             return await self._ask_for(rollout, request, (CallPlace(request.address, rollout.key),), failed)
         return await self._asker(rollout, request)
-
-
-def _prepend(first: Unit, others: Iterator[Unit]) -> Iterator[Unit]:
-    yield first
-    yield from others

@@ -1,7 +1,8 @@
 """The units of a plan at workers, without a task for each: what comes of a frame of messages is done in turn.
 
 A unit goes from worker to head and back: its worker sends a request or the outcome, the head makes the call
-and stores the reply, and only then takes what the worker sent next. A call that waits for nothing but its
+and stores the reply, and only then takes what the worker sent next. An outcome that came with its last reply
+is stored in the same transaction. A call that waits for nothing but its
 turn at a service needs no task either: its ticket, its reply and its failure are taken as they come, and the
 replies of one moment are stored together. Any other call is made by a task as in OnlineScheduler; so are the
 retries of a call that failed.
@@ -21,16 +22,17 @@ from typing import Any, Protocol
 
 from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import Reply
-from edgen.execution.client.call import Call
+from edgen.execution.client.call import UNSEEN, Call
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.cluster.backend import RemoteBackend
-from edgen.execution.cluster.link import RemoteRollout, WorkerLostError
+from edgen.execution.cluster.link import RemoteRollout, WorkerLink, WorkerLostError
 from edgen.execution.cluster.messages import Failure, OpenRequest, Take, Unit, UnitOutcome, UnitReply
 from edgen.execution.cluster.plain_call import PlainCall
 from edgen.execution.cluster.pool import Pool
 from edgen.execution.joined_calls import CallPlace, share_out
 from edgen.execution.rollout import OutcomeRecorder
 from edgen.execution.scheduler import Work
+from edgen.store.ledger.schema import wall_time
 
 
 class Owner(Protocol):
@@ -102,8 +104,16 @@ class Units:
             self._ended.set_result(None)
 
     def _fill(self) -> None:
-        """Begin units at the workers that have the fewest."""
-        links = [(len(link.units), link.number, link) for link in self._pool.links if link.ready]
+        """Begin units at the workers that have the fewest. A unit is given to its worker with a permit if
+        the call of its first request goes to a client and waits for nothing but a place."""
+        client, now = self._first, self._loop.time()
+        if client is not None and not client.makes_unseen_calls:
+            client = None
+        links = [
+            (len(link.units), link.number, link, client if _is_reached(client, link) else None)
+            for link in self._pool.links
+            if link.ready
+        ]
         heapq.heapify(links)
         while len(self._open) < self._at_once:
             if not links:
@@ -115,27 +125,20 @@ class Units:
             if unit is None:
                 self._exhausted = True
                 return
-            count, number, link = links[0]
+            count, number, link, first = links[0]
             rollout = link.units[unit] = RemoteRollout(link, unit, self.go_on)
             self._open[rollout] = None
             try:
-                self._begin(rollout)
+                stored = self._work.ledger.replies(*unit)
+                if first is None or stored:
+                    link.send(Take(unit, stored))
+                else:  # with a permit, once there is a place
+                    call = Call(request=UNSEEN, key=b"", keep=True, tries=1, began=now)
+                    self._enter(rollout, first, call)
             except BaseException:
                 self.leave(rollout)
                 raise
-            heapq.heapreplace(links, (count + 1, number, link))
-
-    def _begin(self, rollout: RemoteRollout) -> None:
-        """Give a unit to its worker: with a permit, once there is a place, if the call of its first request
-        waits for nothing else."""
-        stored = self._work.ledger.replies(*rollout.unit)
-        client, call = self._first, None
-        if client is not None and not stored and _is_reached(client, rollout):
-            call = client.make_unseen_call()
-        if client is None or call is None:
-            rollout.link.send(Take(rollout.unit, stored))
-            return
-        self._enter(rollout, client, call)
+            heapq.heapreplace(links, (count + 1, number, link, first))
 
     async def _await_worker(self) -> None:
         await self._pool.pick()
@@ -157,7 +160,8 @@ class Units:
             plain.dropped = True
             if plain.ticket is not None and not plain.ticket.settled:
                 rollout.client.end_unanswered(plain.call, plain.ticket)
-        self._soon()
+        if not self._scheduled:
+            self._soon()
 
     def go_on(self, rollout: RemoteRollout) -> None:
         """Take what a worker said of a unit, once the unit's last call is over."""
@@ -216,7 +220,7 @@ class Units:
             self.retry(rollout, (before.call, before.failure))
             return
         call = None
-        if self._plain and _is_reached(client, rollout):
+        if self._plain and _is_reached(client, rollout.link):
             call = client.make_plain_call(request, message.key)
         if rollout.last is None:
             self._first = None if call is None else client
@@ -241,7 +245,8 @@ class Units:
     def keep_answer(self, plain: PlainCall) -> None:
         """Store the answer of a call at the end of this moment."""
         self._answered.append(plain)
-        self._soon()
+        if not self._scheduled:
+            self._soon()
 
     async def _ask(self, rollout: RemoteRollout, failed: tuple[Call, CallError] | None = None) -> None:
         """Make a call that may wait for more than its turn, and send the worker its result."""
@@ -271,9 +276,9 @@ class Units:
     # -- the end of a moment
 
     def _soon(self) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._end_moment)
+        """Schedule the end of this moment."""
+        self._scheduled = True
+        self._loop.call_soon(self._end_moment)
 
     def _end_moment(self) -> None:
         """Store the replies that came, and begin units in the place of those that ended."""
@@ -287,19 +292,27 @@ class Units:
         self.begin_more()
 
     def _store(self, answered: Sequence[PlainCall]) -> None:
-        ledger, statements = self._work.ledger, []
+        ledger, recorder, statements, now = self._work.ledger, self._recorder, [], wall_time()
+        with_outcome = not recorder.is_heard
         for plain in answered:
-            answer, call = plain.answer, plain.call
-            reply, tokens, cost = answer.reply, answer.charged_tokens, answer.cost_usd
+            rollout, answer, call = plain.rollout, plain.answer, plain.call
+            address, reply, tokens, cost = (
+                call.request.address, answer.reply, answer.charged_tokens, answer.cost_usd,
+            )  # fmt: skip
             if reply.others:
-                place = CallPlace(call.request.address, call.key)
-                ((_, reply, tokens, cost),) = share_out(
-                    answer, (place,), plain.rollout.client.charges.price_of
-                )
-            row = (call.request.address, call.key, reply, tokens, cost)
-            statements += ledger.statements_for(
-                [row], answer.latency, answer.tries, answer.held, plain.checksum
-            )
+                places = (CallPlace(address, call.key),)
+                ((_, reply, tokens, cost),) = share_out(answer, places, rollout.client.charges.price_of)
+            spent = (tokens, cost, now, answer.latency, answer.tries)
+            known = (plain.checksum, plain.text)
+            statements += ledger.make_reply_statements(address, call.key, reply, *spent, *known)
+            if plain.dropped:
+                continue
+            rollout.last = (call.request, answer.reply)
+            message = rollout.message
+            if with_outcome and isinstance(message, UnitOutcome) and message.settled is not None:
+                plain.ended = message
+                rollout.take()
+                statements += recorder.make_statements(rollout.unit, rollout, message.settled)
         stored = ledger.writer.put_for(len(answered), statements)
         stored.add_done_callback(partial(self._take_stored, answered))
 
@@ -314,17 +327,21 @@ class Units:
             return
         for admission, count in Counter(plain.rollout.client.admission for plain in answered).items():
             admission.release_stored(count)
-        self._recorder.note_answer()
+        recorder, counts = self._recorder, self._work.counts
+        recorder.note_answer()
         least, most = _PAUSE
         self._work.ledger.writer.pause = min(max(answered[-1].answer.latency * _OF_ANSWER, least), most)
         for plain in answered:
             rollout, answer = plain.rollout, plain.answer
-            self._work.counts.add_answer(answer.reply.usage, answer.cost_usd)
-            if plain.dropped:
-                continue
-            rollout.last, rollout.busy = (plain.call.request, answer.reply), False
-            self._open[rollout] = None
-            self.go_on(rollout)
+            counts.add_answer(answer.reply.usage, answer.cost_usd)
+            if (ended := plain.ended) is not None and ended.settled is not None:
+                counts.replayed += ended.replayed
+                recorder.count_answer(rollout.unit, rollout)
+                recorder.count_outcome(rollout, ended.settled)
+                self.leave(rollout)
+            elif not plain.dropped:
+                self._open[rollout], rollout.busy = None, False
+                self.go_on(rollout)
 
     # -- errors
 
@@ -346,7 +363,7 @@ class Units:
         task.add_done_callback(self._tasks.discard)
 
 
-def _is_reached(client: ModelClient, rollout: RemoteRollout) -> bool:
-    """Return whether a rollout's worker makes the calls of a client."""
-    backend = client.backend
-    return isinstance(backend, RemoteBackend) and backend.is_reached_by(rollout.link)
+def _is_reached(client: ModelClient | None, link: WorkerLink) -> bool:
+    """Return whether a worker makes the calls of a client."""
+    backend = None if client is None else client.backend
+    return isinstance(backend, RemoteBackend) and backend.is_reached_by(link)

@@ -240,9 +240,9 @@ class Worker:
             self._wire.send(Called(permit.number, None, Failure.of(failure)))
             return None
 
-    async def _call_first(self, permit: Permit, rollout: Rollout) -> FirstReply | None:
-        """Return the reply to a rollout's request, which the head has not seen, for the head; None if it has
-        to see the request."""
+    async def _call_first(self, permit: Permit, rollout: Rollout) -> tuple[FirstReply, Reply] | None:
+        """Return the reply to a rollout's request, which the head has not seen, for the head and for the
+        rollout; None if the head has to see the request."""
         asked, client = rollout.request, rollout.client
         assert asked is not None, "it is open"
         if client.name != permit.backend or asked.other_form or (asked.prose and not permit.way):
@@ -255,7 +255,9 @@ class Worker:
             return None
         costs = client.charges.charge(reply, asked)
         checksum = reply_checksum(asked.address, rollout.key, reply)
-        return FirstReply(permit.number, reply, asked.address, rollout.key, asked.role, *costs, checksum)
+        light, text = msgspec.structs.replace(reply, text=""), reply.text.encode()
+        place = (asked.address, rollout.key, asked.role)
+        return FirstReply(permit.number, light, text, *place, *costs, checksum), reply
 
     def _server(self, asked: Permit | ServerQuestion) -> tuple[str, Backend]:
         """Return the type of a backend, and one of its servers."""
@@ -290,9 +292,10 @@ class Worker:
         try:
             while (request := rollout.request) is not None:
                 if permit is not None:
-                    unsent, permit = await self._call_first(permit, rollout), None
-                    if unsent is not None:
-                        rollout.answer(unsent.reply)
+                    called, permit = await self._call_first(permit, rollout), None
+                    if called is not None:
+                        unsent = called[0]
+                        rollout.answer(called[1])
                         first = _light(request) if rollout.refused else None
                         continue
                 if unsent is not None:

@@ -46,7 +46,8 @@ log = logging.getLogger("edgen")
 
 _OF_TASK = f"{REPLIES} WHERE scenario = ? AND task = ?"
 
-_REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+# The text may come as bytes in UTF-8.
+_REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),?)"
 _OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?,?,?)"
 _RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?)"
 _SESSION = "UPDATE sessions SET replayed=?, retried=?, state=?, message=?, ended_at=? WHERE id=?"
@@ -160,37 +161,32 @@ class Ledger:
     ) -> asyncio.Future[None]:
         """Store the replies of one call, all or none: (address, key, reply, tokens and US dollars charged).
         Return a future that is done when they are on disk."""
-        return self.writer.put(*self.statements_for(answers, latency, tries, held))
-
-    def statements_for(
-        self, answers: Answers, latency: float, tries: int, held: int | None = None,
-        checksum: int | None = None,
-    ) -> list[Statement]:  # fmt: skip
-        """Return the statements by which `store_several` stores the replies of one call. `checksum`: that of
-        its only reply (`reply_checksum`), if it is known."""
+        at = wall_time()
         statements = [
-            one
-            for answer in answers
-            for one in self._make_reply_statements(*answer, latency, tries, checksum)
+            one for answer in answers for one in self.make_reply_statements(*answer, at, latency, tries)
         ]
         if held is not None:
             statements.append((STRIKE, (held,)))
-        return statements
+        return self.writer.put(*statements)
 
-    def _make_reply_statements(
+    def make_reply_statements(
         self, address: Address, key: bytes, reply: Reply, charged_tokens: int, cost_usd: float | None,
-        latency: float, tries: int, checksum: int | None,
+        at: float, latency: float, tries: int, checksum: int | None = None, text: bytes | None = None,
     ) -> list[Statement]:  # fmt: skip
-        """Return the statements that store a reply, with its tokens if these are kept."""
+        """Return the statements that store a reply which came at a moment (`wall_time`), with its tokens if
+        these are kept. `checksum`: the reply's (`reply_checksum`), if it is known; `text`: the reply's in
+        UTF-8, if the reply comes without it and with its checksum."""
         columns = columns_of(address, key, reply)
         if checksum is None:
             checksum = checksum_of(*columns, reply.text)  # as `reply_checksum`
-        at, took = (wall_time(), latency) if reply.given is None else times_of(reply.given)
-        spent = (at, took, tries, charged_tokens, cost_usd)
-        row = (*columns, *spent, reply.text, checksum | cost_checksum(*spent))
-        self._last_answered = max(self._last_answered, address.scenario)
-        told = store_beside(address, key, reply) if self._keeps_beside else []
-        return [(_REPLY, row), *told]
+        if reply.given is not None:
+            at, latency = times_of(reply.given)
+        spent = (at, latency, tries, charged_tokens, cost_usd)
+        row = (*columns, *spent, reply.text if text is None else text, checksum | cost_checksum(*spent))
+        if address.scenario > self._last_answered:
+            self._last_answered = address.scenario
+        statement = (_REPLY, row)
+        return [statement, *store_beside(address, key, reply)] if self._keeps_beside else [statement]
 
     def replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
         """Return the replies to a task so far, by key."""
@@ -235,19 +231,7 @@ class Ledger:
     ) -> None:
         """Queue a task's outcome and, if accepted, its record and further JSON values by name. `checksums`:
         those of outcome and record (`outcome_checksums`), if they are known."""
-        rows = _make_outcome_statements(outcome, fingerprint, record, checksums)
-        for name, data in (beside or {}).items():
-            one = Outcome(
-                outcome.scenario,
-                name_beside_task(outcome.task, name),
-                Status.ACCEPTED,
-                None,
-                None,
-                outcome.group,
-                None,
-            )
-            rows += _make_outcome_statements(one, fingerprint + BESIDE, data)
-        self.writer.add(*rows)
+        self.writer.add(*make_outcome_statements(outcome, fingerprint, record, beside, checksums))
 
     def list_settled(
         self, fingerprint: str, first: int, end: int
@@ -346,14 +330,23 @@ class Ledger:
         await self.writer.put(*put_fact("flushed", "1"))
 
 
-def _make_outcome_statements(
-    outcome: Outcome, fingerprint: str, record: bytes | None, checksums: tuple[int, int] | None = None
+def make_outcome_statements(
+    outcome: Outcome,
+    fingerprint: str,
+    record: bytes | None,
+    beside: Mapping[str, bytes] | None = None,
+    checksums: tuple[int, int] | None = None,
 ) -> list[Statement]:
-    """Return the statements that store an outcome and its record."""
+    """Return the statements that store an outcome, its record and further values; see `Ledger.settle`."""
     unit = (outcome.scenario, outcome.task)
     # sqlite3 looks for an adapter of anything but a plain text, which takes as long as the row.
-    status = outcome.status.value
+    status = str(outcome.status)
     facts = (status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
     of_outcome, of_record = checksums or outcome_checksums(unit, facts, record)
-    kept = [] if record is None else [(_RECORD, (*unit, record, of_record))]
-    return [*kept, (_OUTCOME, (*unit, fingerprint, *facts, of_outcome))]
+    rows: list[Statement] = [] if record is None else [(_RECORD, (*unit, record, of_record))]
+    rows.append((_OUTCOME, (*unit, fingerprint, *facts, of_outcome)))
+    for name, data in beside.items() if beside else ():
+        place = (outcome.scenario, name_beside_task(outcome.task, name))
+        one = Outcome(*place, Status.ACCEPTED, None, None, outcome.group, None)
+        rows += make_outcome_statements(one, fingerprint + BESIDE, data)
+    return rows

@@ -48,6 +48,17 @@ _GUARDS = (
 log = logging.getLogger("edgen")
 
 
+def _keep_value(value: T) -> T:
+    """Return a value as it is."""
+    return value
+
+
+# sqlite3 looks for an adapter of each value but numbers and plain texts; to find none takes thrice as long as
+# to find this one.
+for _kind in (bytes, type(None)):
+    sqlite3.register_adapter(_kind, _keep_value)
+
+
 class CommitListener(Protocol):
     """A listener to a connection's inserted rows and the ends of its transactions."""
 

@@ -132,8 +132,11 @@ class RowCounter:
         if not (places := _find_places(table)):
             new = _Table(count)
         else:  # none of them is ignored
-            facts = [[b"t" + row[at].encode() if text else row[at] for at, text in places] for row in rows]
-            new = _Table(len(facts), sum(crc32(_encode(one)) for one in facts))
+            columns = [
+                [b"t" + row[at].encode() for row in rows] if text else [row[at] for row in rows]
+                for at, text in places
+            ]
+            new = _Table(len(rows), sum(map(crc32, map(_encode, zip(*columns, strict=True)))))
         self._inserted[table] = self._inserted.get(table, _Table()).plus(new)
 
     def settle(self, connection: LedgerConnection) -> None:
