@@ -9,8 +9,7 @@ from typing import NamedTuple
 from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.files import remove_leftovers, write_new
-from edgen.core.optional_parts import part_of
-from edgen.core.registry import find
+from edgen.core.registry import find, part_of
 from edgen.core.space_layouts import find_layout
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach

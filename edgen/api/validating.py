@@ -17,7 +17,7 @@ from edgen.annotation.layer import find_readers
 from edgen.core.errors import DataError, SpaceError, UsageError
 from edgen.core.files import new_folder, write_lines
 from edgen.core.kept_files import DIGESTS
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.families.base import family_of, family_of_record
 from edgen.families.optional_parts import RecordContents
 from edgen.families.reader import DataSetReader, reader_of_record, schema_of_record

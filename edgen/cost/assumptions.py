@@ -14,9 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import ANNOTATOR, Job, backend_name, backend_of, protocol_of
-from edgen.core.optional_parts import part_of
 from edgen.core.pictures import Counted
-from edgen.core.registry import plugin_of
+from edgen.core.registry import part_of, plugin_of
 from edgen.core.values import Scenario
 from edgen.cost.tokens import TokenCounter, counter, picture_counter
 from edgen.cost.usage import CallUse, RolePrices, UsageRange, add_up, backends_asked

@@ -17,8 +17,9 @@ from typing import Any, ClassVar, Generic, TypeVar, get_args
 import msgspec
 
 from edgen.core import registry
-from edgen.core.optional_parts import find_misplaced_names, part_of
+from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.plugin_faults import refuse_value
+from edgen.core.registry import part_of
 from edgen.core.text import join_list
 from edgen.evaluation.aggregates import Aggregate, ByKey, Columns
 from edgen.evaluation.column_count import ColumnCount, check_columns

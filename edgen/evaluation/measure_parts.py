@@ -2,7 +2,7 @@
 
     class CoverageMeasure(OwnCount, OwnLines, Measure[Coverage]): ...
 
-`part_of` (`core.optional_parts`) gives edgen a measure's part, or the defaults here.
+`part_of` (`core.registry`) gives edgen a measure's part, or the defaults here.
 """
 
 from __future__ import annotations

@@ -13,9 +13,8 @@ from typing import Any, Protocol
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.optional_parts import part_of
 from edgen.core.plugin_faults import FaultyPluginError
-from edgen.core.registry import PluginError, find, find_all, names
+from edgen.core.registry import PluginError, find, find_all, names, part_of
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.measure import Measure, is_compared
 from edgen.evaluation.measure_parts import JudgeAnswers, PlanOutcomes

@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.text import escape_invisible, escape_markdown
 from edgen.export.caveats import SETTLED, caveats, flatten_facts, list_unfinished, outcomes, public_facts
 from edgen.export.chat import DO_THIS, Chat

@@ -12,8 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from edgen.config import Job
-from edgen.core.optional_parts import part_of
-from edgen.core.registry import find
+from edgen.core.registry import find, part_of
 from edgen.core.text import escape_markdown
 from edgen.families.base import family_of
 from edgen.families.optional_parts import ReportWords

@@ -20,7 +20,7 @@ import msgspec
 from edgen.config import protocol_of
 from edgen.core import resources
 from edgen.core.errors import TemplateError, UsageError
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.values import END_MARKER, Role, Scenario, Turn
 from edgen.core.yaml_values import read_text
 from edgen.export.options import FormatOptions, OptionValues

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.space_layouts import name_field
 from edgen.core.text import escape_markdown
 from edgen.core.values import Scenario

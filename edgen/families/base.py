@@ -18,8 +18,8 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import JobError, Problem
-from edgen.core.optional_parts import part_of
 from edgen.core.plugin_faults import blame
+from edgen.core.registry import part_of
 from edgen.core.text import compile_later
 from edgen.core.values import Event, Scenario, Turn
 from edgen.core.version import DISTRIBUTION

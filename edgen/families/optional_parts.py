@@ -1,4 +1,4 @@
-"""Optional parts of families and of other readers of data sets (see `edgen.core.optional_parts`).
+"""Optional parts of families and of other readers of data sets (see `edgen.core.registry`).
 
 `LayoutChecks`, which checking records uses, is in `edgen.validation.layout`.
 """

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from edgen.core import registry
-from edgen.core.optional_parts import find_misplaced_names, part_of
+from edgen.core.plugin_checks import find_misplaced_names
+from edgen.core.registry import part_of
 from edgen.core.version import DISTRIBUTION
 from edgen.families.optional_parts import (
     KindDefaults,

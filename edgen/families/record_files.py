@@ -14,7 +14,7 @@ from typing import IO, Any
 import msgspec
 
 from edgen.core.errors import DataError
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.text import join_list
 from edgen.families.optional_parts import TextLayout
 from edgen.families.parquet import is_parquet, rows_of

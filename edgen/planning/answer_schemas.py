@@ -13,7 +13,7 @@ from pathlib import Path
 from edgen.config import BackendConfig, Job, backend_name
 from edgen.config.plugin_parts import features_of
 from edgen.core.errors import JobError, Problem
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.resources import find
 from edgen.prompting import Prompt
 from edgen.prompting.prompt import schema_file

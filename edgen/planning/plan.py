@@ -26,10 +26,9 @@ from edgen.config import (
 )
 from edgen.config.plugin_parts import SeveralRoles
 from edgen.core.digest import fingerprint
-from edgen.core.forms import Form
-from edgen.core.optional_parts import part_of
+from edgen.core.forms import Form, answer_kinds
 from edgen.core.plugin_faults import blame, refuse_value, require_type
-from edgen.core.registry import answer_kinds, plugin_of
+from edgen.core.registry import part_of, plugin_of
 from edgen.core.values import (
     Address,
     Conversation,

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.config import backend_of
-from edgen.core.registry import answer_kinds
+from edgen.core.forms import answer_kinds
 from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason, Request
 from edgen.planning.plan import Plan

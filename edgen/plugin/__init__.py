@@ -68,8 +68,8 @@ if TYPE_CHECKING:
     from edgen.core.errors import FailureKind as FailureKind
     from edgen.core.errors import InputError as InputError
     from edgen.core.errors import Problem as Problem
-    from edgen.core.optional_parts import part_of as part_of
-    from edgen.core.registry import AnswerKind as AnswerKind
+    from edgen.core.forms import AnswerKind as AnswerKind
+    from edgen.core.registry import part_of as part_of
     from edgen.core.values import Address as Address
     from edgen.core.values import Conversation as Conversation
     from edgen.core.values import Event as Event
@@ -150,8 +150,8 @@ _HOMES = {
     "edgen.config.backends": "BackendConfig Text",
     "edgen.config.plugin_parts": "JobSettings PricesAndTokens RequestFeatures SeveralRoles",
     "edgen.core.errors": "CallError FailureKind InputError Problem",
-    "edgen.core.optional_parts": "part_of",
-    "edgen.core.registry": "AnswerKind",
+    "edgen.core.forms": "AnswerKind",
+    "edgen.core.registry": "part_of",
     "edgen.core.values": (
         "Address Conversation Event Message Rejection RejectionReason Reply Request Scenario Turn Usage"
     ),

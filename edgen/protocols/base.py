@@ -23,11 +23,10 @@ import msgspec
 from edgen.config import Job
 from edgen.config.plugin_parts import FindFile, JobSettings, SeveralRoles
 from edgen.core.errors import CallError, FailureKind
-from edgen.core.forms import Form
-from edgen.core.optional_parts import find_misplaced_names
+from edgen.core.forms import AnswerKind, Form
 from edgen.core.person_requests import View
+from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.reasons import DeclaredReason, list_reason_flaws
-from edgen.core.registry import AnswerKind
 from edgen.core.values import (
     Address,
     Conversation,

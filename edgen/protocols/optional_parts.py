@@ -1,4 +1,4 @@
-"""Optional parts of protocols (see `edgen.core.optional_parts`).
+"""Optional parts of protocols (see `edgen.core.registry`).
 
 `SeveralRoles` and `JobSettings`, which checking a job uses, are in `edgen.config.plugin_parts`.
 """
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from edgen.config import Job, protocol_of
 from edgen.core.forms import Form
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.values import Role, Scenario
 from edgen.families.parts import Recorded
 from edgen.protocols.parts import Prompting, Rounds, Rules, Simulation, Starter

@@ -7,9 +7,8 @@ from typing import Any
 
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError
-from edgen.core.optional_parts import part_of
 from edgen.core.person_requests import AskPeople
-from edgen.core.registry import find
+from edgen.core.registry import find, part_of
 from edgen.providers.base import Backend, Key, Link, Provider
 from edgen.providers.batches import BatchService, BatchServices
 from edgen.providers.optional_parts import BatchAnswers, KeyRequest, LocalCalls, ServiceKeys

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from edgen.config.backends import BackendConfig
 from edgen.config.plugin_parts import PricesAndTokens, RequestFeatures
 from edgen.core.errors import Problem
-from edgen.core.optional_parts import find_misplaced_names
 from edgen.core.person_requests import AskPeople
+from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.values import Reply, Request, TaskId
 from edgen.providers.optional_parts import BatchAnswers, LocalCalls, ServiceKeys
 

@@ -1,4 +1,4 @@
-"""Optional parts of providers (see `edgen.core.optional_parts`).
+"""Optional parts of providers (see `edgen.core.registry`).
 
 `RequestFeatures` and `PricesAndTokens`, which checking a job uses, are in `edgen.config.plugin_parts`.
 """

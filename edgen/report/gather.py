@@ -16,8 +16,8 @@ import yaml
 from edgen.config import Job, load_job
 from edgen.core.errors import InputError, JobError, RunError, ShortError
 from edgen.core.files import read_regular
-from edgen.core.optional_parts import part_of
 from edgen.core.reasons import explain_own_reasons
+from edgen.core.registry import part_of
 from edgen.core.text import escape_invisible
 from edgen.core.values import Turn
 from edgen.core.version import __version__

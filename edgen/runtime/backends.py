@@ -13,10 +13,9 @@ import msgspec
 
 from edgen.config import BackendConfig, Job, Limits, backend_name, check_budget
 from edgen.core.errors import UsageError
-from edgen.core.optional_parts import part_of
 from edgen.core.options import CallMode
 from edgen.core.plugin_faults import refuse_value, require_type
-from edgen.core.registry import find, plugin_of
+from edgen.core.registry import find, part_of, plugin_of
 from edgen.core.system import limit_open_files
 from edgen.core.text import shorten
 from edgen.execution.online_scheduler import call_by_call

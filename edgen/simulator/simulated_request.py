@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from edgen.core import registry
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.values import Message
 from edgen.protocols.base import Protocol
 from edgen.protocols.optional_parts import SimulatedAnswers

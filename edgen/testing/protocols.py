@@ -11,8 +11,8 @@ from typing import Any
 from edgen.config import parse_job
 from edgen.config.plugin_parts import SeveralRoles
 from edgen.core.errors import EdgenError
-from edgen.core.optional_parts import part_of
 from edgen.core.reasons import REASONS
+from edgen.core.registry import part_of
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of

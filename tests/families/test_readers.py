@@ -12,7 +12,7 @@ import pytest
 from edgen.api.validating import validate
 from edgen.core import registry
 from edgen.core.errors import DataError
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.families import reader

@@ -13,7 +13,7 @@ import pytest
 
 from edgen.config import BackendConfig
 from edgen.core.errors import CallError
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.values import Reply
 from edgen.providers import make, make_batch_service, provider_of
 from edgen.providers.anthropic.config import AnthropicConfig

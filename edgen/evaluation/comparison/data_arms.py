@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.values import Turn
 from edgen.evaluation.comparison.arms import Arm, SettledConversation
 from edgen.evaluation.comparison.result import DataFacts

@@ -17,7 +17,7 @@ from edgen.config import Job, load_job, protocol_of, settings_of
 from edgen.core.digest import seal
 from edgen.core.errors import DataError, EdgenError, RunError, ShortError, UsageError
 from edgen.core.files import write_lines
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.text import replace_surrogates
 from edgen.core.values import Turn
 from edgen.core.yaml_values import suggest_name

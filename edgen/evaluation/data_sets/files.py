@@ -17,7 +17,7 @@ import msgspec
 from edgen.core.digest import hash64
 from edgen.core.digest_table import DigestTable
 from edgen.core.errors import DataError
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, Sample, Split, sample_of
 from edgen.families.optional_parts import KindDefaults
