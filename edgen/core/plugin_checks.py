@@ -1,8 +1,8 @@
 """Checks of an object that a package adds to edgen, made when it is loaded and by `edgen.testing`.
 
 The module of each kind's base class has a function `list_flaws(object)` that yields what the kind requires
-and the object lacks, each as a clause. `find_misplaced_names` is for its optional parts. The base is compared by name, so nothing is imported that the object
-did not import itself.
+and the object lacks, each as a clause. `find_misplaced_names` is for its optional parts. The base is compared
+by name, so nothing is imported that the object did not import itself.
 """
 
 from __future__ import annotations
