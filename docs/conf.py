@@ -85,7 +85,7 @@ KINDS = {
     "Formats": ("edgen.export.format", ["Format", "FormatCard", "FormatLayout", "RowFacts"]),
     "Measures": ("edgen.evaluation.measure", ["Measure"]),
     "Measures: optional parts": (
-        "edgen.evaluation.measure_parts",
+        "edgen.evaluation.measure",
         [
             "OwnCount",
             "NeedsDataSet",

@@ -16,8 +16,7 @@ from edgen.core.errors import UsageError
 from edgen.core.plugin_faults import FaultyPluginError
 from edgen.core.registry import PluginError, find, find_all, names, part_of
 from edgen.core.text import join_list, quantity
-from edgen.evaluation.measure import Measure, is_compared
-from edgen.evaluation.measure_parts import JudgeAnswers, PlanOutcomes
+from edgen.evaluation.measure import JudgeAnswers, Measure, PlanOutcomes, is_compared
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.sample import DataSet, cut
 from edgen.evaluation.shared import Observer, Shared

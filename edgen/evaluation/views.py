@@ -11,8 +11,7 @@ from edgen.core.plugin_faults import FaultyPluginError, plugin_error, require_ty
 from edgen.core.registry import part_of
 from edgen.evaluation.aggregates import Examples, figure_of, has_data
 from edgen.evaluation.drawings import Block
-from edgen.evaluation.measure import Measure
-from edgen.evaluation.measure_parts import Highlights, OwnLines
+from edgen.evaluation.measure import Highlights, Measure, OwnLines
 from edgen.evaluation.panels import ArmResult, draw_panels, list_usual_panels
 from edgen.evaluation.rows import render_rows
 

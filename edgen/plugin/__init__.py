@@ -87,15 +87,15 @@ if TYPE_CHECKING:
     from edgen.evaluation.aggregates import Share as Share
     from edgen.evaluation.aggregates import Tally as Tally
     from edgen.evaluation.aggregates import Total as Total
+    from edgen.evaluation.measure import Highlights as Highlights
+    from edgen.evaluation.measure import JudgeAnswers as JudgeAnswers
     from edgen.evaluation.measure import Measure as Measure
+    from edgen.evaluation.measure import NeedsDataSet as NeedsDataSet
+    from edgen.evaluation.measure import OwnComparisons as OwnComparisons
+    from edgen.evaluation.measure import OwnCount as OwnCount
+    from edgen.evaluation.measure import OwnLines as OwnLines
+    from edgen.evaluation.measure import PlanOutcomes as PlanOutcomes
     from edgen.evaluation.measure import figure_kinds as figure_kinds
-    from edgen.evaluation.measure_parts import Highlights as Highlights
-    from edgen.evaluation.measure_parts import JudgeAnswers as JudgeAnswers
-    from edgen.evaluation.measure_parts import NeedsDataSet as NeedsDataSet
-    from edgen.evaluation.measure_parts import OwnComparisons as OwnComparisons
-    from edgen.evaluation.measure_parts import OwnCount as OwnCount
-    from edgen.evaluation.measure_parts import OwnLines as OwnLines
-    from edgen.evaluation.measure_parts import PlanOutcomes as PlanOutcomes
     from edgen.evaluation.sample import Sample as Sample
     from edgen.evaluation.sample import Words as Words
     from edgen.export.format import Chat as Chat
@@ -156,9 +156,8 @@ _HOMES = {
         "Address Conversation Event Message Rejection RejectionReason Reply Request Scenario Turn Usage"
     ),
     "edgen.evaluation.aggregates": "Columns Histogram Mean Share Tally Total",
-    "edgen.evaluation.measure": "Measure figure_kinds",
-    "edgen.evaluation.measure_parts": (
-        "Highlights JudgeAnswers NeedsDataSet OwnComparisons OwnCount OwnLines PlanOutcomes"
+    "edgen.evaluation.measure": (
+        "Highlights JudgeAnswers Measure NeedsDataSet OwnComparisons OwnCount OwnLines PlanOutcomes figure_kinds"
     ),
     "edgen.evaluation.sample": "Sample Words",
     "edgen.export.format": (

@@ -10,8 +10,7 @@ import msgspec
 
 from edgen.core.text import join_list, quantity, readable_name
 from edgen.evaluation.drawings import ARM_SEPARATOR, Block, Drawing, Picture, Table
-from edgen.evaluation.measure import Measure
-from edgen.evaluation.measure_parts import PlanOutcomes
+from edgen.evaluation.measure import Measure, PlanOutcomes
 from edgen.evaluation.measuring import measures
 from edgen.evaluation.panels import ArmResult
 from edgen.evaluation.views import blocks_of, show

@@ -213,9 +213,6 @@ def _unflatten(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-EDUCATION = Education()
-
-
 def has_five_dimensions(names: Collection[str], roles: Sequence[str]) -> bool:
     """Return whether a space with these dimensions and roles has the five dimensions, possibly with others,
     and the roles Teacher and Student."""
@@ -228,3 +225,6 @@ def five_list_scenario(
     """Return the scenario with these values of the five dimensions, and its topic's fields."""
     said = {name: text for name, text in zip(TOPIC_FIELDS, (subject, level), strict=True) if text is not None}
     return Scenario(index, {name: values[name] for name in DIMENSIONS}, {"topic": said} if said else {})
+
+
+EDUCATION = Education()
