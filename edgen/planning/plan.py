@@ -55,7 +55,7 @@ from edgen.protocols.task import AnsweringModel, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import LabelChoices
 from edgen.space import Space, content_sha256
 from edgen.space.model import list_layout_roles
-from edgen.space.phrases import NAME as PHRASES
+from edgen.space.phrases import PHRASES
 from edgen.space.sampling import Sampler
 from edgen.space.scene import SpaceBook
 from edgen.space.splits import group_hash

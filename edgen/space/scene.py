@@ -17,7 +17,7 @@ from edgen.core.space_layouts import find_layout
 from edgen.core.text import compile_later
 from edgen.core.values import Scenario
 from edgen.space.model import PICTURE, Space
-from edgen.space.phrases import NAME as PHRASES
+from edgen.space.phrases import PHRASES
 from edgen.space.phrases import Phrases, persona_of, phrases_of
 
 
