@@ -55,9 +55,8 @@ from edgen.protocols.task import AnsweringModel, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import LabelChoices
 from edgen.space import Space, content_sha256
 from edgen.space.model import list_layout_roles
-from edgen.space.phrases import PHRASES
 from edgen.space.sampling import Sampler
-from edgen.space.scene import SpaceBook
+from edgen.space.scene import PHRASES, SpaceBook
 from edgen.space.splits import group_hash
 from edgen.validation.schema import explain_invalid, is_json, is_valid
 

@@ -10,7 +10,7 @@ from edgen.plugin import Problem
 from edgen.plugin.errors import SpaceError, UsageError
 from edgen.plugin.files import convert, suggest_name
 from edgen.space.model import SpaceSection
-from edgen.space.phrases import (
+from edgen.space.scene import (
     HEARD,
     KNOWLEDGE,
     PHRASES,
