@@ -134,12 +134,12 @@ if TYPE_CHECKING:
     from edgen.protocols.session import PlayedProtocol as PlayedProtocol
     from edgen.protocols.session import Session as Session
     from edgen.providers.base import Backend as Backend
+    from edgen.providers.base import BatchAnswers as BatchAnswers
     from edgen.providers.base import Key as Key
     from edgen.providers.base import Link as Link
+    from edgen.providers.base import LocalCalls as LocalCalls
     from edgen.providers.base import Provider as Provider
-    from edgen.providers.optional_parts import BatchAnswers as BatchAnswers
-    from edgen.providers.optional_parts import LocalCalls as LocalCalls
-    from edgen.providers.optional_parts import ServiceKeys as ServiceKeys
+    from edgen.providers.base import ServiceKeys as ServiceKeys
     from edgen.reading.conversation import read as read
     from edgen.space import Space as Space
     from edgen.space.model import template_variables as template_variables
@@ -174,8 +174,7 @@ _HOMES = {
         "AnswerForms SelfDescription SharedPreparation SimulatedAnswers TurnByTurn"
     ),
     "edgen.protocols.session": "PlayedProtocol Session",
-    "edgen.providers.base": "Backend Key Link Provider",
-    "edgen.providers.optional_parts": "BatchAnswers LocalCalls ServiceKeys",
+    "edgen.providers.base": "Backend BatchAnswers Key Link LocalCalls Provider ServiceKeys",
     "edgen.reading.conversation": "read",
     "edgen.space": "Space",
     "edgen.space.model": "template_variables",

@@ -22,8 +22,8 @@ from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.plan import Plan
 from edgen.providers import PATIENCE, Backend, make, make_batch_service
+from edgen.providers.base import LocalCalls
 from edgen.providers.batches import BatchService
-from edgen.providers.optional_parts import LocalCalls
 from edgen.providers.trust import Consents
 from edgen.runtime.key_consent import Trust
 from edgen.runtime.people import Desk
