@@ -14,8 +14,7 @@ from edgen.core.space_layouts import find_layout
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.project_files import plan_for_space, write_job, write_templates
-from edgen.protocols.base import Starter
-from edgen.protocols.optional_parts import SelfDescription
+from edgen.protocols.base import SelfDescription, Starter
 from edgen.space import load_space, space_files
 from edgen.space.dump import dump_space
 from edgen.space.parse import fits_lists

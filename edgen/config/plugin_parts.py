@@ -1,6 +1,6 @@
 """Parts of protocols and providers that reading and checking a job uses (see `edgen.core.registry`).
 
-The other parts are in `edgen.protocols.optional_parts` and `edgen.providers.base`. The functions
+The other parts are in `edgen.protocols.base` and `edgen.providers.base`. The functions
 here ask the protocol of a job, or the provider of a backend.
 """
 

@@ -24,9 +24,8 @@ from edgen.planning.gates import layers_of
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import require_expected
 from edgen.prompting.token_bound import prompt_token_bound
-from edgen.protocols.base import ExpectedCall
+from edgen.protocols.base import ExpectedCall, TurnByTurn
 from edgen.protocols.labelled_units import JobLayer
-from edgen.protocols.optional_parts import TurnByTurn
 from edgen.space import Entry
 
 RENDERED = 200  # maximum scenarios whose prompts are rendered and counted

@@ -16,7 +16,7 @@ from edgen.core.registry import find, part_of
 from edgen.core.text import escape_markdown
 from edgen.families.base import family_of
 from edgen.families.optional_parts import ReportWords
-from edgen.protocols.optional_parts import SelfDescription
+from edgen.protocols.base import SelfDescription
 from edgen.space import Space
 
 SETTLED = (

@@ -28,7 +28,7 @@ from edgen.export.shared_options import ActionOptions, ChatOptions, MaskOptions,
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
 from edgen.families.base import Scenes, TurnScene, defaults_of
 from edgen.families.optional_parts import ScenesAndPictures
-from edgen.protocols.optional_parts import TurnByTurn
+from edgen.protocols.base import TurnByTurn
 from edgen.protocols.parts import TURN_VARIABLES, labels_of, turn_variables
 from edgen.space import Space
 from edgen.space.model import template_fields, template_variables

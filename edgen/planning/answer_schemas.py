@@ -17,8 +17,7 @@ from edgen.core.registry import part_of
 from edgen.core.resources import find
 from edgen.prompting import Prompt
 from edgen.prompting.prompt import schema_file
-from edgen.protocols.base import ConversationProtocol, Template
-from edgen.protocols.optional_parts import AnswerForms
+from edgen.protocols.base import AnswerForms, ConversationProtocol, Template
 
 
 def check_schemas(

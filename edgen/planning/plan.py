@@ -46,11 +46,19 @@ from edgen.families.base import Provenance, Recorded, family_of, find_change, re
 from edgen.planning.gates import Gates, layers_of, read_gates
 from edgen.planning.request_check import RequestCheck, limit_requests, require_result
 from edgen.prompting import Prompt
-from edgen.protocols.base import ConversationProtocol, Conversing, Result, Rules, Template
+from edgen.protocols.base import (
+    AnswerForms,
+    ConversationProtocol,
+    Conversing,
+    Result,
+    Rules,
+    SharedPreparation,
+    Template,
+    TurnByTurn,
+)
 from edgen.protocols.gated import Decided, Gated, Passed, try_until_passed
 from edgen.protocols.labelled_units import JobLayer, Said, encode_said
 from edgen.protocols.labelling import Unit, labelling_variables, labels_form
-from edgen.protocols.optional_parts import AnswerForms, SharedPreparation, TurnByTurn
 from edgen.protocols.task import AnsweringModel, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import LabelChoices
 from edgen.space import Space, content_sha256

@@ -117,20 +117,20 @@ if TYPE_CHECKING:
     from edgen.families.optional_parts import ReportWords as ReportWords
     from edgen.families.optional_parts import ScenesAndPictures as ScenesAndPictures
     from edgen.prompting import scenario_variables as scenario_variables
+    from edgen.protocols.base import AnswerForms as AnswerForms
     from edgen.protocols.base import ConversationProtocol as ConversationProtocol
     from edgen.protocols.base import Conversing as Conversing
     from edgen.protocols.base import ExpectedCall as ExpectedCall
     from edgen.protocols.base import Prompting as Prompting
     from edgen.protocols.base import Question as Question
     from edgen.protocols.base import Rules as Rules
+    from edgen.protocols.base import SelfDescription as SelfDescription
+    from edgen.protocols.base import SharedPreparation as SharedPreparation
+    from edgen.protocols.base import SimulatedAnswers as SimulatedAnswers
     from edgen.protocols.base import Simulation as Simulation
     from edgen.protocols.base import Template as Template
+    from edgen.protocols.base import TurnByTurn as TurnByTurn
     from edgen.protocols.base import ask as ask
-    from edgen.protocols.optional_parts import AnswerForms as AnswerForms
-    from edgen.protocols.optional_parts import SelfDescription as SelfDescription
-    from edgen.protocols.optional_parts import SharedPreparation as SharedPreparation
-    from edgen.protocols.optional_parts import SimulatedAnswers as SimulatedAnswers
-    from edgen.protocols.optional_parts import TurnByTurn as TurnByTurn
     from edgen.protocols.session import PlayedProtocol as PlayedProtocol
     from edgen.protocols.session import Session as Session
     from edgen.providers.base import Backend as Backend
@@ -168,10 +168,7 @@ _HOMES = {
     "edgen.families.optional_parts": "KindDefaults RecordContents ReportWords ScenesAndPictures",
     "edgen.prompting": "scenario_variables",
     "edgen.protocols.base": (
-        "ConversationProtocol Conversing ExpectedCall Prompting Question Rules Simulation Template ask"
-    ),
-    "edgen.protocols.optional_parts": (
-        "AnswerForms SelfDescription SharedPreparation SimulatedAnswers TurnByTurn"
+        "AnswerForms ConversationProtocol Conversing ExpectedCall Prompting Question Rules SelfDescription SharedPreparation SimulatedAnswers Simulation Template TurnByTurn ask"
     ),
     "edgen.protocols.session": "PlayedProtocol Session",
     "edgen.providers.base": "Backend BatchAnswers Key Link LocalCalls Provider ServiceKeys",

@@ -16,8 +16,7 @@ import msgspec
 from edgen.core import registry
 from edgen.core.registry import part_of
 from edgen.core.values import Message
-from edgen.protocols.base import Protocol
-from edgen.protocols.optional_parts import SimulatedAnswers
+from edgen.protocols.base import Protocol, SimulatedAnswers
 from edgen.simulator import conversation_prompt, layout_defects, prompt_roles
 from edgen.simulator.dialogue import SpokenDialogue, converse, render
 from edgen.simulator.phrases import PhraseSpeaker, Way, aspects_of

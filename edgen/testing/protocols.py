@@ -18,8 +18,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import RequestCheck, limit_requests, require_expected, require_result
-from edgen.protocols.base import ConversationProtocol
-from edgen.protocols.optional_parts import SelfDescription, SimulatedAnswers
+from edgen.protocols.base import ConversationProtocol, SelfDescription, SimulatedAnswers
 from edgen.providers import make
 from edgen.testing.check import SPACE, Check, ConformanceError, begin_check, register_for_check
 

@@ -36,7 +36,7 @@ from edgen.planning.plan import Plan
 from edgen.preferences.bias import round_values
 from edgen.preferences.policies import PolicyCounts
 from edgen.prompting.diff import join_messages, unified_diff
-from edgen.protocols.optional_parts import SelfDescription
+from edgen.protocols.base import SelfDescription
 from edgen.space import content_sha256
 from edgen.store.layers import LayerJoin
 from edgen.store.run_folder import RunFolder
