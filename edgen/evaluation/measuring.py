@@ -24,8 +24,7 @@ from edgen.evaluation.terminal import join_counts, wrap
 from edgen.evaluation.texts.shingles import GatheredShingles
 from edgen.evaluation.views import lines_of, show
 from edgen.families.base import Family
-from edgen.families.optional_parts import KindDefaults
-from edgen.families.reader import DataSetReader
+from edgen.families.reader import DataSetReader, KindDefaults
 
 _TELL_EVERY = 500  # conversations
 

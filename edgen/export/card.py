@@ -30,7 +30,7 @@ from edgen.export.options import OptionValues, list_given_flags
 from edgen.export.rows import SPLITS, ColumnType, DataTable, SplitName
 from edgen.export.shared_options import ActionOptions, ExportOptions, LayerOptions
 from edgen.families.base import Family
-from edgen.families.optional_parts import ReportWords
+from edgen.families.reader import ReportWords
 from edgen.space import Space
 from edgen.store.run_reader import RunReader
 

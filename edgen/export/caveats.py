@@ -15,7 +15,7 @@ from edgen.config import Job
 from edgen.core.registry import find, part_of
 from edgen.core.text import escape_markdown
 from edgen.families.base import family_of
-from edgen.families.optional_parts import ReportWords
+from edgen.families.reader import ReportWords
 from edgen.protocols.base import SelfDescription
 from edgen.space import Space
 

@@ -27,7 +27,7 @@ from edgen.export.options import FormatOptions, OptionValues
 from edgen.export.shared_options import ActionOptions, ChatOptions, MaskOptions, Opening, TokenOptions
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
 from edgen.families.base import Scenes, TurnScene, defaults_of
-from edgen.families.optional_parts import ScenesAndPictures
+from edgen.families.reader import ScenesAndPictures
 from edgen.protocols.base import TurnByTurn
 from edgen.protocols.parts import TURN_VARIABLES, labels_of, turn_variables
 from edgen.space import Space

@@ -14,7 +14,7 @@ from edgen.core.values import Scenario
 from edgen.export.chat import Message, digest_of
 from edgen.export.rows import ColumnType, DataTable
 from edgen.families.base import family_of
-from edgen.families.optional_parts import KindDefaults, ReportWords
+from edgen.families.reader import KindDefaults, ReportWords
 from edgen.space import Dimension, Space
 from edgen.store.run_parts import AcceptedConversation
 

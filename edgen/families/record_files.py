@@ -16,9 +16,14 @@ import msgspec
 from edgen.core.errors import DataError
 from edgen.core.registry import part_of
 from edgen.core.text import join_list
-from edgen.families.optional_parts import TextLayout
 from edgen.families.parquet import is_parquet, rows_of
-from edgen.families.reader import DataSetReader, list_known_titles, reader_of_record, reader_of_text
+from edgen.families.reader import (
+    DataSetReader,
+    TextLayout,
+    list_known_titles,
+    reader_of_record,
+    reader_of_text,
+)
 from edgen.validation.reading import open_data, printable
 from edgen.validation.stream import Piece, lines_of, make_not_utf8_error, pieces
 

@@ -112,10 +112,10 @@ if TYPE_CHECKING:
     from edgen.families.base import Provenance as Provenance
     from edgen.families.base import Recorded as Recorded
     from edgen.families.dialogue import Dialogue as Dialogue
-    from edgen.families.optional_parts import KindDefaults as KindDefaults
-    from edgen.families.optional_parts import RecordContents as RecordContents
-    from edgen.families.optional_parts import ReportWords as ReportWords
-    from edgen.families.optional_parts import ScenesAndPictures as ScenesAndPictures
+    from edgen.families.reader import KindDefaults as KindDefaults
+    from edgen.families.reader import RecordContents as RecordContents
+    from edgen.families.reader import ReportWords as ReportWords
+    from edgen.families.reader import ScenesAndPictures as ScenesAndPictures
     from edgen.prompting import scenario_variables as scenario_variables
     from edgen.protocols.base import AnswerForms as AnswerForms
     from edgen.protocols.base import ConversationProtocol as ConversationProtocol
@@ -165,7 +165,7 @@ _HOMES = {
     ),
     "edgen.families.base": "Family Provenance Recorded",
     "edgen.families.dialogue": "Dialogue",
-    "edgen.families.optional_parts": "KindDefaults RecordContents ReportWords ScenesAndPictures",
+    "edgen.families.reader": "KindDefaults RecordContents ReportWords ScenesAndPictures",
     "edgen.prompting": "scenario_variables",
     "edgen.protocols.base": (
         "AnswerForms ConversationProtocol Conversing ExpectedCall Prompting Question Rules SelfDescription SharedPreparation SimulatedAnswers Simulation Template TurnByTurn ask"

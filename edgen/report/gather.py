@@ -28,7 +28,7 @@ from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
 from edgen.families.base import Recorded, record_id
-from edgen.families.optional_parts import ReportWords, ScenesAndPictures
+from edgen.families.reader import ReportWords, ScenesAndPictures
 from edgen.report.gather_pairs import gather_pairs
 from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup, Report, ShownConversation
 from edgen.report.selection import ReportSelection

@@ -34,7 +34,7 @@ from edgen.core.pair import (
 from edgen.core.registry import find, part_of
 from edgen.core.values import Scenario, Status
 from edgen.families.base import Recorded, family_of, read_record_id
-from edgen.families.optional_parts import RecordContents
+from edgen.families.reader import RecordContents
 from edgen.space import Space, content_sha256, load_space
 from edgen.space.sampling import Sampler
 from edgen.space.splits import HeldOutGroups, choose_side, choose_test_side

@@ -28,7 +28,7 @@ from edgen.evaluation.comparison.result import ComparisonResult, PromptDifferenc
 from edgen.evaluation.measuring import measures_to_compare
 from edgen.evaluation.sample import Sample, sample_of
 from edgen.families.base import FiledRecord
-from edgen.families.optional_parts import ReportWords
+from edgen.families.reader import ReportWords
 from edgen.planning.allowed_files import Reach
 from edgen.planning.job_differences import find_differences, settings_by_key
 from edgen.planning.load import plan_of, space_of

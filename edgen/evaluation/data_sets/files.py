@@ -20,8 +20,7 @@ from edgen.core.errors import DataError
 from edgen.core.registry import part_of
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, Sample, Split, sample_of
-from edgen.families.optional_parts import KindDefaults
-from edgen.families.reader import DataSetReader
+from edgen.families.reader import DataSetReader, KindDefaults
 from edgen.families.record_files import ADVICE, RecordFile, make_unknown_layout_error, open_records
 from edgen.space import load_space
 from edgen.validation.checker import decode
