@@ -10,17 +10,17 @@ import msgspec
 from edgen.core.options import (
     AllowOutside,
     CallVia,
+    ChangesJob,
     Conversations,
     Overrides,
     Scenarios,
     Share,
-    change_job,
     declare_output,
     option,
 )
 
 
-class EstimateOptions(msgspec.Struct, frozen=True, kw_only=True):
+class EstimateOptions(ChangesJob, msgspec.Struct, frozen=True, kw_only=True):
     """Options of an estimate."""
 
     conversations: Conversations | None = None  # None for the job's
@@ -43,8 +43,3 @@ class EstimateOptions(msgspec.Struct, frozen=True, kw_only=True):
             metavar="SHARE",
         ),
     ] = None
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """The changes to the job, in the form of `--set`."""
-        return change_job(self.overrides, self.conversations)
