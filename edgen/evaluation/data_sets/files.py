@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.digest import hash64
-from edgen.core.digest_table import DigestTable
+from edgen.core.digest import DigestTable, hash64
 from edgen.core.errors import DataError
 from edgen.core.registry import part_of
 from edgen.core.text import join_list, quantity
