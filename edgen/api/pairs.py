@@ -24,7 +24,7 @@ from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
 from edgen.core.pair import OF_RESPONSES, Source
 from edgen.core.text import describe_counts, quantity
 from edgen.planning.allowed_files import Reach
-from edgen.planning.logprobs import check_logprobs
+from edgen.planning.answer_schemas import check_logprobs
 from edgen.preferences.bias import bias_of_run
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.credit import apply_credit
