@@ -20,9 +20,9 @@ from edgen.core.values import END_MARKER, Message, Role
 from edgen.reading import phrase_kinds as ways
 from edgen.simulator.agent_prompt import AgentPrompt, methods, mood
 from edgen.simulator.conversation_prompt import MARKER
-from edgen.simulator.fresh_voice import FreshVoice
 from edgen.simulator.phrases import (
     BOOK,
+    FreshVoice,
     Way,
     fit_inside_sentence,
     is_grudging,
