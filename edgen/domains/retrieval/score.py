@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from edgen.domains.retrieval.entries import Entries
 from edgen.domains.retrieval.findings import ExampleFinding, finding, join_first, quote
 from edgen.domains.retrieval.intents import Key, LabelledUtterance, name_turn, read_labels, read_true_labels
 from edgen.domains.retrieval.pools import Pools
-from edgen.domains.retrieval.ranking_figures import RankingFigures, ranking_figures
 from edgen.domains.retrieval.submission import decode_leniently, read_ranking
 from edgen.domains.retrieval.truth import Truth, read_truth
 from edgen.plugin.errors import DataError
 from edgen.plugin.files import lines_of, read_data
-from edgen.plugin.statistics import LabelCounts, LabelFigures
+from edgen.plugin.statistics import Estimate, LabelCounts, LabelFigures, bootstrap, interval, round_number
 
 
 class _Score(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -187,3 +187,47 @@ def _compare_turns(
 
 def _describe_first(findings: Sequence[ExampleFinding]) -> str:
     return f"The first that is wrong: {findings[0].where}: {findings[0].problem}." if findings else ""
+
+
+CUTS = (1, 2, 5, 10, 50, 100)
+_OFFICIAL = CUTS.index(10)
+_RESAMPLES = 1000
+
+
+class RankingFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """The scores of rankings. `recall` is by k. Every estimate is over all examples; those without a ranking
+    count as not found."""
+
+    recall: dict[int, Estimate]
+    mrr: Estimate
+    map: Estimate
+    map_in_file_order: Estimate
+    official: Estimate
+
+
+def ranking_figures(places: Sequence[Sequence[int]]) -> RankingFigures:
+    """Return the scores of examples, at least one, given the ranks of their right answers in the order of the
+    truth."""
+    table = np.array([_row(one) for one in places], dtype=np.float64)
+    n = len(table)
+    means = table.mean(axis=0)
+    drawn = bootstrap(table, np.random.default_rng(0), _RESAMPLES) / n if n > 1 else None
+    estimates = []
+    for column, mean in enumerate(means):
+        low, high = (None if drawn is None else interval(drawn[:, column], n)) or (None, None)
+        estimates.append(Estimate(value=round_number(float(mean)), low=low, high=high, n=n, scenarios=n))
+    recall = dict(zip(CUTS, estimates, strict=False))
+    mrr, mean_precision, in_file_order, official = estimates[len(CUTS) :]
+    return RankingFigures(
+        recall=recall, mrr=mrr, map=mean_precision, map_in_file_order=in_file_order, official=official
+    )
+
+
+def _row(places: Sequence[int]) -> list[float]:
+    """Return an example's contribution to each score."""
+    found = sorted(place for place in places if place)
+    hits = [float(bool(found) and found[0] <= k) for k in CUTS]
+    reciprocal = 1 / found[0] if found else 0.0
+    precision = sum(count / place for count, place in enumerate(found, 1)) / len(places)
+    in_file_order = sum(count / place for count, place in enumerate(places, 1) if place) / len(places)
+    return [*hits, reciprocal, precision, in_file_order, (hits[_OFFICIAL] + reciprocal) / 2]
