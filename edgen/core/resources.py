@@ -2,6 +2,8 @@
 
 In a job, a bare name means a shipped file; a path means the user's own. Files of a domain (edgen/domains/)
 are in a subfolder of its name: `NAME_student` is prompts/NAME/NAME_student.j2.
+
+`cache_file` is in the user's cache folder, for notes that only save time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Schemas and forms of answers: which of them the backends that get a template are sent.
+"""Schemas and forms of answers, and log probabilities: which of them the backends of a job can be asked for.
 
 A schema next to a template is always sent. The protocol's own form of an answer is sent as a schema only if
 the backend takes it.

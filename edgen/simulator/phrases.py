@@ -1,4 +1,4 @@
-"""The phrase book: phrases.txt compiled once, and a voice that speaks from it.
+"""The phrase book: phrases.txt compiled once, and voices that speak from it.
 
 A rule is a list of ways to say something; a way alternates literal text and names. All randomness comes from
 the Voice's generator, so the same generator gives the same words.

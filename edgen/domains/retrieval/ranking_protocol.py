@@ -4,6 +4,11 @@ Listwise, by windows that slide from the last candidate to the first (RankGPT: S
 "Is ChatGPT Good at Search?", EMNLP 2023, arXiv 2304.09542): of each `WINDOW` candidates the model says the
 order, and the better half of them is ranked again with those before. A hundred candidates are nine requests,
 one after the other. A window whose answers cannot be read keeps its order.
+
+Numbers of an answer stand in brackets (`[3] > [1] > [2]`), or in a row with nothing but `>`, commas, brackets
+and white space between them. Other text is ignored: where numbers are bracketed singly, those count; else the
+longest row of two or more does. An unknown or repeated number is dropped. Candidates that are not named come
+last, in their earlier order. A reply in which most numbers are unknown is no order.
 """
 
 from __future__ import annotations

@@ -1,5 +1,16 @@
 """Scores of a ranking or of labels against the truth. Predictions are checked, and scored even if something
-is wrong."""
+is wrong.
+
+Each example of a ranking is given by the ranks (from 1) of its right answers, 0 for a missing one. Recall at
+k: the share of examples with a right answer among the first k (R@k in response selection, of 100 candidates;
+Lowe, Pow, Serban and Pineau 2015, SIGDIAL). MRR: the mean of 1 / rank of the first right answer, 0 without
+one (Voorhees 1999, TREC-8). MAP: the mean of average precision, the sum over right answers of the share of
+right ones up to their rank, divided by their number (Manning, Raghavan and Schuetze 2008, Introduction to
+Information Retrieval, section 8.4). `official` is DSTC7's ranking score: the mean of recall at 10 and MRR.
+
+DSTC7's own program uses the number of a right answer in the truth file instead of its number among those
+found, so its MAP depends on the file's order. `map_in_file_order` is that score.
+"""
 
 from __future__ import annotations
 

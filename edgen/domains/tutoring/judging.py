@@ -100,7 +100,9 @@ _SAID = re.compile(
 def read_best_worst(
     text: str, letters: str, *, finish_reason: str = "stop", refusal: str | None = None
 ) -> tuple[int, int] | Rejection:
-    """Return the places of the best and of the worst among `letters`; or why there are none."""
+    """Return the places of the best and of the worst among `letters`: `{"best": "A", "worst": "C"}`, or a
+    line for each; or why there are none. Unknown letters, the same letter twice and any other text are
+    rejected. Never raises; linear time."""
     if refusal is not None:
         return Rejection(RejectionReason.REFUSED, excerpt(refusal))
     body = body_of(text)

@@ -5,7 +5,7 @@ The steps are Sugiyama's (Sugiyama, Tagawa and Toda 1981, IEEE Trans. SMC 11): t
 set aside, each box gets a column by the longest way to it, lines over several columns keep a lane in each,
 the order in a column follows the mean place of the neighbours, and heights are those nearest to the
 neighbours' that leave boxes apart (by pooling adjacent violators). Everything is decided by the order of what
-is given.
+is given. A picture has a band for each sub-task, with its states in the order of the machine's course.
 """
 
 from __future__ import annotations
