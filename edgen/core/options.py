@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
@@ -351,23 +351,10 @@ def declare_space(more: str = "") -> msgspec.Meta:
     )
 
 
-class _JobChanges(Protocol):
-    @property
-    def overrides(self) -> tuple[str, ...]: ...
-    @property
-    def conversations(self) -> int | None: ...
-
-
-class ChangesJob:
-    """Options among which are `overrides` and `conversations` of a job."""
-
-    __slots__ = ()
-
-    @property
-    def changes(self: _JobChanges) -> tuple[str, ...]:
-        """The changes to the job by `--set` and `-n`, in the form of `--set`."""
-        count = () if self.conversations is None else (f"conversations={self.conversations}",)
-        return (*self.overrides, *count)
+def change_job(options: Any) -> tuple[str, ...]:
+    """Return the changes to a job by the options `overrides` and `conversations`, in the form of `--set`."""
+    count = () if options.conversations is None else (f"conversations={options.conversations}",)
+    return (*options.overrides, *count)
 
 
 # The default of --backend where there is no run.

@@ -10,17 +10,17 @@ import msgspec
 from edgen.core.options import (
     AllowOutside,
     CallVia,
-    ChangesJob,
     Conversations,
     Overrides,
     Scenarios,
     Share,
+    change_job,
     declare_output,
     option,
 )
 
 
-class EstimateOptions(ChangesJob, msgspec.Struct, frozen=True, kw_only=True):
+class EstimateOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of an estimate."""
 
     conversations: Conversations | None = None  # None for the job's
@@ -43,3 +43,5 @@ class EstimateOptions(ChangesJob, msgspec.Struct, frozen=True, kw_only=True):
             metavar="SHARE",
         ),
     ] = None
+
+    changes = property(change_job)

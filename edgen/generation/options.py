@@ -10,7 +10,6 @@ import msgspec
 from edgen.core.options import (
     AllowOutside,
     CallVia,
-    ChangesJob,
     Conversations,
     On,
     Overrides,
@@ -19,12 +18,13 @@ from edgen.core.options import (
     TrustCode,
     Workers,
     Yes,
+    change_job,
     declare_output,
     option,
 )
 
 
-class GenerateOptions(ChangesJob, msgspec.Struct, frozen=True, kw_only=True):
+class GenerateOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of generating."""
 
     output: Annotated[Path | None, declare_output("RUN", "The run's folder.  [default: outputs/<name>]")] = (
@@ -51,3 +51,5 @@ class GenerateOptions(ChangesJob, msgspec.Struct, frozen=True, kw_only=True):
     scenarios: Scenarios = None  # None for all
     trust_code: TrustCode = ()  # files of measures that may run
     yes: Yes = False  # agree to everything that is undone or paid for again
+
+    changes = property(change_job)
