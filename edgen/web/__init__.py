@@ -1,7 +1,7 @@
 """Local pages over runs: `edgen web`.
 
 server.py        the application: routes, start and stop
-runs.py          the list of runs; browse.py, conversation.py: other reading pages; answers.py: what they share
+runs.py          the list of runs; browse.py, conversation.py: other reading pages; answers.py: shared parts
 guard.py         who may see what: the owner's key and cookie, Host and Origin, headers
 sources.py       the runs that are shown, and the index of each, built in the background
 rendering.py     templates, and text that is safe to show
