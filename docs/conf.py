@@ -83,7 +83,7 @@ KINDS = {
     "Formats": ("edgen.export.format", ["Format", "FormatCard", "FormatLayout"]),
     "Measures": ("edgen.evaluation.measure", ["Measure"]),
     "Measures: optional parts": (
-        "edgen.evaluation.measure_parts",
+        "edgen.evaluation.measure",
         [
             "OwnCount",
             "NeedsDataSet",

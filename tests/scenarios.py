@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from edgen.core.values import Scenario
+from edgen.domains.education.family import five_list_scenario
 from edgen.domains.education.layout import DIMENSIONS as DIMENSIONS
-from edgen.domains.education.layout import LAYOUT, five_list_scenario
+from edgen.domains.education.layout import LAYOUT
 from edgen.domains.education.layout import TOPIC_FIELDS as TOPIC_FIELDS
 from edgen.space.model import list_layout_roles, list_usual_variables
 

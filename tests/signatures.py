@@ -19,8 +19,13 @@ from edgen.asking.options import AnnotateOptions, CandidateOptions, PairOptions
 from edgen.core import registry
 from edgen.core.options import find_option
 from edgen.evaluation.options import CompareOptions, StatsOptions
-from edgen.export.request import ExportRequest
-from edgen.export.shared_options import ChatOptions, ExportOptions, LayerOptions, PairSetOptions
+from edgen.export.shared_options import (
+    ChatOptions,
+    ExportOptions,
+    ExportRequest,
+    LayerOptions,
+    PairSetOptions,
+)
 from edgen.generation.options import GenerateOptions
 from edgen.selection.options import SelectOptions
 from tests import ROOT

@@ -10,8 +10,7 @@ import pytest
 
 import edgen.plugin
 from edgen.core import registry
-from edgen.core.optional_parts import find_misplaced_names, list_names_of_part
-from edgen.core.plugin_checks import find_flaw
+from edgen.core.plugin_checks import find_flaw, find_misplaced_names, list_names_of_part
 from edgen.families import reader
 from edgen.plugin import (
     BackendConfig,

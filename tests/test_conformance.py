@@ -19,8 +19,7 @@ from edgen.core.version import DISTRIBUTION
 from edgen.core.yaml_values import read_text, read_yaml
 from edgen.domains.education.family import EDUCATION
 from edgen.evaluation.aggregates import Histogram, Mean, Share
-from edgen.evaluation.measure import Measure
-from edgen.evaluation.measure_parts import OwnTexts
+from edgen.evaluation.measure import Measure, OwnTexts
 from edgen.evaluation.measuring import measures_of_other_families
 from edgen.export.format import Format, Row
 from edgen.space import load_space

@@ -16,7 +16,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
 from edgen.planning.plan import Plan
 from edgen.protocols.gated import Passed
-from edgen.simulator.prompt_scene import SceneFinder
+from edgen.simulator.prompts.prompt_scene import SceneFinder
 from edgen.simulator.text import respond
 from tests import ROOT
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from edgen.evaluation.options import CompareOptions
     from edgen.export.format import Format
     from edgen.export.options import OptionValues
-    from edgen.export.request import ExportRequest
+    from edgen.export.shared_options import ExportRequest
     from edgen.export.write import Exported
     from edgen.merging.merge import MergeResult
     from edgen.report.page import WrittenReport

@@ -20,10 +20,10 @@ from edgen.asking.options import PairOptions
 from edgen.asking.rollouts import RolloutMaking
 from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
-from edgen.core.optional_parts import part_of
 from edgen.core.pair import OF_RESPONSES, Source
+from edgen.core.registry import part_of
 from edgen.core.text import describe_counts, quantity
-from edgen.families.optional_parts import ReportWords
+from edgen.families.reader import ReportWords
 from edgen.planning.allowed_files import Reach
 from edgen.preferences.bias import bias_of_run
 from edgen.preferences.choice import PairChoice

@@ -9,14 +9,12 @@ from typing import NamedTuple
 from edgen.core import resources
 from edgen.core.errors import UsageError
 from edgen.core.files import remove_leftovers, write_new
-from edgen.core.optional_parts import part_of
-from edgen.core.registry import find
+from edgen.core.registry import find, part_of
 from edgen.core.space_layouts import find_layout
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.project_files import plan_for_space, write_job, write_templates
-from edgen.protocols.base import Starter
-from edgen.protocols.optional_parts import SelfDescription
+from edgen.protocols.base import SelfDescription, Starter
 from edgen.space import load_space, space_files
 from edgen.space.dump import dump_space
 from edgen.space.parse import fits_lists

@@ -14,7 +14,7 @@ from edgen.core.registry import names
 from edgen.core.yaml_values import suggest_name
 from edgen.evaluation import measure_files
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.evaluation.measure_parts import JudgeAsking
+from edgen.evaluation.measure import JudgeAsking
 from edgen.evaluation.measuring import Quality, find_judged_measure
 from edgen.evaluation.measuring import measure as measure_data_set
 from edgen.evaluation.options import StatsOptions

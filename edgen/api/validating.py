@@ -17,10 +17,9 @@ from edgen.annotation.layer import find_readers
 from edgen.core.errors import DataError, SpaceError, UsageError
 from edgen.core.files import new_folder, write_lines
 from edgen.core.kept_files import DIGESTS
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.families.base import family_of, family_of_record
-from edgen.families.optional_parts import RecordContents
-from edgen.families.reader import DataSetReader, reader_of_record, schema_of_record
+from edgen.families.reader import DataSetReader, RecordContents, reader_of_record, schema_of_record
 from edgen.families.record_files import make_unknown_layout_error, open_records
 from edgen.runtime.run_check import check_run, describe_rewriting
 from edgen.space import load_space

@@ -17,7 +17,7 @@ from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.core.errors import UsageError
 from edgen.core.registry import names
-from edgen.export.request import ExportRequest
+from edgen.export.shared_options import ExportRequest
 
 if TYPE_CHECKING:
     from edgen.export.options import Flag

@@ -80,9 +80,9 @@ def _render(made: Generated, show: int) -> Iterator[str]:
 
 
 def _render_record(record: dict[str, Any]) -> Iterator[str]:
-    from edgen.core.optional_parts import part_of
+    from edgen.core.registry import part_of
     from edgen.families.base import family_of_record
-    from edgen.families.optional_parts import RecordContents, ReportWords
+    from edgen.families.reader import RecordContents, ReportWords
 
     family = family_of_record(record)
     recorded = family.read(msgspec.json.encode(record))

@@ -93,7 +93,7 @@ def _render(entries: Sequence[Listed]) -> Iterator[str]:
 
 
 def _print_templates(paths: Sequence[Path], *, json: bool) -> None:
-    from edgen.core.registry import answer_kinds
+    from edgen.core.forms import answer_kinds
     from edgen.planning.catalogue import list_templates
 
     entries = list_templates(paths)

@@ -16,9 +16,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from edgen.core.answer_fields import Field, fields_of, write_answer
 from edgen.core.errors import UsageError
-from edgen.core.person_requests import PersonRequest, View
+from edgen.core.person_requests import Field, PersonRequest, View, fields_of, write_answer
 from edgen.core.system import edit_lines
 from edgen.core.text import escape_hidden
 

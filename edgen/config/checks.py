@@ -27,8 +27,7 @@ from edgen.config.job import (
 from edgen.config.label_set import LabelSet, set_problems
 from edgen.config.plugin_parts import RolesAndSettings, features_of, prices_of, roles_asked
 from edgen.core.errors import JobError, Problem
-from edgen.core.optional_parts import part_of
-from edgen.core.registry import find
+from edgen.core.registry import find, part_of
 from edgen.core.text import compile_later
 from edgen.core.values import ROLES, Role
 from edgen.core.yaml_values import shorten_word

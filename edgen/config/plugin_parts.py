@@ -1,6 +1,6 @@
-"""Parts of protocols and providers that reading and checking a job uses (see `edgen.core.optional_parts`).
+"""Parts of protocols and providers that reading and checking a job uses (see `edgen.core.registry`).
 
-The other parts are in `edgen.protocols.optional_parts` and `edgen.providers.optional_parts`. The functions
+The other parts are in `edgen.protocols.base` and `edgen.providers.base`. The functions
 here ask the protocol of a job, or the provider of a backend.
 """
 
@@ -13,9 +13,8 @@ from typing import Any, ClassVar, Protocol
 from edgen.config.backends import BackendConfig, Price
 from edgen.config.job import ANNOTATOR, Job, protocol_of
 from edgen.core.errors import Problem
-from edgen.core.optional_parts import part_of
 from edgen.core.pictures import PictureTokens, PromptPicture
-from edgen.core.registry import find
+from edgen.core.registry import find, part_of
 from edgen.core.resources import Folder
 
 FindFile = Callable[[Folder, str, str], Path]

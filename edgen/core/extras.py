@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgen.core.errors import UsageError
-from edgen.core.installed import split_path
+from edgen.core.registry import split_path
 from edgen.core.version import DISTRIBUTION
 
 _REQUIRES = "Requires-Dist: "

@@ -5,6 +5,8 @@ request, and the sentence ends its last message; elsewhere the template's own wo
 of JSON Schema that all services with structured answers have: objects whose properties are all required,
 lists, texts, whole numbers and enumerations, and one of several of these. Bounds (BOUNDS) are left out for a
 service that refuses them, and then all keywords but those that name properties, types and values (EXTRAS).
+
+An answer kind names what a template asks for; protocols declare theirs.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from edgen.core import registry
 from edgen.core.values import Message, Reply
 
 Part = dict[str, Any]
@@ -35,6 +38,42 @@ BOUNDS = frozenset(
 EXTRAS = BOUNDS | {"additionalProperties", "anyOf"}
 _MOST_NAMED = 12  # values of an enumeration that the sentence lists
 _MOST_TEXT = 1_000  # characters of one text, unless a form says otherwise
+
+
+class AnswerKind(msgspec.Struct, frozen=True):
+    """A kind of answer."""
+
+    name: str
+    """Its name in templates."""
+    says: str
+    """The value read from an answer, or made from a text."""
+    variables: tuple[str, ...]
+    """Variables of its templates besides those of a scenario."""
+    spoken: bool = False
+    """Whether an answer holds turns: what roles of the space say."""
+    of_scenario: bool = False
+    """Whether its templates also have the variables of a scenario, those of layouts where the space is
+    unknown."""
+
+
+def answer_kinds() -> dict[str, AnswerKind]:
+    """Return every kind by its name, those of whole conversations first. If two protocols share one, the
+    first describes it, and its templates may use the variables of both."""
+    protocols = []
+    for name in registry.names("protocol"):
+        try:
+            protocols.append(registry.find("protocol", name))
+        except registry.PluginError:  # `edgen list plugins` reports the reason
+            continue
+    found: dict[str, AnswerKind] = {}
+    for protocol in sorted(protocols, key=lambda one: -one.precedence):
+        for kind in protocol.answers:
+            known = found.setdefault(kind.name, kind)
+            if known is not kind:
+                both = tuple(dict.fromkeys((*known.variables, *kind.variables)))
+                spoken, of_scenario = known.spoken or kind.spoken, known.of_scenario or kind.of_scenario
+                found[kind.name] = AnswerKind(kind.name, known.says, both, spoken, of_scenario)
+    return found
 
 
 class Form(NamedTuple):

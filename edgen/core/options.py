@@ -351,9 +351,10 @@ def declare_space(more: str = "") -> msgspec.Meta:
     )
 
 
-def change_job(overrides: tuple[str, ...], conversations: int | None) -> tuple[str, ...]:
-    """Return the changes to a job by `--set` and `-n`, in the form of `--set`."""
-    return (*overrides, *(() if conversations is None else (f"conversations={conversations}",)))
+def change_job(options: Any) -> tuple[str, ...]:
+    """Return the changes to a job by the options `overrides` and `conversations`, in the form of `--set`."""
+    count = () if options.conversations is None else (f"conversations={options.conversations}",)
+    return (*options.overrides, *count)
 
 
 # The default of --backend where there is no run.

@@ -2,14 +2,23 @@
 
 A protocol states the `View` of a request that people answer; `view_of` (edgen.protocols.views) makes one for
 a request without one. It waits in the mailbox of a run (`edgen.store.mailbox`) until somebody answers it.
+
+The fields of an answer are what a form's JSON Schema asks for, as places to fill in. One list of fields
+serves every page and the terminal, and knows no protocol: a text is written, one of some values or a short
+scale is chosen, several of some values are marked, the texts or numbers of a list are written a line each.
+Words for values come from the view.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from edgen.core.errors import UsageError
 from edgen.core.values import Address, AnswerTimes, TaskId
 
 
@@ -76,3 +85,216 @@ class AskPeople(Protocol):
 
     async def end(self, scenario: int, task: TaskId) -> None:
         """Note that nothing more is asked about a task, such as a conversation."""
+
+
+_LONGEST_SCALE = 11  # steps of a scale that are shown as choices
+_LONGEST = 20_000  # characters of an answer of any form
+_UNSEEN = ("Cc", "Cf", "Mn", "Zl", "Zp", "Zs")  # categories of characters that alone show nothing
+_MOST_LINES = 1_000  # of a list
+_NUMBERED = re.compile(r"^(?:[-*•]|\(?\d{1,3}[.):])\s+")  # before a line of a list
+
+Kind = Literal["text", "choice", "several", "number", "texts", "numbers", "json"]
+
+
+class FieldChoice(NamedTuple):
+    """One value of a field, as it is shown. `hint`: it is recommended."""
+
+    value: str | int | float | bool
+    words: str
+    hint: bool = False
+
+
+class Field(NamedTuple):
+    """One part of an answer."""
+
+    name: str  # empty for a whole answer without a form
+    kind: Kind  # of its value
+    choices: tuple[FieldChoice, ...] = ()  # values to choose from
+    least: int = 0  # the smallest number
+    most: int = _LONGEST  # characters of a text, the largest number, or lines of a list
+    own: str = ""  # the other field whose value the person writes here instead of choosing there
+    asks: str = ""  # the question that it answers, if any
+
+    @property
+    def inner(self) -> str:
+        """The name that it has inside of the field in whose place it is."""
+        return self.name.removeprefix(f"{self.own}.")
+
+    @property
+    def worded(self) -> bool:
+        """True if its values stand for words that are said."""
+        return any(one.words != str(one.value) and not isinstance(one.value, bool) for one in self.choices)
+
+    @property
+    def label(self) -> str:
+        """The question, else the name in words."""
+        label = self.asks or self.inner.replace("_", " ").capitalize()
+        if not self.is_list:
+            return label
+        count = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
+        return f"{label}: {count}, one on each line"
+
+    @property
+    def most_characters(self) -> int:
+        """The largest number of characters that a place to write takes."""
+        return self.most if self.kind == "text" else _LONGEST
+
+    @property
+    def is_list(self) -> bool:
+        """True if it is written a line each."""
+        return self.kind in ("texts", "numbers")
+
+
+def fields_of(request: PersonRequest) -> tuple[Field, ...]:
+    """Return the fields of the answer to a request, in the order of its form."""
+    if not request.schema:
+        return (Field("", "text", least=1),)
+    properties: Mapping[str, Any] = msgspec.json.decode(request.schema).get("properties") or {}
+    if not properties:
+        return (Field("", "json"),)
+    offers, questions = request.view.offers, dict(request.view.questions)
+    found: list[Field] = []
+    for name, part in properties.items():
+        words = {
+            one.value: FieldChoice(one.value, one.words, one.hint) for one in offers if one.field == name
+        }
+        found += (field._replace(asks=questions.get(name, "")) for field in _fields(name, part, words))
+    return tuple(found)
+
+
+def _fields(name: str, part: Mapping[str, Any], words: Mapping[Any, FieldChoice]) -> Iterator[Field]:
+    """Yield the field of a part of an answer; of a choice or an object with a text, a field for each."""
+    ways = part.get("anyOf")
+    if ways is None:
+        yield _field(name, part, words)
+        return
+    for way in ways:
+        inner = way.get("properties", {})
+        yield from (_field(f"{name}.{key}", one, {})._replace(own=name) for key, one in inner.items())
+        if not inner:
+            yield _field(name, way, words)
+
+
+def _field(name: str, part: Mapping[str, Any], words: Mapping[Any, FieldChoice]) -> Field:
+    values = _values(part)
+    if words and part.get("type") != "array":
+        return Field(name, "choice", tuple(words.values()))
+    if values is not None:
+        return Field(name, "choice", tuple(_choice(value) for value in values))
+    kind = part.get("type")
+    if kind == "string":
+        return Field(name, "text", least=part.get("minLength", 0), most=part.get("maxLength", _LONGEST))
+    if kind == "integer":
+        return Field(name, "number", least=part["minimum"], most=part["maximum"])
+    items = part.get("items", {})
+    if kind == "array" and (words or "enum" in items) and (values := _values(items)) is not None:
+        least, most = part.get("minItems", 0), part.get("maxItems", len(values))
+        return Field(
+            name, "several", tuple(words.get(value) or _choice(value) for value in values), least, most
+        )
+    if kind == "array" and (each := _LISTED.get(items.get("type"))) is not None:
+        return Field(name, each, least=part.get("minItems", 0), most=part.get("maxItems", _MOST_LINES))
+    return Field(name, "json")
+
+
+_LISTED: Mapping[Any, Kind] = {"string": "texts", "integer": "numbers"}
+
+
+def _values(part: Mapping[str, Any]) -> Sequence[Any] | None:
+    """Return the values that a part may have, if they are few enough to show."""
+    if "enum" in part:
+        values: Sequence[Any] = part["enum"]
+        return values
+    if part.get("type") == "boolean":
+        return (True, False)
+    low, high = part.get("minimum"), part.get("maximum")
+    if part.get("type") == "integer" and low is not None and high is not None and high - low < _LONGEST_SCALE:
+        return range(low, high + 1)
+    return None
+
+
+def _choice(value: Any) -> FieldChoice:
+    words = {True: "Yes", False: "No"}.get(value) if isinstance(value, bool) else str(value)
+    return FieldChoice(value, words or str(value))
+
+
+def write_answer(fields: Sequence[Field], given: Mapping[str, Sequence[str]]) -> str:
+    """Return the answer that a person gave, as a reply: the text alone without a form, else a JSON object.
+
+    `given` has the texts of each field by its name; a value is named by its JSON. Raises UsageError, with a
+    sentence for the person, for an answer that does not fit.
+    """
+    if [field.name for field in fields] == [""]:
+        said = _read_visible_text(given, "")
+        if not said:
+            raise UsageError("Write an answer first.")
+        return _check_length(said, _LONGEST)
+    own = {field.own for field in fields if field.own and _read_visible_text(given, field.name)}
+    answer: dict[str, Any] = {}
+    for field in fields:
+        if field.own in own or not (field.own or field.name in own):
+            value = _read(field, given.get(field.name) or [])
+            answer[field.own or field.name] = {field.inner: value} if field.own else value
+    return msgspec.json.encode(answer).decode()
+
+
+def _read_visible_text(given: Mapping[str, Sequence[str]], name: str) -> str:
+    """Return what is said in a field, without spaces around it; empty if nothing of it can be seen."""
+    said = (given.get(name) or [""])[0].strip()
+    return said if any(unicodedata.category(char) not in _UNSEEN for char in said) else ""
+
+
+def _check_length(text: str, most: int, label: str = "") -> str:
+    """Return a text. Raises UsageError if it is longer than `most` characters."""
+    if len(text) > most:
+        begin = f"{label}: this" if label else "This"
+        raise UsageError(f"{begin} has {len(text):,} characters; at most {most:,} fit.")
+    return text
+
+
+def _read(field: Field, said: Sequence[str]) -> Any:
+    text = _read_visible_text({field.name: said}, field.name)
+    label = field.label.removesuffix("?")
+    if field.kind == "text":
+        if len(text) < field.least:
+            raise UsageError(f"{label}: write something first.")
+        return _check_length(text, field.most, label)
+    if field.is_list:
+        return _read_lines(field, text)
+    if field.kind == "number":
+        if not (text.lstrip("-").isascii() and text.lstrip("-").isdecimal() and len(text) < 12):
+            raise UsageError(f"{label}: give a whole number from {field.least} to {field.most}.")
+        if not field.least <= int(text) <= field.most:
+            raise UsageError(f"{label}: give a whole number from {field.least} to {field.most}.")
+        return int(text)
+    if field.kind == "json":
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            raise UsageError(f"{label}: this is not JSON.") from None
+    named = {msgspec.json.encode(one.value).decode(): one.value for one in field.choices}
+    if any(one not in named for one in said):
+        raise UsageError(f"{label}: choose what is offered.")
+    if field.kind == "choice":
+        if not said:
+            raise UsageError(f"{label}: choose one.")
+        return named[said[0]]
+    chosen = list(dict.fromkeys(named[one] for one in said))
+    if not field.least <= len(chosen) <= field.most:
+        raise UsageError(f"{label}: choose {field.least} to {field.most}.")
+    return chosen
+
+
+def _read_lines(field: Field, text: str) -> list[str] | list[int]:
+    """Return the lines of a list, without numbers or signs before texts."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) == 1 and field.kind == "numbers":
+        lines = re.findall(r"-?\w+", text)
+    if not field.least <= len(lines) <= field.most:
+        count = field.least if field.least == field.most else f"{field.least} to {field.most}"
+        raise UsageError(f"{field.label}. This has {len(lines)} where {count} are expected.")
+    if field.kind == "texts":
+        return [_NUMBERED.sub("", line) for line in lines]
+    if any(not (line.isascii() and line.isdecimal() and len(line) < 12) for line in lines):
+        raise UsageError(f"{field.label}. Write whole numbers alone.")
+    return [int(line) for line in lines]

@@ -1,15 +1,19 @@
 """Checks of an object that a package adds to edgen, made when it is loaded and by `edgen.testing`.
 
 The module of each kind's base class has a function `list_flaws(object)` that yields what the kind requires
-and the object lacks, each as a clause. The base is compared by name, so nothing is imported that the object
-did not import itself.
+and the object lacks, each as a clause. `find_misplaced_names` is for its optional parts. The base is compared
+by name, so nothing is imported that the object did not import itself.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from edgen.core.text import join_list
+from edgen.core.version import __version__
 
 BASES: Mapping[str, tuple[str, str]] = {
     "provider": ("edgen.providers.base", "Provider"),
@@ -37,3 +41,71 @@ def find_flaw(kind: str, loaded: Any) -> str | None:
     if (module, base) not in {(one.__module__, one.__qualname__) for one in type(loaded).__mro__}:
         return f"is of the class {type(loaded).__name__}, which is not derived from {shown}"
     return next(iter(importlib.import_module(module).list_flaws(loaded)), None)
+
+
+_CLAUSE = re.compile(r"\s*(>=|<=|==|!=|~=|>|<)\s*v?(\d+(?:\.\d+)*)(\.\*)?\s*")
+
+
+def satisfies(needed: str) -> bool:
+    """Return whether this version of edgen satisfies a version specifier; an unreadable one counts as
+    satisfied."""
+    ours = _release(__version__)
+    for clause in needed.split(","):
+        match = _CLAUSE.fullmatch(clause)
+        if match is None:
+            continue
+        operator, theirs, prefix = match[1], _release(match[2]), match[3]
+        length = len(theirs) if prefix else max(len(ours), len(theirs))
+        one, other = _pad(ours, length), _pad(theirs, length)
+        holds = {
+            ">=": one >= other,
+            "<=": one <= other,
+            "==": one == other,
+            "!=": one != other,
+            ">": one > other,
+            "<": one < other,
+            "~=": one >= other and ours[: len(theirs) - 1] == theirs[:-1],
+        }
+        if not holds[operator]:
+            return False
+    return True
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.match(r"\d+(?:\.\d+)*", version)[0].split("."))  # type: ignore[index]
+
+
+def _pad(release: tuple[int, ...], length: int) -> tuple[int, ...]:
+    return (*release, *(0,) * (length - len(release)))[:length]
+
+
+def list_names_of_part(part: type) -> frozenset[str]:
+    """Return the public names that a part declares, with those of the classes that it derives from."""
+    declared = (
+        {*vars(one), *vars(one).get("__annotations__", {})} for one in part.__mro__ if one is not object
+    )
+    return frozenset(name for names in declared for name in names if not name.startswith("_"))
+
+
+def find_misplaced_names(kind: object, parts: Sequence[type]) -> Iterator[str]:
+    """Yield a clause for each of these parts that the object does not have, but some of whose names it
+    defines: edgen would ignore them."""
+    for part in parts:
+        if isinstance(kind, part):
+            continue
+        names = list_names_of_part(part)
+        for one in type(kind).__mro__:
+            own = getattr(kind, "__dict__", ()) if one is type(kind) else ()
+            if defined := sorted(names & {*vars(one), *own}):
+                yield _describe_misplaced(defined, part, one)
+                break
+
+
+def _describe_misplaced(names: Sequence[str], part: type, where: type) -> str:
+    listed = join_list([f"`{name}`" for name in names])
+    belong = "belongs" if len(names) == 1 else "belong"
+    bases = [part.__name__, *(base.__name__ for base in where.__bases__ if base is not object)]
+    return (
+        f"defines {listed}, which {belong} to {part.__name__}; derive from it as well: "
+        f"class {where.__name__}({', '.join(bases)})"
+    )

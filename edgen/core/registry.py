@@ -3,12 +3,18 @@ registers an object for this process, such as a user's function as a measure.
 
 An entry point `name = module:object` in a kind's group names an object whose `name` is the same. edgen's own
 objects are registered in the same way. Metadata is read on demand, and an object is loaded by name, so a
-broken package affects only its users. Only installed packages count: metadata in the current folder is
-ignored (see `edgen.core.installed`).
+broken package affects only its users.
 
-The metadata is read here, not by importlib.metadata, which takes 50 ms of every start.
+A package's metadata (`*.dist-info`, `*.egg-info`) counts only where an installer or the user put it: in a
+site folder, in a folder that a `.pth` file of a site folder names (an editable install), in an absolute
+folder of PYTHONPATH, or next to edgen itself. Python also searches the current folder (`python -m edgen`,
+notebooks) and a script's own. Those may hold anything, such as an unpacked download, so metadata in them is
+not trusted. It is read here, not by importlib.metadata, which takes 50 ms of every start.
 
-An answer kind names what a template asks for; protocols declare theirs.
+The base class of a kind holds what every object of the kind needs. Everything else is in optional parts:
+mixin classes, one per purpose, with a default for each of their names. An object has a part if its class
+derives from it: `class Notes(RecordContents, Family)`. edgen asks for a part by its class:
+`part_of(family, RecordContents).scenes(space)`.
 """
 
 from __future__ import annotations
@@ -17,18 +23,16 @@ import contextlib
 import functools
 import importlib
 import logging
+import os
 import re
+import site
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
-import msgspec
-
-from edgen.core import registry
 from edgen.core.errors import InputError
-from edgen.core.installed import split_path
-from edgen.core.plugin_checks import find_flaw
+from edgen.core.plugin_checks import find_flaw, satisfies
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
 from edgen.core.version import __version__
 
@@ -54,6 +58,7 @@ GROUPS: dict[str, Kind] = {
     "edgen.space_commands": "space_command",
     "edgen.functions": "function",
 }
+_HERE = Path(__file__).resolve().parents[2]
 _ORDER: tuple[Kind, ...] = get_args(Kind)
 _NEEDED = re.compile(
     rf"{DISTRIBUTION.replace('-', '[-_.]')}(?![\w.-])\s*(?:\[[^\]]*\])?\s*\(?([^;)]*)\)?", re.I
@@ -61,7 +66,6 @@ _NEEDED = re.compile(
 _ABSTRACT = re.compile(
     r"abstract class .* abstract methods? (.+)$"
 )  # Python's message on a type that cannot be instantiated
-_CLAUSE = re.compile(r"\s*(>=|<=|==|!=|~=|>|<)\s*v?(\d+(?:\.\d+)*)(\.\*)?\s*")
 
 
 class PluginError(InputError):
@@ -190,7 +194,7 @@ def _find(kind: Kind, name: str, path: tuple[str, ...]) -> Any:
         raise PluginError(f"The {kind} {name!r} is brought by {brought}; uninstall all but one of them.")
     (plugin,) = found
     for needed in plugin.requires:
-        if not _satisfies(needed):
+        if not satisfies(needed):
             raise PluginError(
                 f"The {kind} {name!r} of {plugin.origin} needs edgen {needed}, and this is {__version__}; "
                 f"install another version of edgen or of {plugin.package}."
@@ -228,37 +232,21 @@ def _load(plugin: Plugin) -> Any:
     return loaded
 
 
-def _satisfies(needed: str) -> bool:
-    """Return whether this version of edgen satisfies a version specifier; an unreadable one counts as
-    satisfied."""
-    ours = _release(__version__)
-    for clause in needed.split(","):
-        match = _CLAUSE.fullmatch(clause)
-        if match is None:
-            continue
-        operator, theirs, prefix = match[1], _release(match[2]), match[3]
-        length = len(theirs) if prefix else max(len(ours), len(theirs))
-        one, other = _pad(ours, length), _pad(theirs, length)
-        holds = {
-            ">=": one >= other,
-            "<=": one <= other,
-            "==": one == other,
-            "!=": one != other,
-            ">": one > other,
-            "<": one < other,
-            "~=": one >= other and ours[: len(theirs) - 1] == theirs[:-1],
-        }
-        if not holds[operator]:
-            return False
-    return True
+P = TypeVar("P")
+
+_defaults: dict[type, Any] = {}
 
 
-def _release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.match(r"\d+(?:\.\d+)*", version)[0].split("."))  # type: ignore[index]
+def part_of(kind: object, part: type[P]) -> P:
+    """Return the object itself if it has the part, else the part's defaults: one shared instance.
 
-
-def _pad(release: tuple[int, ...], length: int) -> tuple[int, ...]:
-    return (*release, *(0,) * (length - len(release)))[:length]
+    A part is created without arguments. Its defaults may use each other, but nothing of the object.
+    """
+    if isinstance(kind, part):
+        return kind
+    if part not in _defaults:
+        _defaults.setdefault(part, part())
+    return cast(P, _defaults[part])
 
 
 @functools.cache
@@ -325,37 +313,50 @@ def _text(file: Path) -> str:
         return ""
 
 
-class AnswerKind(msgspec.Struct, frozen=True):
-    """A kind of answer."""
+def split_path(path: Sequence[str]) -> tuple[list[Path], list[Path]]:
+    """Split the entries of `sys.path`: folders that hold installed packages, and the others, each once."""
+    sites = [*site.getsitepackages(), site.getusersitepackages()]
+    known = {_HERE, *map(_resolve_folder, sites)}
+    known |= {
+        _resolve_folder(one)
+        for one in os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        if _is_absolute(one)
+    }
+    named: set[Path] | None = None  # read only if some folder is not known yet
+    installed: dict[Path, None] = {}
+    others: dict[Path, None] = {}
+    for entry in path:
+        folder = _resolve_folder(entry)
+        if not _is_absolute(entry) or not folder.is_dir():
+            trusted = False
+        elif not (trusted := folder in known):
+            named = _read_pth_files(sites) if named is None else named
+            trusted = folder in named
+        (installed if trusted else others)[folder] = None
+    return [*installed], [folder for folder in others if folder not in installed]
 
-    name: str
-    """Its name in templates."""
-    says: str
-    """The value read from an answer, or made from a text."""
-    variables: tuple[str, ...]
-    """Variables of its templates besides those of a scenario."""
-    spoken: bool = False
-    """Whether an answer holds turns: what roles of the space say."""
-    of_scenario: bool = False
-    """Whether its templates also have the variables of a scenario, those of layouts where the space is
-    unknown."""
+
+def _is_absolute(entry: str) -> bool:
+    return Path(entry).is_absolute()
 
 
-def answer_kinds() -> dict[str, AnswerKind]:
-    """Return every kind by its name, those of whole conversations first. If two protocols share one, the
-    first describes it, and its templates may use the variables of both."""
-    protocols = []
-    for name in registry.names("protocol"):
-        try:
-            protocols.append(registry.find("protocol", name))
-        except registry.PluginError:  # `edgen list plugins` reports the reason
-            continue
-    found: dict[str, AnswerKind] = {}
-    for protocol in sorted(protocols, key=lambda one: -one.precedence):
-        for kind in protocol.answers:
-            known = found.setdefault(kind.name, kind)
-            if known is not kind:
-                both = tuple(dict.fromkeys((*known.variables, *kind.variables)))
-                spoken, of_scenario = known.spoken or kind.spoken, known.of_scenario or kind.of_scenario
-                found[kind.name] = AnswerKind(kind.name, known.says, both, spoken, of_scenario)
+def _resolve_folder(entry: str) -> Path:
+    return Path(entry or ".").resolve()
+
+
+def _read_pth_files(sites: Sequence[str]) -> set[Path]:
+    """Return the folders named in `.pth` files of the site folders: as a line, or in quotes in a line of
+    code."""
+    found: set[Path] = set()
+    for folder in map(Path, sites):
+        for file in sorted(folder.glob("*.pth")):
+            try:
+                text = file.read_text(encoding="utf-8-sig")
+            except (OSError, ValueError):
+                continue
+            for line in filter(None, map(str.strip, text.splitlines())):
+                is_code = line.startswith(("import ", "import\t"))
+                parts = re.findall(r"'([^']+)'|\"([^\"]+)\"", line) if is_code else [(line, "")]
+                named = [single or double for single, double in parts]
+                found |= {(folder / one).resolve() for one in named if not is_code or _is_absolute(one)}
     return found

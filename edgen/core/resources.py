@@ -2,11 +2,14 @@
 
 In a job, a bare name means a shipped file; a path means the user's own. Files of a domain (edgen/domains/)
 are in a subfolder of its name: `NAME_student` is prompts/NAME/NAME_student.j2.
+
+`cache_file` is in the user's cache folder, for notes that only save time.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,3 +108,13 @@ def _find_shipped(name: Folder, reference: str) -> Path:
         return path
     below = (one / path.name for one in sorted(top.iterdir()) if one.is_dir())
     return next((one for one in below if (one / inside).exists()), path)
+
+
+def cache_file(name: str, environ: Mapping[str, str]) -> Path | None:
+    """Return the file of that name in the user's cache folder, by XDG's rules; None if there is no home."""
+    folder = environ.get("XDG_CACHE_HOME", "")
+    if Path(folder).is_absolute():  # ignore relative paths
+        return Path(folder) / "edgen" / name
+    with contextlib.suppress(RuntimeError):
+        return Path.home() / ".cache" / "edgen" / name
+    return None

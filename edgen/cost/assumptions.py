@@ -14,9 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import ANNOTATOR, Job, backend_name, backend_of, protocol_of
-from edgen.core.optional_parts import part_of
 from edgen.core.pictures import Counted
-from edgen.core.registry import plugin_of
+from edgen.core.registry import part_of, plugin_of
 from edgen.core.values import Scenario
 from edgen.cost.tokens import TokenCounter, counter, picture_counter
 from edgen.cost.usage import CallUse, RolePrices, UsageRange, add_up, backends_asked
@@ -25,9 +24,8 @@ from edgen.planning.gates import layers_of
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import require_expected
 from edgen.prompting.token_bound import prompt_token_bound
-from edgen.protocols.base import ExpectedCall
+from edgen.protocols.base import ExpectedCall, TurnByTurn
 from edgen.protocols.labelled_units import JobLayer
-from edgen.protocols.optional_parts import TurnByTurn
 from edgen.space import Entry
 
 RENDERED = 200  # maximum scenarios whose prompts are rendered and counted

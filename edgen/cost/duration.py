@@ -21,7 +21,7 @@ from edgen.core.durations import span
 from edgen.core.errors import EdgenError
 from edgen.cost.history import EarlierRun
 from edgen.cost.usage import CallUse, UsageRange, backends_asked
-from edgen.protocols.optional_parts import rounds_of
+from edgen.protocols.base import rounds_of
 from edgen.providers import calls_of
 from edgen.store.call_times import CallTime, read_call_time
 from edgen.store.ledger import LedgerReader

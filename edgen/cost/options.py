@@ -44,7 +44,4 @@ class EstimateOptions(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
 
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """The changes to the job, in the form of `--set`."""
-        return change_job(self.overrides, self.conversations)
+    changes = property(change_job)

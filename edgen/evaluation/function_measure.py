@@ -24,8 +24,7 @@ from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.core.yaml_values import shorten_word
 from edgen.evaluation.aggregates import Mean, Share
 from edgen.evaluation.compared import Compared
-from edgen.evaluation.measure import Measure
-from edgen.evaluation.measure_parts import OwnComparisons, OwnCount
+from edgen.evaluation.measure import Measure, OwnComparisons, OwnCount
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.shared import Shared
 from edgen.expressions.language import Kind, Value

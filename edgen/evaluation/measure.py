@@ -1,8 +1,10 @@
 """A measure: an object with a name and a definition that looks at every conversation of a data set once.
 
 It has columns of one conversation (`of_one`), and aggregates that say what they come to. The terminal, JSON,
-the report, `compare`, and names in expressions follow from these. What only some measures need is in parts
-that they derive from (`measure_parts`).
+the report, `compare`, and names in expressions follow from these. What only some measures need is in optional
+parts, from which they derive as well, one a purpose:
+
+    class CoverageMeasure(OwnCount, OwnTexts, Measure[Coverage]): ...
 
 edgen's own are in `measures/`; a package's are found by the entry points of group `edgen.measures`.
 """
@@ -11,19 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, TypeVar, get_args
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, get_args
 
 import msgspec
 
 from edgen.core import registry
-from edgen.core.optional_parts import find_misplaced_names, part_of
+from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.plugin_faults import refuse_value
+from edgen.core.registry import part_of
 from edgen.core.text import join_list
 from edgen.evaluation.aggregates import Aggregate, ByKey, Columns
 from edgen.evaluation.column_count import ColumnCount, check_columns
 from edgen.evaluation.compared import Compared, complete_comparisons, list_usual_comparisons, sum_columns
-from edgen.evaluation.measure_parts import PARTS, NeedsDataSet, OwnComparisons, OwnCount
 from edgen.evaluation.panels import AnyPanel
 from edgen.evaluation.sample import Sample, Words, sample_of_facts
 from edgen.evaluation.shared import Count, Shared
@@ -32,6 +35,95 @@ from edgen.expressions.language import Kind, Value
 from edgen.space import Space
 
 V = TypeVar("V")
+
+
+class OwnCount:
+    """A count of its own, where sums of columns do not give the value. `counts`, or `start` where the count
+    needs what is shared."""
+
+    counts: ClassVar[type[Count[Any]]]
+    """The class of the count, made without arguments."""
+    compares_all: ClassVar[bool] = False
+    """Whether it compares all conversations with each other, by `Shared.gathered` if other processes help."""
+
+    def start(self, shared: Shared) -> Count[Any]:  # noqa: ARG002
+        """Return a new count over one data set."""
+        return self.counts()
+
+
+class NeedsDataSet:
+    """Columns or figures that need more than one conversation: its data set."""
+
+    def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns] | None:  # noqa: ARG002
+        """Return the function that gives each conversation's columns; None for `of_one` with the data set's
+        space."""
+        return None
+
+    def finish(self, figures: dict[str, Any], shared: Shared) -> dict[str, Any]:  # noqa: ARG002
+        """Return the figures of the value by name, given those that columns came to. It is called once
+        everything was seen."""
+        return figures
+
+
+class OwnTexts:
+    """Texts of its own: lines on the terminal where rows of figures cannot say it, figures for the top of the
+    report, and conversations to read."""
+
+    def lines(self, value: Any) -> Iterator[str] | None:  # noqa: ARG002
+        """Return the value for a person, in lines of at most 78 columns; None for the rows of its figures."""
+        return None
+
+    def tiles(self, value: Any) -> Iterator[tuple[str, str, str]]:  # noqa: ARG002
+        """Yield (figure, what it is, a remark) for the top of the report."""
+        return iter(())
+
+    def examples(self, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ARG002
+        """Yield (id, a clause on why) of conversations to read, the clearest first, besides those that
+        aggregates of the class Examples name."""
+        return iter(())
+
+
+class OwnComparisons:
+    """Comparisons of its own by `edgen compare`, where a column over another does not say it."""
+
+    def sums(self, sample: Sample, space: Space | None) -> Iterable[tuple[str, float]]:  # noqa: ARG002
+        """Yield (sum, amount) for `compared`: arms are compared in sums by scenario. `space` is None for a
+        data set."""
+        return ()
+
+    def compared(self, sums: Collection[str]) -> Iterable[Compared]:  # noqa: ARG002
+        """Return the comparisons, by arm and with paired differences; `sums`: those that occur in any arm."""
+        return ()
+
+
+class JudgeAsking(NamedTuple):
+    """Request of a judge for a measure. `control`: callbacks and consent of the call; `sample`: conversations
+    of each arm; `overrides`: keys of the job, as for `--set`; `prompt`: the template, None for its own."""
+
+    control: Any
+    sample: int
+    overrides: Iterable[str] = ()
+    prompt: str | None = None
+
+
+class JudgeAnswers:
+    """A judge's answers that are added to its value (`edgen stats --adherence`)."""
+
+    def ask_judge(self, run: Path, asking: JudgeAsking) -> dict[str, Any]:
+        """Have a run's judge read conversations of each arm that was begun. Return its answers by the arm's
+        name."""
+        raise NotImplementedError
+
+    def estimate_judge(self, run: Path, asking: JudgeAsking) -> Any:
+        """Return the calls that `ask_judge` would make."""
+        raise NotImplementedError
+
+    def with_judged(self, value: Any, judged: Any) -> Any:
+        """Return the value, with a judge's answers for its arm added."""
+        raise NotImplementedError
+
+
+PARTS = (OwnCount, NeedsDataSet, OwnTexts, OwnComparisons, JudgeAnswers)
 
 
 class Measure(Generic[V]):

@@ -13,12 +13,10 @@ from typing import Any, Protocol
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.optional_parts import part_of
 from edgen.core.plugin_faults import FaultyPluginError
-from edgen.core.registry import PluginError, find, find_all, names
+from edgen.core.registry import PluginError, find, find_all, names, part_of
 from edgen.core.text import join_list, quantity
-from edgen.evaluation.measure import Measure, is_compared
-from edgen.evaluation.measure_parts import JudgeAnswers
+from edgen.evaluation.measure import JudgeAnswers, Measure, is_compared
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.sample import DataSet, cut
 from edgen.evaluation.shared import Observer, Shared
@@ -26,8 +24,7 @@ from edgen.evaluation.terminal import join_counts, wrap
 from edgen.evaluation.texts.shingles import GatheredShingles
 from edgen.evaluation.views import lines_of, show
 from edgen.families.base import Family
-from edgen.families.optional_parts import KindDefaults
-from edgen.families.reader import DataSetReader
+from edgen.families.reader import DataSetReader, KindDefaults
 
 _TELL_EVERY = 500  # conversations
 

@@ -24,12 +24,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from edgen.core.optional_parts import part_of
 from edgen.core.plugin_faults import FaultyPluginError
-from edgen.core.registry import find, is_added
+from edgen.core.registry import find, is_added, part_of
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.evaluation.measure import value_type_of
-from edgen.evaluation.measure_parts import OwnCount
+from edgen.evaluation.measure import OwnCount, value_type_of
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
 from edgen.evaluation.shared import Shared

@@ -7,12 +7,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from edgen.core.optional_parts import part_of
 from edgen.core.plugin_faults import FaultyPluginError, plugin_error, require_type
+from edgen.core.registry import part_of
 from edgen.evaluation.aggregates import Examples, figure_of, has_data
 from edgen.evaluation.drawings import Block
-from edgen.evaluation.measure import Measure
-from edgen.evaluation.measure_parts import OwnTexts
+from edgen.evaluation.measure import Measure, OwnTexts
 from edgen.evaluation.panels import ArmResult, draw_panels, list_usual_panels
 from edgen.evaluation.rows import render_rows
 

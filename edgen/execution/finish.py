@@ -28,7 +28,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
 from edgen.prompting.prompt import read_answer_schema, schema_file
-from edgen.protocols.optional_parts import rounds_of
+from edgen.protocols.base import rounds_of
 from edgen.space.splits import HeldOutGroups
 from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import (

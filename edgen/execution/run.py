@@ -28,7 +28,7 @@ from edgen.planning.backend_files import keep_backend_files
 from edgen.planning.gates import asks_for_near_duplicates
 from edgen.planning.load import keep_template
 from edgen.planning.plan import Plan
-from edgen.protocols.optional_parts import rounds_of
+from edgen.protocols.base import rounds_of
 from edgen.space import space_files
 from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.inputs_copy import keep_copy

@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.text import escape_invisible, escape_markdown
 from edgen.export.caveats import SETTLED, caveats, flatten_facts, list_unfinished, outcomes, public_facts
 from edgen.export.chat import DO_THIS, Chat
@@ -30,7 +30,7 @@ from edgen.export.options import OptionValues, list_given_flags
 from edgen.export.rows import SPLITS, ColumnType, DataTable, SplitName
 from edgen.export.shared_options import ActionOptions, ExportOptions, LayerOptions
 from edgen.families.base import Family
-from edgen.families.optional_parts import ReportWords
+from edgen.families.reader import ReportWords
 from edgen.space import Space
 from edgen.store.run_reader import RunReader
 

@@ -12,12 +12,11 @@ from pathlib import PurePath
 from typing import Any
 
 from edgen.config import Job
-from edgen.core.optional_parts import part_of
-from edgen.core.registry import find
+from edgen.core.registry import find, part_of
 from edgen.core.text import escape_markdown
 from edgen.families.base import family_of
-from edgen.families.optional_parts import ReportWords
-from edgen.protocols.optional_parts import SelfDescription
+from edgen.families.reader import ReportWords
+from edgen.protocols.base import SelfDescription
 from edgen.space import Space
 
 SETTLED = (

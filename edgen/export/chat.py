@@ -20,15 +20,15 @@ import msgspec
 from edgen.config import protocol_of
 from edgen.core import resources
 from edgen.core.errors import TemplateError, UsageError
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.values import END_MARKER, Role, Scenario, Turn
 from edgen.core.yaml_values import read_text
 from edgen.export.options import FormatOptions, OptionValues
 from edgen.export.shared_options import ActionOptions, ChatOptions, MaskOptions, Opening, TokenOptions
 from edgen.export.tokens import ChatTokenizer, load_tokenizer
 from edgen.families.base import Scenes, TurnScene, defaults_of
-from edgen.families.optional_parts import RecordContents
-from edgen.protocols.optional_parts import TurnByTurn
+from edgen.families.reader import RecordContents
+from edgen.protocols.base import TurnByTurn
 from edgen.protocols.parts import TURN_VARIABLES, labels_of, turn_variables
 from edgen.space import Space
 from edgen.space.model import template_fields, template_variables

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.space_layouts import name_field
 from edgen.core.text import escape_markdown
 from edgen.core.values import Scenario
 from edgen.export.chat import Message, digest_of
 from edgen.export.rows import ColumnType, DataTable
 from edgen.families.base import family_of
-from edgen.families.optional_parts import KindDefaults, ReportWords
+from edgen.families.reader import KindDefaults, ReportWords
 from edgen.space import Dimension, Space
 from edgen.store.run_parts import AcceptedConversation
 

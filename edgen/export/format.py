@@ -6,13 +6,14 @@ can be imported from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from edgen.core.errors import UsageError
+from edgen.core.plugin_faults import blame, refuse_value
 from edgen.export.chat import Chat
 from edgen.export.conversation_rows import Columns, columns_for_trainers
 from edgen.export.evidence import Level
@@ -210,6 +211,26 @@ class Format:
             f"{run.family.name} (space {run.space.name}, roles {roles}); hf, csv and convokit take any, "
             "and so do the formats for trainers."
         )
+
+
+def items_of(run: RunReader, format_: Format, chat: Chat) -> Generator[Item, None, None]:
+    """Yield the rows and omissions of a run, the rows with the scenario's columns if the format has them."""
+    beside = columns_for_trainers(run.space)
+    for item in _iterate_items(run, format_, chat):
+        if not isinstance(item, Row | LeftOut):
+            said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
+            refuse_value("format", format_.name, said)
+        if isinstance(item, Row) and format_.layout.scenario and item.scenario is not None:
+            item.value.update(beside.read_texts(item.scenario))
+        yield item
+
+
+def _iterate_items(run: RunReader, format_: Format, chat: Chat) -> Iterator[Any]:
+    """Yield what the format gives. Raises FaultyPluginError for any error of a plugin's code."""
+    try:
+        yield from format_.rows(run, chat)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+        blame("format", format_.name, error)
 
 
 TAKEN = frozenset({"run", "to", "assistant", "output", "workers", "on", "json", "help", "own"})

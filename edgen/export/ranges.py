@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from edgen.core.errors import UsageError
-from edgen.core.plugin_faults import blame, refuse_value
 from edgen.core.registry import find, is_added
-from edgen.export.chat import Chat, chat_for
-from edgen.export.conversation_rows import columns_for_trainers
-from edgen.export.format import Format
+from edgen.export.chat import chat_for
+from edgen.export.format import Format, items_of
 from edgen.export.options import OptionValues
 from edgen.export.rows import Item, LeftOut, Row
 from edgen.export.shared_options import LayerOptions, PairSetOptions
@@ -43,34 +41,11 @@ def require_ranges(format_: Format, options: OptionValues) -> None:
         )
 
 
-def items_of(run: RunReader, format_: Format, chat: Chat) -> Generator[Item, None, None]:
-    """Yield the rows and omissions of a run, the rows with the scenario's columns if the format has them."""
-    beside = columns_for_trainers(run.space)
-    for item in _iterate_items(run, format_, chat):
-        if not isinstance(item, Row | LeftOut):
-            said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
-            refuse_value("format", format_.name, said)
-        if isinstance(item, Row) and format_.layout.scenario and item.scenario is not None:
-            item.value.update(beside.read_texts(item.scenario))
-        yield item
-
-
-def _iterate_items(run: RunReader, format_: Format, chat: Chat) -> Iterator[Any]:
-    """Yield what the format gives. Raises FaultyPluginError for any error of a plugin's code."""
-    try:
-        yield from format_.rows(run, chat)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
-        blame("format", format_.name, error)
-
-
 def items_by_workers(
-    run: RunReader, format_: Format, chat: Chat, options: OptionValues, workers: int, on: str | None
+    run: RunReader, format_: Format, options: OptionValues, workers: int, on: str | None
 ) -> Generator[Item, None, None]:
     """Yield the same as `items_of`, made by so many processes, of this machine or `on` a cluster whose nodes
     see the run's folder."""
-    if workers == 1:
-        yield from items_of(run, format_, chat)
-        return
     with Processes(workers, on or HERE) as processes:
         yield from items_in_ranges(run, format_, options, processes)
 

@@ -1,4 +1,4 @@
-"""Options that several export formats take, each declared once."""
+"""Options of every export, and options that several formats take, each declared once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal
 
+import msgspec
+
 from edgen.core.errors import UsageError
-from edgen.core.options import TurnsLeft, declare_layer, option
+from edgen.core.options import On, Processes, TurnsLeft, declare_layer, declare_output, option
+from edgen.core.registry import names
 from edgen.core.text import compile_later
 from edgen.export.options import FormatOptions
 
@@ -15,6 +18,23 @@ Opening = Literal["user", "system", "both"]
 Told = Literal["labels", "wanted"]
 # A language as on the hub: ISO 639, optionally with script or region.
 _LANGUAGE = compile_later(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
+
+
+class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The format, the folder, and the processes of an export."""
+
+    to: Annotated[
+        str | None,
+        option(
+            f"The format to write. One of: {', '.join(names('format'))}. Without it, all are listed.",
+            metavar="FORMAT",
+            completes="formats",
+        ),
+    ] = None
+    output: Annotated[Path | None, declare_output("DIR", "A new or empty folder.")] = None
+    workers: Processes = 1
+    on: On = None
+    """A cluster; None for this machine."""
 
 
 class ExportOptions(FormatOptions, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ from edgen.export.chat import Chat, chat_for
 from edgen.export.croissant import describe_files
 from edgen.export.evidence import Evidence, credit_notes, warn_of_credit
 from edgen.export.files import RowFiles, Staging
-from edgen.export.format import Format
+from edgen.export.format import Format, items_of
 from edgen.export.layer_columns import layer_notes
 from edgen.export.options import OptionValues
 from edgen.export.ranges import items_by_workers
@@ -114,7 +114,10 @@ def export(
     with _disk_errors_as_sentences(target), new_folder(target) as stage:
         layers = () if format_.layout.layer_columns is None else run.layers
         staging = Staging(stage, run, format_.tables_of(run.space, options, layers), options)
-        made = items_by_workers(run, format_, chat, options, workers, on)
+        if workers == 1:
+            made = items_of(run, format_, chat)
+        else:
+            made = items_by_workers(run, format_, options, workers, on)
         with contextlib.closing(format_.layout.files(staging)) as files, contextlib.closing(made) as items:
             contents = _write_rows(run, format_, chat, files, items)
         _sync_files(stage)

@@ -18,13 +18,12 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import JobError, Problem
-from edgen.core.optional_parts import part_of
 from edgen.core.plugin_faults import blame
+from edgen.core.registry import part_of
 from edgen.core.text import compile_later
 from edgen.core.values import Event, Scenario, Turn
 from edgen.core.version import DISTRIBUTION
 from edgen.core.yaml_values import shorten_word
-from edgen.families.optional_parts import KindDefaults, dimension_groups
 from edgen.families.parts import (
     FiledRecord,
     Provenance,
@@ -34,7 +33,7 @@ from edgen.families.parts import (
     with_marker,
     without_marker,
 )
-from edgen.families.reader import DataSetReader
+from edgen.families.reader import DataSetReader, KindDefaults, dimension_groups
 from edgen.families.reader import list_flaws as list_flaws
 from edgen.space.model import Space
 from edgen.validation.schema import conforms

@@ -52,7 +52,4 @@ class GenerateOptions(msgspec.Struct, frozen=True, kw_only=True):
     trust_code: TrustCode = ()  # files of measures that may run
     yes: Yes = False  # agree to everything that is undone or paid for again
 
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """The changes to the job, in the form of `--set`."""
-        return change_job(self.overrides, self.conversations)
+    changes = property(change_job)

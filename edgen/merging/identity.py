@@ -9,7 +9,7 @@ import msgspec
 from edgen.config import Job, load_job, shaping_values
 from edgen.core.errors import RunError
 from edgen.planning.job_differences import flat_values
-from edgen.protocols.optional_parts import rounds_of
+from edgen.protocols.base import rounds_of
 from edgen.store.run_folder import RunFolder
 
 OF_ALL = ("conversations", "replicates")  # the merged job has the largest of these

@@ -1,4 +1,4 @@
-"""Schemas and forms of answers: which of them the backends that get a template are sent.
+"""Schemas and forms of answers, and log probabilities: which of them the backends of a job can be asked for.
 
 A schema next to a template is always sent. The protocol's own form of an answer is sent as a schema only if
 the backend takes it.
@@ -13,12 +13,11 @@ from pathlib import Path
 from edgen.config import BackendConfig, Job, backend_name
 from edgen.config.plugin_parts import features_of
 from edgen.core.errors import JobError, Problem
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.resources import find
 from edgen.prompting import Prompt
 from edgen.prompting.prompt import schema_file
-from edgen.protocols.base import ConversationProtocol, Template
-from edgen.protocols.optional_parts import AnswerForms
+from edgen.protocols.base import AnswerForms, ConversationProtocol, Template
 
 
 def check_schemas(
@@ -88,3 +87,19 @@ def _explain_unsendable_schema(
         f"answers have to fit {path}, the schema next to a template, and it cannot be sent: {wrong}. "
         "Choose another backend or template, or move the schema away"
     )
+
+
+def check_logprobs(job: Job, config: BackendConfig, source: str) -> None:
+    """Raise JobError if a job wants log probabilities of a judge whose backend does not support them."""
+    if job.pairs.logprobs is None:
+        return
+    if (wrong := features_of(config).logprobs_problem(config)) is not None:
+        what = f"the judge must return log probabilities, and it cannot be asked for them: {wrong}"
+        raise JobError.of(
+            source, [Problem("$.pairs.logprobs", f"{what}. Choose another judge, or leave the key out")]
+        )
+
+
+def wants_logprobs(job: Job, config: BackendConfig) -> bool:
+    """Return whether a job requests log probabilities of a backend, as its judge."""
+    return job.pairs.logprobs is not None and job.backends.get(backend_name(job, "judge")) == config

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from edgen.core import resources
 from edgen.core.errors import SpaceError, TemplateError, UsageError
-from edgen.core.registry import answer_kinds
+from edgen.core.forms import answer_kinds
 from edgen.core.yaml_values import read_text
 from edgen.prompting import FrontMatter, Prompt, load_prompt
 from edgen.prompting.front_matter import find_stray, read_front

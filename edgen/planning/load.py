@@ -24,8 +24,8 @@ from edgen.config import (
 from edgen.config.plugin_parts import RolesAndSettings, features_of
 from edgen.core import registry
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
-from edgen.core.optional_parts import part_of
 from edgen.core.pictures import pictures_in
+from edgen.core.registry import part_of
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
 from edgen.planning.answer_schemas import check_schema, check_schemas, with_forms

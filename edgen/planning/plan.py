@@ -26,10 +26,9 @@ from edgen.config import (
 )
 from edgen.config.plugin_parts import RolesAndSettings
 from edgen.core.digest import fingerprint
-from edgen.core.forms import Form
-from edgen.core.optional_parts import part_of
+from edgen.core.forms import Form, answer_kinds
 from edgen.core.plugin_faults import blame, refuse_value, require_type
-from edgen.core.registry import answer_kinds, plugin_of
+from edgen.core.registry import part_of, plugin_of
 from edgen.core.values import (
     Address,
     Conversation,
@@ -47,18 +46,25 @@ from edgen.families.base import Provenance, Recorded, family_of, find_change, re
 from edgen.planning.gates import Gates, layers_of, read_gates
 from edgen.planning.request_check import RequestCheck, limit_requests, require_result
 from edgen.prompting import Prompt
-from edgen.protocols.base import ConversationProtocol, Conversing, Result, Rules, Template
+from edgen.protocols.base import (
+    AnswerForms,
+    ConversationProtocol,
+    Conversing,
+    Result,
+    Rules,
+    SharedPreparation,
+    Template,
+    TurnByTurn,
+)
 from edgen.protocols.gated import Decided, Gated, Passed, try_until_passed
 from edgen.protocols.labelled_units import JobLayer, Said, encode_said
 from edgen.protocols.labelling import Unit, labelling_variables, labels_form
-from edgen.protocols.optional_parts import AnswerForms, SharedPreparation, TurnByTurn
 from edgen.protocols.task import AnsweringModel, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import LabelChoices
 from edgen.space import Space, content_sha256
 from edgen.space.model import list_layout_roles
-from edgen.space.phrases import NAME as PHRASES
 from edgen.space.sampling import Sampler
-from edgen.space.scene import SpaceBook
+from edgen.space.scene import PHRASES, SpaceBook
 from edgen.space.splits import group_hash
 from edgen.validation.schema import explain_invalid, is_json, is_valid
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.config import backend_of
-from edgen.core.registry import answer_kinds
+from edgen.core.forms import answer_kinds
 from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason, Request
 from edgen.planning.plan import Plan
@@ -48,7 +48,7 @@ def describe_templates(plan: Plan) -> list[str]:
 
 def _describe_turns(plan: Plan) -> Iterator[str]:
     """Yield a sentence for each template of single turns that shows turns of others than the roles."""
-    from edgen.simulator.prompt_roles import find_strangers
+    from edgen.simulator.prompts.prompt_roles import find_strangers
 
     own = dict(plan.rules.words)
     speakers = tuple((role, *own.get(role, ())) for role in plan.job.speakers)
@@ -85,8 +85,8 @@ def _describe_conversation(plan: Plan) -> list[str] | None:
 
 
 def _explain_unanswered(plan: Plan, request: Request) -> str | None:
-    from edgen.simulator.conversation_prompt import read
-    from edgen.simulator.prompt_roles import say_why_not
+    from edgen.simulator.prompts.conversation_prompt import read
+    from edgen.simulator.prompts.prompt_roles import say_why_not
 
     if read(request.messages, request.speakers, certain=True) is not None:
         return None
@@ -100,7 +100,7 @@ def _explain_unanswered(plan: Plan, request: Request) -> str | None:
 
 
 def _explain_strangers(plan: Plan, request: Request) -> str | None:
-    from edgen.simulator.prompt_roles import find_strangers
+    from edgen.simulator.prompts.prompt_roles import find_strangers
 
     text = "\n".join(message.content for message in request.prose or request.messages)
     names = find_strangers(text, request.speakers)
@@ -148,7 +148,7 @@ def _join_names(names: Sequence[str]) -> str:
 def _find_names(text: str, speakers: Sequence[tuple[str, ...]]) -> list[str]:
     """Return the names of speakers that are not roles, in order: names that begin several turns, and names
     under keys such as `role` in JSON."""
-    from edgen.simulator.shown_names import is_name
+    from edgen.simulator.prompts.shown_names import is_name
 
     own = {word.lower() for words in speakers for word in words}
     labels = Counter(name for name in _LABEL.findall(text) if is_name(name))

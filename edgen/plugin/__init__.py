@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from edgen.core.errors import FailureKind as FailureKind
     from edgen.core.errors import InputError as InputError
     from edgen.core.errors import Problem as Problem
-    from edgen.core.optional_parts import part_of as part_of
-    from edgen.core.registry import AnswerKind as AnswerKind
+    from edgen.core.forms import AnswerKind as AnswerKind
+    from edgen.core.registry import part_of as part_of
     from edgen.core.values import Address as Address
     from edgen.core.values import Conversation as Conversation
     from edgen.core.values import Message as Message
@@ -80,11 +80,11 @@ if TYPE_CHECKING:
     from edgen.evaluation.aggregates import Tally as Tally
     from edgen.evaluation.aggregates import Total as Total
     from edgen.evaluation.measure import Measure as Measure
+    from edgen.evaluation.measure import NeedsDataSet as NeedsDataSet
+    from edgen.evaluation.measure import OwnComparisons as OwnComparisons
+    from edgen.evaluation.measure import OwnCount as OwnCount
+    from edgen.evaluation.measure import OwnTexts as OwnTexts
     from edgen.evaluation.measure import figure_kinds as figure_kinds
-    from edgen.evaluation.measure_parts import NeedsDataSet as NeedsDataSet
-    from edgen.evaluation.measure_parts import OwnComparisons as OwnComparisons
-    from edgen.evaluation.measure_parts import OwnCount as OwnCount
-    from edgen.evaluation.measure_parts import OwnTexts as OwnTexts
     from edgen.evaluation.sample import Sample as Sample
     from edgen.evaluation.sample import Words as Words
     from edgen.export.format import Chat as Chat
@@ -99,32 +99,32 @@ if TYPE_CHECKING:
     from edgen.families.base import Provenance as Provenance
     from edgen.families.base import Recorded as Recorded
     from edgen.families.dialogue import Dialogue as Dialogue
-    from edgen.families.optional_parts import KindDefaults as KindDefaults
-    from edgen.families.optional_parts import RecordContents as RecordContents
-    from edgen.families.optional_parts import ReportWords as ReportWords
+    from edgen.families.reader import KindDefaults as KindDefaults
+    from edgen.families.reader import RecordContents as RecordContents
+    from edgen.families.reader import ReportWords as ReportWords
     from edgen.prompting import scenario_variables as scenario_variables
+    from edgen.protocols.base import AnswerForms as AnswerForms
     from edgen.protocols.base import ConversationProtocol as ConversationProtocol
     from edgen.protocols.base import ExpectedCall as ExpectedCall
     from edgen.protocols.base import Prompting as Prompting
     from edgen.protocols.base import Question as Question
     from edgen.protocols.base import Rules as Rules
+    from edgen.protocols.base import SelfDescription as SelfDescription
+    from edgen.protocols.base import SharedPreparation as SharedPreparation
+    from edgen.protocols.base import SimulatedAnswers as SimulatedAnswers
     from edgen.protocols.base import Simulation as Simulation
     from edgen.protocols.base import Template as Template
+    from edgen.protocols.base import TurnByTurn as TurnByTurn
     from edgen.protocols.base import ask as ask
-    from edgen.protocols.optional_parts import AnswerForms as AnswerForms
-    from edgen.protocols.optional_parts import SelfDescription as SelfDescription
-    from edgen.protocols.optional_parts import SharedPreparation as SharedPreparation
-    from edgen.protocols.optional_parts import SimulatedAnswers as SimulatedAnswers
-    from edgen.protocols.optional_parts import TurnByTurn as TurnByTurn
     from edgen.protocols.session import PlayedProtocol as PlayedProtocol
     from edgen.protocols.session import Session as Session
     from edgen.providers.base import Backend as Backend
+    from edgen.providers.base import BatchAnswers as BatchAnswers
     from edgen.providers.base import Key as Key
     from edgen.providers.base import Link as Link
+    from edgen.providers.base import LocalCalls as LocalCalls
     from edgen.providers.base import Provider as Provider
-    from edgen.providers.optional_parts import BatchAnswers as BatchAnswers
-    from edgen.providers.optional_parts import LocalCalls as LocalCalls
-    from edgen.providers.optional_parts import ServiceKeys as ServiceKeys
+    from edgen.providers.base import ServiceKeys as ServiceKeys
     from edgen.reading.conversation import read as read
     from edgen.space import Space as Space
     from edgen.space.model import template_variables as template_variables
@@ -135,27 +135,23 @@ _HOMES = {
     "edgen.config.backends": "BackendConfig",
     "edgen.config.plugin_parts": "PricesAndTokens RequestFeatures RolesAndSettings",
     "edgen.core.errors": "CallError FailureKind InputError Problem",
-    "edgen.core.optional_parts": "part_of",
-    "edgen.core.registry": "AnswerKind",
+    "edgen.core.forms": "AnswerKind",
+    "edgen.core.registry": "part_of",
     "edgen.core.values": "Address Conversation Message Rejection Reply Request Scenario Turn Usage",
     "edgen.evaluation.aggregates": "Histogram Mean Share Tally Total",
-    "edgen.evaluation.measure": "Measure figure_kinds",
-    "edgen.evaluation.measure_parts": "NeedsDataSet OwnComparisons OwnCount OwnTexts",
+    "edgen.evaluation.measure": "Measure NeedsDataSet OwnComparisons OwnCount OwnTexts figure_kinds",
     "edgen.evaluation.sample": "Sample Words",
     "edgen.export.format": "Chat Format FormatCard FormatLayout FormatOptions LeftOut Row RunReader",
     "edgen.families.base": "Family Provenance Recorded",
     "edgen.families.dialogue": "Dialogue",
-    "edgen.families.optional_parts": "KindDefaults RecordContents ReportWords",
+    "edgen.families.reader": "KindDefaults RecordContents ReportWords",
     "edgen.prompting": "scenario_variables",
     "edgen.protocols.base": (
-        "ConversationProtocol ExpectedCall Prompting Question Rules Simulation Template ask"
-    ),
-    "edgen.protocols.optional_parts": (
-        "AnswerForms SelfDescription SharedPreparation SimulatedAnswers TurnByTurn"
+        "AnswerForms ConversationProtocol ExpectedCall Prompting Question Rules SelfDescription "
+        "SharedPreparation SimulatedAnswers Simulation Template TurnByTurn ask"
     ),
     "edgen.protocols.session": "PlayedProtocol Session",
-    "edgen.providers.base": "Backend Key Link Provider",
-    "edgen.providers.optional_parts": "BatchAnswers LocalCalls ServiceKeys",
+    "edgen.providers.base": "Backend BatchAnswers Key Link LocalCalls Provider ServiceKeys",
     "edgen.reading.conversation": "read",
     "edgen.space": "Space",
     "edgen.space.model": "template_variables",

@@ -28,7 +28,7 @@ from edgen.core.files import read_regular as read_regular
 from edgen.core.files import write_lines as write_lines
 from edgen.core.files import write_whole as write_whole
 from edgen.core.resources import FolderKind as FolderKind
-from edgen.core.user_cache import cache_file as cache_file
+from edgen.core.resources import cache_file as cache_file
 from edgen.core.yaml_text import as_key as as_key
 from edgen.core.yaml_text import as_number as as_number
 from edgen.core.yaml_text import as_text as as_text

@@ -53,8 +53,8 @@ from edgen.evaluation.drawings import sentence_of_arm as sentence_of_arm
 from edgen.evaluation.drawings import series_colour as series_colour
 from edgen.evaluation.drawings import shade_of as shade_of
 from edgen.evaluation.drawings import share_of as share_of
-from edgen.evaluation.measure_parts import JudgeAnswers as JudgeAnswers
-from edgen.evaluation.measure_parts import JudgeAsking as JudgeAsking
+from edgen.evaluation.measure import JudgeAnswers as JudgeAnswers
+from edgen.evaluation.measure import JudgeAsking as JudgeAsking
 from edgen.evaluation.panels import ArmResult as ArmResult
 from edgen.evaluation.panels import Panel as Panel
 from edgen.evaluation.panels import Sentence as Sentence

@@ -65,6 +65,7 @@ from edgen.core.threads import run_in_thread as run_in_thread
 from edgen.core.values import FinishReason as FinishReason
 from edgen.core.values import Token as Token
 from edgen.protocols.views import view_of as view_of
+from edgen.providers.base import KeyRequest as KeyRequest
 from edgen.providers.batches import BatchLimits as BatchLimits
 from edgen.providers.batches import BatchServices as BatchServices
 from edgen.providers.batches import LineResult as LineResult
@@ -102,7 +103,6 @@ from edgen.providers.key_command import KeySource as KeySource
 from edgen.providers.keys import OWN_HEADERS as OWN_HEADERS
 from edgen.providers.keys import names_a_key as names_a_key
 from edgen.providers.keys import reads_as_key as reads_as_key
-from edgen.providers.optional_parts import KeyRequest as KeyRequest
 from edgen.providers.prices import PriceList as PriceList
 from edgen.providers.sdk import load_sdk as load_sdk
 from edgen.providers.sdk import system_certificates as system_certificates

@@ -12,7 +12,7 @@ file.
 
 from __future__ import annotations
 
-from edgen.families.optional_parts import TextLayout as TextLayout
 from edgen.families.parts import make_verbatim_record as make_verbatim_record
 from edgen.families.reader import DataSetReader as DataSetReader
+from edgen.families.reader import TextLayout as TextLayout
 from edgen.validation.stream import Piece as Piece

@@ -16,8 +16,8 @@ shingles_of, are_alike, ALIKE: near-duplicates.
 
 from __future__ import annotations
 
+from edgen.core.digest import DigestTable as DigestTable
 from edgen.core.digest import hash64 as hash64
-from edgen.core.digest_table import DigestTable as DigestTable
 from edgen.core.pictures import pictures_in as pictures_in
 from edgen.core.pictures import without_pictures as without_pictures
 from edgen.core.text import NONE as NONE

@@ -29,7 +29,7 @@ import msgspec
 from edgen.core import resources
 from edgen.core.digest import sha256
 from edgen.core.errors import Problem, TemplateError
-from edgen.core.registry import answer_kinds
+from edgen.core.forms import answer_kinds
 from edgen.core.text import compile_later
 from edgen.core.yaml_values import convert, read_yaml, shorten_word, suggest_name
 

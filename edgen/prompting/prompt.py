@@ -28,9 +28,8 @@ from jinja2.runtime import Context
 
 from edgen.core.digest import fingerprint, sha256
 from edgen.core.errors import TemplateError
-from edgen.core.forms import Form
+from edgen.core.forms import Form, answer_kinds
 from edgen.core.pictures import pictures_in
-from edgen.core.registry import answer_kinds
 from edgen.core.space_layouts import map_bare_fields
 from edgen.core.values import Message, Scenario
 from edgen.core.yaml_values import read_text, shorten_word

@@ -18,9 +18,8 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.text import compile_later
-from edgen.protocols.base import Simulation
+from edgen.protocols.base import SimulatedAnswers, Simulation
 from edgen.protocols.fence import CONTINUED
-from edgen.protocols.optional_parts import SimulatedAnswers
 from edgen.reading.answers.unit_labels import Labels
 
 ANY = "*"

@@ -21,8 +21,7 @@ from edgen.core.text import join_list
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request, Scenario
 from edgen.reading.roles import learns, teaches
 from edgen.space.model import Space, SpaceRole, list_layout_roles
-from edgen.space.phrases import RolePhrases
-from edgen.space.scene import Scene, SpaceBook
+from edgen.space.scene import RolePhrases, Scene, SpaceBook
 
 if TYPE_CHECKING:
     from edgen.reading.roles import OwnWords, RoleWords

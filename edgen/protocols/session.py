@@ -18,8 +18,15 @@ from edgen.core.person_requests import View
 from edgen.core.values import Address, Message, Rejection, RejectionReason, Reply, Request, Scenario
 from edgen.prompting import scenario_variables
 from edgen.prompting.prompt import PICTURE, picture_of
-from edgen.protocols.base import ConversationProtocol, Conversing, Prompting, Question, Rules, ask
-from edgen.protocols.optional_parts import AnswerForms
+from edgen.protocols.base import (
+    AnswerForms,
+    ConversationProtocol,
+    Conversing,
+    Prompting,
+    Question,
+    Rules,
+    ask,
+)
 from edgen.reading.cut_off import without_end
 from edgen.space.model import Space, SpaceRole
 

@@ -7,12 +7,19 @@ from typing import Any
 
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError
-from edgen.core.optional_parts import part_of
 from edgen.core.person_requests import AskPeople
-from edgen.core.registry import find
-from edgen.providers.base import Backend, Key, Link, Provider
+from edgen.core.registry import find, part_of
+from edgen.providers.base import (
+    Backend,
+    BatchAnswers,
+    Key,
+    KeyRequest,
+    Link,
+    LocalCalls,
+    Provider,
+    ServiceKeys,
+)
 from edgen.providers.batches import BatchService, BatchServices
-from edgen.providers.optional_parts import BatchAnswers, KeyRequest, LocalCalls, ServiceKeys
 from edgen.providers.trust import Consents, gather_consents
 
 PATIENCE = 300.0  # seconds

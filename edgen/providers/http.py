@@ -26,10 +26,9 @@ from yarl import URL
 from edgen.config import BackendConfig
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import MAX_ANSWER, Reply
-from edgen.providers.base import Link
+from edgen.providers.base import KeyRequest, Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import Classify, Secrets, call_error, clean_message, without_secrets
-from edgen.providers.optional_parts import KeyRequest
 
 send_until: ContextVar[float | None] = ContextVar("send_until", default=None)
 """The moment, by the loop's clock, after which no request is written: the end of a permit of a worker of a

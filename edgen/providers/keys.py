@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from edgen.core.errors import InputError, ProviderError
-from edgen.providers.base import Key
-from edgen.providers.optional_parts import KeyRequest
+from edgen.providers.base import Key, KeyRequest
 from edgen.providers.trust import (
     Allowed,
     Consents,

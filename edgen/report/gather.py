@@ -16,8 +16,8 @@ import yaml
 from edgen.config import Job, load_job
 from edgen.core.errors import InputError, JobError, RunError, ShortError
 from edgen.core.files import read_regular
-from edgen.core.optional_parts import part_of
 from edgen.core.reasons import explain_own_reasons
+from edgen.core.registry import part_of
 from edgen.core.text import escape_invisible
 from edgen.core.values import Turn
 from edgen.core.version import __version__
@@ -28,7 +28,7 @@ from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
 from edgen.families.base import Recorded, record_id
-from edgen.families.optional_parts import RecordContents, ReportWords
+from edgen.families.reader import RecordContents, ReportWords
 from edgen.report.gather_pairs import gather_pairs
 from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup, Report, ShownConversation
 from edgen.report.selection import ReportSelection

@@ -10,10 +10,10 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.core.errors import EdgenError
-from edgen.core.optional_parts import part_of
 from edgen.core.pair import Label, Pair, SideName
+from edgen.core.registry import part_of
 from edgen.core.values import Turn
-from edgen.families.optional_parts import ReportWords
+from edgen.families.reader import ReportWords
 from edgen.preferences.bias import bias_of_compared
 from edgen.preferences.pairs import PairCounts
 from edgen.report.model import PairExample, PairSide, PairsReport

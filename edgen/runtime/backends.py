@@ -13,18 +13,17 @@ import msgspec
 
 from edgen.config import BackendConfig, Job, Limits, backend_name, check_budget
 from edgen.core.errors import UsageError
-from edgen.core.optional_parts import part_of
 from edgen.core.options import CallMode
 from edgen.core.plugin_faults import refuse_value, require_type
-from edgen.core.registry import find, plugin_of
+from edgen.core.registry import find, part_of, plugin_of
 from edgen.core.system import limit_open_files
 from edgen.core.text import shorten
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.plan import Plan
 from edgen.providers import PATIENCE, Backend, make, make_batch_service
+from edgen.providers.base import LocalCalls
 from edgen.providers.batches import BatchService
-from edgen.providers.optional_parts import LocalCalls
 from edgen.providers.trust import Consents
 from edgen.runtime.key_consent import Trust
 from edgen.runtime.people import Desk

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.answer_fields import fields_of
-from edgen.core.person_requests import PersonAnswer, PersonRequest
+from edgen.core.person_requests import PersonAnswer, PersonRequest, fields_of
 from edgen.core.threads import run_in_thread
 from edgen.core.values import TaskId
 from edgen.store.mailbox import ConversationPlace, Mailbox

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from edgen.core.values import Reply
 from edgen.simulator import faults as fault
 from edgen.simulator.logprobs import score
-from edgen.simulator.prompt_scene import SceneFinder
+from edgen.simulator.prompts.prompt_scene import SceneFinder
 from edgen.simulator.service.wire import WireCall
 from edgen.simulator.text import request_key, respond
 

@@ -12,9 +12,9 @@ from random import Random
 from typing import NamedTuple
 
 from edgen.core.values import Message
-from edgen.simulator import conversation_prompt
-from edgen.simulator.agent_prompt import AgentPrompt
 from edgen.simulator.judge import find_fenced, turns_of
+from edgen.simulator.prompts import conversation_prompt
+from edgen.simulator.prompts.agent_prompt import AgentPrompt
 from edgen.simulator.tone import tone
 
 _ASKED = re.compile(

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from edgen.core.values import Message
 from edgen.reading.answers.verdict import read_verdict
-from edgen.simulator import conversation_prompt
 from edgen.simulator.phrases import PhraseSpeaker
+from edgen.simulator.prompts import conversation_prompt
 from edgen.simulator.tone import tone
 
 

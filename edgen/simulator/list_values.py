@@ -15,7 +15,7 @@ from random import Random
 from typing import NamedTuple
 
 from edgen.core.values import Message
-from edgen.simulator import conversation_prompt
+from edgen.simulator.prompts import conversation_prompt
 
 
 class Wish(NamedTuple):

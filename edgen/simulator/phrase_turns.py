@@ -23,8 +23,7 @@ from edgen.simulator.phrase_slots import (
     tidy,
 )
 from edgen.simulator.phrases import BOOK, PhraseSpeaker
-from edgen.space.phrases import HEARD, KNOWLEDGE, RolePhrases
-from edgen.space.scene import Scene
+from edgen.space.scene import HEARD, KNOWLEDGE, RolePhrases, Scene
 
 _ASKING = re.compile(r"[^.!?\n]+\?")  # a sentence that asks
 _NOTHING = RolePhrases()

@@ -1,4 +1,4 @@
-"""The phrase book: phrases.txt compiled once, and a voice that speaks from it.
+"""The phrase book: phrases.txt compiled once, and voices that speak from it.
 
 A rule is a list of ways to say something; a way alternates literal text and names. All randomness comes from
 the Voice's generator, so the same generator gives the same words.
@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from random import Random
+
+from edgen.reading import phrase_kinds as ways
 
 # Literal, name, literal, name, … literal: the result of `re.split` on a group.
 Way = tuple[str, ...]
@@ -172,3 +174,49 @@ _WITHOUT_ARTICLE = ("Pythagorean Theorem", "Minotaur")
 def _capital(text: str) -> str:
     first = text[:1]
     return text if "A" <= first <= "Z" else first.upper() + text[1:]
+
+
+class FreshVoice(PhraseSpeaker):
+    """A voice that has already said its side's earlier turns."""
+
+    __slots__ = ("_heard",)
+
+    def __init__(
+        self, rng: Random, slots: Mapping[str, str], heard: str, aspects: tuple[Way, ...] = ()
+    ) -> None:
+        super().__init__(rng, slots, aspects)
+        self._heard = heard
+
+    def say_one(self, ways: tuple[Way, ...]) -> str:
+        """Return one of the ways, with a capital."""
+        text = self._fill(self._choose_fresh_way(ways))
+        return text[:1].upper() + text[1:]
+
+    def name_of(self, family: str) -> str:
+        """Return a plain name of a family of methods."""
+        return self._fill(self._choose_any_way(BOOK[f"name.{family}"]))
+
+    def _choose_fresh_way(self, ways: tuple[Way, ...]) -> Way:
+        heard, said = self._heard, self._said
+        misleading = _misleading()
+        start = int(self._random() * len(ways))
+        for step in range(len(ways)):
+            way = ways[(start + step) % len(ways)]
+            if id(way) not in said and id(way) not in misleading and (not heard or _probe(way) not in heard):
+                break
+        else:
+            return super()._choose_fresh_way(ways)
+        said.add(id(way))
+        return way
+
+
+@lru_cache(maxsize=4_096)
+def _probe(way: Way) -> str:
+    """Return the part of a way that identifies it."""
+    return max(way[::2], key=len)[1:]
+
+
+@lru_cache(maxsize=1)
+def _misleading() -> frozenset[int]:
+    """Return the aspects whose words look like a method: `the clearest illustration` is not a picture."""
+    return frozenset([id(way) for way in BOOK["aspect"] if ways.methods(way[0])])

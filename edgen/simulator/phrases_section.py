@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,25 +10,143 @@ from edgen.plugin import Problem
 from edgen.plugin.errors import SpaceError, UsageError
 from edgen.plugin.files import convert, suggest_name
 from edgen.space.model import SpaceSection
-from edgen.space.phrases import (
-    NAME,
+from edgen.space.scene import (
+    HEARD,
+    KNOWLEDGE,
+    PHRASES,
+    SLOT,
     PhraseAnswer,
     Phrases,
     RolePhrases,
-    find_problems,
-    find_unused_facts,
+    Ways,
     persona_of,
-    with_lists,
+    phrases_of,
 )
 
 if TYPE_CHECKING:
     from edgen.plugin import Space
 
 
+def with_lists(value: Any) -> Any:
+    """Return the section with a list wherever one text may stand for it, and without empty keys."""
+    if not isinstance(value, dict):
+        return value
+    found = {key: one for key, one in value.items() if one is not None}
+    if isinstance(said := found.get("said"), dict):
+        found["said"] = {
+            name: {text: _ways(ways) for text, ways in of.items()} if isinstance(of, dict) else of
+            for name, of in said.items()
+        }
+    if isinstance(roles := found.get("roles"), dict):
+        found["roles"] = {name: _role(one) for name, one in roles.items()}
+    return found
+
+
+def _ways(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _role(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    found = {key: _ways(one) for key, one in value.items() if one is not None}
+    if isinstance(steps := found.get("says"), list):
+        found["says"] = [_ways(step) for step in steps]
+    if isinstance(answers := found.get("answers"), list):
+        found["answers"] = [
+            {key: _list_ways(key, said) for key, said in one.items()} if isinstance(one, dict) else one
+            for one in answers
+        ]
+    return found
+
+
+def _list_ways(key: str, value: Any) -> Any:
+    if key == "when" and isinstance(value, dict):
+        return {name: _ways(values) for name, values in value.items()}
+    return _ways(value)
+
+
+def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
+    for name, said in found.said.items():
+        yield from _find_unknown_values(f"$.phrases.said.{name}", said, space[name].values)
+        yield from _find_empty_ways(f"$.phrases.said.{name}", said.values())
+        yield from _find_unfilled(f"$.phrases.said.{name}", said.values(), space)
+    roles = [role.name for role in space.roles]
+    for name, one in found.roles.items():
+        path = f"$.phrases.roles.{name}"
+        if name not in roles:
+            yield Problem(path, f"there is no role {name}{suggest_name(name, roles)}")
+        steps = [one.opens, *one.says, one.closes]
+        yield from _find_empty_ways(f"{path}.says", one.says)
+        for answer in one.answers:
+            steps += [answer.to, answer.says]
+            yield from _find_empty_ways(f"{path}.answers", [answer.to, answer.says])
+            yield from _impossible(f"{path}.answers", answer.when, space)
+        yield from _find_unfilled(path, steps, space)
+
+
+def find_unused_facts(found: Phrases, space: Space) -> list[str]:
+    """Return the values that facts are about and that no dimension has: a copy of a space may have lost
+    them."""
+    return [
+        f"{name}: {value}"
+        for name, facts in found.facts.items()
+        for value in facts
+        if value not in space[name].values
+    ]
+
+
+def _find_unknown_values(path: str, named: Iterable[str], values: Iterable[str]) -> Iterator[Problem]:
+    """Yield the values that a dimension lacks."""
+    known = [*values]
+    return (
+        Problem(path, f"there is no value {value!r}{suggest_name(value, known)}")
+        for value in named
+        if value not in known
+    )
+
+
+def _impossible(path: str, when: Mapping[str, Ways], space: Space) -> Iterator[Problem]:
+    """Yield the conditions that no scenario fulfils."""
+    for name, values in when.items():
+        if name not in space.names:
+            yield Problem(
+                path, f"`when` names {name}, and there is no such dimension{suggest_name(name, space.names)}"
+            )
+            continue
+        yield from _find_unknown_values(f"{path}.when.{name}", values, space[name].values)
+
+
+def _find_unfilled(path: str, lists: Iterable[Ways], space: Space) -> Iterator[Problem]:
+    return (
+        Problem(path, f"nothing fills {{{slot}}} in {way!r}")
+        for ways in lists
+        for way in ways
+        for slot in SLOT.findall(way)
+        if not _fills(slot.partition(":")[0], space)
+    )
+
+
+def _find_empty_ways(path: str, lists: Iterable[Ways]) -> Iterator[Problem]:
+    if not all(ways and all(way.strip() for way in ways) for ways in lists):
+        yield Problem(path, "a list of ways, or a way in it, is empty; write at least one")
+
+
+def _fills(slot: str, space: Space) -> bool:
+    name, _, field = slot.partition(".")
+    if slot in (HEARD, KNOWLEDGE):
+        return True
+    name = name if name in space.names else name[:1].lower() + name[1:]
+    if name not in space.names:
+        return False
+    facts = phrases_of(space).facts.get(name, {}).values()
+    return not field or field in space[name].fields or any(field in one for one in facts)
+
+
 class PhrasesSection(SpaceSection):
     """Sentences of the simulator, for a space's values."""
 
-    name = NAME
+    name = PHRASES
     help = "How the simulator says this space's values; no model sees it."
     structs = (Phrases, RolePhrases, PhraseAnswer)
     root = "Phrases"

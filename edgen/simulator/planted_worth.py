@@ -15,9 +15,9 @@ from functools import lru_cache
 from hashlib import blake2b
 from random import Random
 
-from edgen.simulator.agent_prompt import AgentPrompt
-from edgen.simulator.conversation_prompt import leads
 from edgen.simulator.phrases import BOOK
+from edgen.simulator.prompts.agent_prompt import AgentPrompt
+from edgen.simulator.prompts.conversation_prompt import leads
 
 JUDGE_ERROR = 1.2  # maximum error of a judge on a turn; triangular, so its standard deviation is 0.49
 STEP = 0.15  # increase of the probability that the student understood, per worth of 1

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from edgen.core import registry
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.values import Message
-from edgen.protocols.base import Protocol
-from edgen.protocols.optional_parts import SimulatedAnswers
-from edgen.simulator import conversation_prompt, layout_defects, prompt_roles
+from edgen.protocols.base import Protocol, SimulatedAnswers
+from edgen.simulator import layout_defects
 from edgen.simulator.dialogue import SpokenDialogue, converse, render
 from edgen.simulator.phrases import PhraseSpeaker, Way, aspects_of
+from edgen.simulator.prompts import conversation_prompt, prompt_roles
 
 if TYPE_CHECKING:
-    from edgen.simulator.agent_prompt import AgentPrompt
     from edgen.simulator.phrase_turns import Talk
+    from edgen.simulator.prompts.agent_prompt import AgentPrompt
     from edgen.space.scene import Scene
 
 
@@ -238,7 +238,7 @@ class SimulatedRequest:
 
     @functools.cached_property
     def _place(self) -> AgentPrompt | None:
-        from edgen.simulator import agent_prompt
+        from edgen.simulator.prompts import agent_prompt
 
         return agent_prompt.read(self.messages)
 

@@ -18,11 +18,9 @@ import msgspec
 
 from edgen.core.values import END_MARKER, Message, Role
 from edgen.reading import phrase_kinds as ways
-from edgen.simulator.agent_prompt import AgentPrompt, methods, mood
-from edgen.simulator.conversation_prompt import MARKER
-from edgen.simulator.fresh_voice import FreshVoice
 from edgen.simulator.phrases import (
     BOOK,
+    FreshVoice,
     Way,
     fit_inside_sentence,
     is_grudging,
@@ -30,7 +28,9 @@ from edgen.simulator.phrases import (
     join,
     nod_to,
 )
-from edgen.simulator.prompt_length import read_any_turns
+from edgen.simulator.prompts.agent_prompt import AgentPrompt, methods, mood
+from edgen.simulator.prompts.conversation_prompt import MARKER
+from edgen.simulator.prompts.prompt_length import read_any_turns
 from edgen.simulator.tone import tone
 
 # Possible preferences of the other side, in the words of the Education Dialogue vocabulary (arXiv 2405.14655,

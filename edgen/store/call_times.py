@@ -16,7 +16,7 @@ import msgspec
 from edgen.config import BackendConfig
 from edgen.core.digest import fingerprint
 from edgen.core.files import read_regular, write_whole
-from edgen.core.user_cache import cache_file
+from edgen.core.resources import cache_file
 
 _FILE = "call_times.json"
 _MOST = 500  # models: the latest

@@ -21,7 +21,6 @@ from msgspec import UNSET
 from edgen.config import Job, load_kept_job, resolve_values
 from edgen.core.digest import fingerprint
 from edgen.core.errors import RunError
-from edgen.core.optional_parts import part_of
 from edgen.core.pair import (
     Candidate,
     Pair,
@@ -32,10 +31,10 @@ from edgen.core.pair import (
     response_at,
     texts_digest,
 )
-from edgen.core.registry import find
+from edgen.core.registry import find, part_of
 from edgen.core.values import Scenario, Status
 from edgen.families.base import Recorded, family_of, read_record_id
-from edgen.families.optional_parts import RecordContents
+from edgen.families.reader import RecordContents
 from edgen.space import Space, content_sha256, load_space
 from edgen.space.sampling import Sampler
 from edgen.space.splits import HeldOutGroups, choose_side, choose_test_side

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.values import Conversation, Turn, Usage
 from edgen.families.base import Family, FiledRecord, Provenance, Recorded, find_change, record_id
-from edgen.families.optional_parts import KindDefaults, RecordContents
+from edgen.families.reader import KindDefaults, RecordContents
 from edgen.space import Space
 from edgen.space.sampling import Sampler
 from edgen.testing.check import SPACE, Check, begin_check, space_of

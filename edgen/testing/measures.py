@@ -12,8 +12,7 @@ import msgspec
 from edgen.config import load_job, resolve_values
 from edgen.core import registry
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.evaluation.measure import Measure, add_up
-from edgen.evaluation.measure_parts import NeedsDataSet, OwnCount
+from edgen.evaluation.measure import Measure, NeedsDataSet, OwnCount, add_up
 from edgen.evaluation.panels import ArmResult
 from edgen.evaluation.sample import Words, cut
 from edgen.evaluation.shared import Shared

@@ -11,15 +11,14 @@ from typing import Any
 from edgen.config import parse_job
 from edgen.config.plugin_parts import RolesAndSettings
 from edgen.core.errors import EdgenError
-from edgen.core.optional_parts import part_of
 from edgen.core.reasons import REASONS
+from edgen.core.registry import part_of
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import plan_of
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import RequestCheck, limit_requests, require_expected, require_result
-from edgen.protocols.base import ConversationProtocol
-from edgen.protocols.optional_parts import SelfDescription, SimulatedAnswers
+from edgen.protocols.base import ConversationProtocol, SelfDescription, SimulatedAnswers
 from edgen.providers import make
 from edgen.testing.check import SPACE, Check, ConformanceError, begin_check, register_for_check
 

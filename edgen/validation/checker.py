@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.core.digest import hash64
-from edgen.core.digest_table import DigestTable
+from edgen.core.digest import DigestTable, hash64
 from edgen.validation.findings import Finding, Vocabulary, quote
 from edgen.validation.layout import LayoutChecks
 from edgen.validation.rules import rule_findings

@@ -18,9 +18,8 @@ import msgspec
 from aiohttp import web
 
 from edgen.config import load_kept_job
-from edgen.core.answer_fields import Field, fields_of, write_answer
 from edgen.core.errors import RunError, UsageError
-from edgen.core.person_requests import PersonRequest
+from edgen.core.person_requests import Field, PersonRequest, fields_of, write_answer
 from edgen.core.reasons import find_reason
 from edgen.providers.human.config import HumanConfig
 from edgen.runtime.players import (

@@ -1,38 +1,106 @@
-"""The application, and its start and stop."""
+"""The application: its routes, the files that pages load, problems as pages, and its start and stop.
+
+Reading pages write nothing, and lock no run.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
-from edgen.core.errors import UsageError
+from edgen.core.errors import EdgenError, UsageError
 from edgen.core.system import handling
-from edgen.web import answering, invited_pages, labelling, pages, people, play, starting, voting
+from edgen.web import (
+    answering,
+    browse,
+    conversation,
+    invited_pages,
+    labelling,
+    people,
+    play,
+    runs,
+    starting,
+    voting,
+)
 from edgen.web.answers import SOURCES
-from edgen.web.guard import PageGuard
+from edgen.web.guard import NOT_NOW, VISITOR, PageGuard, Route, home_of, problem_page
 from edgen.web.invited_pages import Face
+from edgen.web.rendering import static_file
 from edgen.web.sources import Sources, stop_building
 
+log = logging.getLogger(__name__)
 HOST = "127.0.0.1"
 FACES: tuple[Face, ...] = (voting.FACE, labelling.FACE, play.FACE)
 _MOST_SENT = 1 << 20  # bytes of a form: a character of a text takes up to 12
+_CHANGING = (
+    "The run is being changed, moved or removed, and cannot be read now. Load this page again in a moment."
+)
+
+
+async def static(request: web.Request) -> web.Response:
+    """Return a file that pages load."""
+    known = await asyncio.to_thread(static_file, request.match_info["name"])
+    if known is None:
+        return problem_page("There is no such file.", 404)
+    return web.Response(body=known[1], content_type=known[0], charset="utf-8")
+
+
+@web.middleware
+async def explain(request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
+    """Show what cannot be read as a page."""
+    try:
+        answer: web.StreamResponse = await handler(request)
+    except UsageError as problem:
+        return problem_page(str(problem), 404, home_of(request))
+    except EdgenError as problem:
+        if request[VISITOR].invitation is not None:  # the words name places of this machine
+            return problem_page(NOT_NOW, 409, "/task")
+        return problem_page(f"This cannot be read: {problem}", 409)
+    except (web.HTTPException, ConnectionError, asyncio.CancelledError):
+        raise
+    except OSError as problem:  # something was moved or damaged while it was read
+        log.warning("%s %s: %s", request.method, request.path, problem)
+        return problem_page(_CHANGING, 409, home_of(request))
+    except Exception:
+        log.exception("%s %s", request.method, request.path)
+        said = "edgen failed to make this page. The terminal of the server says more."
+        return problem_page(said, 500, home_of(request))
+    return answer
+
+
+async def answer_unknown(_request: web.Request) -> web.Response:
+    """Answer every other address."""
+    return problem_page("There is no such page.", 404)
+
+
+ROUTES = (
+    Route("GET", "/", runs.runs),
+    Route("GET", "/events", runs.events),
+    Route("GET", "/static/{name}", static, "anyone"),
+    Route("GET", "/beside", conversation.show_side_by_side),
+    Route("GET", "/requests/{run}/{id:.+}", conversation.requests),
+    Route("GET", "/run/{run}", browse.browse),
+    Route("GET", "/run/{run}/{id:.+}", conversation.conversation),
+)
 
 
 def make_app(sources: Sources, guard: PageGuard) -> web.Application:
     """Return the application that shows these runs."""
-    app = web.Application(middlewares=[guard.admit, pages.explain], client_max_size=_MOST_SENT)
+    app = web.Application(middlewares=[guard.admit, explain], client_max_size=_MOST_SENT)
     app[SOURCES] = sources
     app[people.FACES] = FACES
     app[answering.QUEUES] = {}
     app[play.TYPING] = {}
     app[starting.STARTER] = starting.RunStarter(Path.cwd())
-    guard.add(app, pages.ROUTES + starting.ROUTES + people.ROUTES + invited_pages.ROUTES)
+    guard.add(app, ROUTES + starting.ROUTES + people.ROUTES + invited_pages.ROUTES)
     for face in FACES:
         guard.add(app, face.routes)
-    app.router.add_route("*", "/{rest:.*}", pages.answer_unknown)
+    app.router.add_route("*", "/{rest:.*}", answer_unknown)
     return app
 
 

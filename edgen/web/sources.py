@@ -17,8 +17,8 @@ import msgspec
 
 from edgen.api.runs import RunFacts, list_runs
 from edgen.core.errors import DataError, UsageError
+from edgen.core.resources import cache_file
 from edgen.core.text import escape_hidden
-from edgen.core.user_cache import cache_file
 from edgen.families.record_files import make_unknown_layout_error, open_records
 from edgen.store.conversation_index import ConversationIndex
 from edgen.store.mailbox import Mailbox, has_mailbox, is_desk

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from edgen.core.answer_fields import fields_of, write_answer
 from edgen.core.errors import UsageError
-from edgen.core.person_requests import Offer, PersonRequest, View
+from edgen.core.person_requests import Offer, PersonRequest, View, fields_of, write_answer
 from edgen.core.values import Address
 from edgen.reading.answers.choice import choice_form
 

@@ -7,8 +7,7 @@ import tracemalloc
 
 import pytest
 
-from edgen.core.digest import hash64
-from edgen.core.digest_table import DigestTable
+from edgen.core.digest import DigestTable, hash64
 
 
 def test_it_answers_as_a_dict_does() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from edgen.core.optional_parts import find_misplaced_names, part_of
+from edgen.core.plugin_checks import find_misplaced_names
+from edgen.core.registry import part_of
 
 
 class Core:

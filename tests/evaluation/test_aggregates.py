@@ -26,8 +26,7 @@ from edgen.evaluation.aggregates import (
 )
 from edgen.evaluation.compared import Compared
 from edgen.evaluation.drawings import Bars, Histograms, Intervals, Picture, Table
-from edgen.evaluation.measure import Measure, add_up, figure_kinds, list_comparisons
-from edgen.evaluation.measure_parts import NeedsDataSet
+from edgen.evaluation.measure import Measure, NeedsDataSet, add_up, figure_kinds, list_comparisons
 from edgen.evaluation.panels import ArmResult, Panel, Sentence, TablePanel, draw_panels
 from edgen.evaluation.rows import render_rows
 from edgen.evaluation.sample import Sample, Words, cut

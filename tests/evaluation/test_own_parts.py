@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from edgen.core.registry import find
-from edgen.evaluation.measure import Measure, list_flaws
-from edgen.evaluation.measure_parts import (
+from edgen.evaluation.measure import (
     PARTS,
     JudgeAnswers,
+    Measure,
     NeedsDataSet,
     OwnComparisons,
     OwnCount,
     OwnTexts,
+    list_flaws,
 )
 from edgen.evaluation.measuring import measures
 from edgen.evaluation.panels import Panel, Sentence, TablePanel

@@ -17,8 +17,9 @@ import edgen
 from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.core.registry import find, find_all
 from edgen.export.chat import chat_for
+from edgen.export.format import items_of
 from edgen.export.options import OptionValues
-from edgen.export.ranges import items_in_ranges, items_of, require_ranges
+from edgen.export.ranges import items_in_ranges, require_ranges
 from edgen.export.rows import Item, Row
 from edgen.runtime.processes import Processes
 from edgen.store.ordered_lines import lines_between

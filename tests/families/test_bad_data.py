@@ -14,8 +14,8 @@ import pytest
 from edgen.api.validating import validate
 from edgen.core.errors import DataError
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.families.parquet import rows_of
 from edgen.families.reader import list_own_readers
+from edgen.families.record_files import rows_of
 
 Record = dict[str, Any]
 

@@ -12,13 +12,18 @@ import pytest
 from edgen.api.validating import validate
 from edgen.core import registry
 from edgen.core.errors import DataError
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.families import reader
-from edgen.families.optional_parts import ReportWords
 from edgen.families.parts import FiledRecord, make_verbatim_record
-from edgen.families.reader import DataSetReader, list_known_titles, list_own_readers, reader_of_record
+from edgen.families.reader import (
+    DataSetReader,
+    ReportWords,
+    list_known_titles,
+    list_own_readers,
+    reader_of_record,
+)
 from edgen.families.record_files import open_records
 from edgen.validation.layout import LayoutChecks
 

@@ -10,7 +10,7 @@ from edgen.core.values import Address, Rejection, RejectionReason, Request
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
 from edgen.planning.speakers import describe_reply, describe_templates, explain_rejection
-from edgen.simulator.prompt_roles import find_strangers
+from edgen.simulator.prompts.prompt_roles import find_strangers
 from tests import ROOT
 
 pytestmark = pytest.mark.unit

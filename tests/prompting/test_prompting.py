@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.core.errors import TemplateError
-from edgen.core.registry import answer_kinds
+from edgen.core.forms import answer_kinds
 from edgen.core.resources import find, list_shipped
 from edgen.core.values import Message
 from edgen.planning import catalogue

@@ -13,17 +13,17 @@ import pytest
 
 from edgen.config import BackendConfig
 from edgen.core.errors import CallError
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.values import Reply
 from edgen.providers import make, make_batch_service, provider_of
 from edgen.providers.anthropic.config import AnthropicConfig
+from edgen.providers.base import BatchAnswers
 from edgen.providers.batches import Sending
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 from edgen.providers.litellm.config import LitellmConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
-from edgen.providers.optional_parts import BatchAnswers
 from tests.dose import dose
 from tests.providers import gemini_grpc
 from tests.providers.fakes import TRUSTING, Answer, FakeServer, answer, request

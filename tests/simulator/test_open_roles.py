@@ -12,7 +12,7 @@ from edgen.core.values import Request, Status
 from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
 from edgen.protocols.task import Settled, Spent
-from edgen.simulator.conversation_prompt import assign_roles, find_shown_roles, leads
+from edgen.simulator.prompts.conversation_prompt import assign_roles, find_shown_roles, leads
 from edgen.simulator.text import respond
 from tests import open_space
 

@@ -9,7 +9,7 @@ import pytest
 
 from edgen.core.values import Message
 from edgen.reading import phrase_kinds as ways
-from edgen.simulator.conversation_prompt import ScenarioBrief, read
+from edgen.simulator.prompts.conversation_prompt import ScenarioBrief, read
 from tests import ROOT
 from tests.simulator.prompts import (
     LEARNING,

@@ -14,7 +14,7 @@ from edgen.core import resources
 from edgen.core.values import Message
 from edgen.domains.education.adherence_protocol import ADHERENCE
 from edgen.prompting import load_prompt
-from edgen.simulator.conversation_prompt import asks_for_nothing_else, read
+from edgen.simulator.prompts.conversation_prompt import asks_for_nothing_else, read
 from edgen.simulator.simulated_request import SimulatedRequest
 from edgen.simulator.text import respond
 from tests.simulator import lessons

@@ -7,7 +7,7 @@ import pytest
 from edgen.core.errors import SpaceError
 from edgen.simulator.phrases_section import SECTION
 from edgen.space import content_sha256, dump_space, parse_space
-from edgen.space.phrases import persona_of, phrases_of
+from edgen.space.scene import persona_of, phrases_of
 from tests.cases import named
 
 pytestmark = pytest.mark.unit

@@ -20,8 +20,13 @@ from edgen.core.errors import EdgenError, UsageError
 from edgen.core.pair import Source
 from edgen.core.values import Event, Scenario, Turn
 from edgen.evaluation.options import StatsOptions
-from edgen.export.request import ExportRequest
-from edgen.export.shared_options import ChatOptions, ExportOptions, LayerOptions, PairSetOptions
+from edgen.export.shared_options import (
+    ChatOptions,
+    ExportOptions,
+    ExportRequest,
+    LayerOptions,
+    PairSetOptions,
+)
 from edgen.export.write import Exported
 from edgen.runtime.control import Control
 from edgen.runtime.status import StatusReport

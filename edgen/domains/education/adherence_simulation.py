@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from edgen.domains.education.family import five_list_scenario
 from edgen.domains.education.keywords import MEASURES, verdicts
-from edgen.domains.education.layout import five_list_scenario
 from edgen.plugin import Message, Scenario, Simulation, Turn
 from edgen.plugin.families import Role
 from edgen.plugin.texts import join_words, words

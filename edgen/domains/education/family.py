@@ -10,18 +10,12 @@ of ED.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.domains.education.layout import (
-    DIMENSIONS,
-    LAYOUT,
-    TOPIC_FIELDS,
-    five_list_scenario,
-    has_five_dimensions,
-)
+from edgen.domains.education.layout import DIMENSIONS, LAYOUT, TOPIC_FIELDS
 from edgen.plugin import (
     Conversation,
     Family,
@@ -218,6 +212,20 @@ def _unflatten(record: dict[str, Any]) -> dict[str, Any]:
         "provenance": {key: record.get(key) for key in ("scenario", "simulated")},
         "scenario": {key: record.get(key) for key in TOPIC_FIELDS},
     }
+
+
+def has_five_dimensions(names: Collection[str], roles: Sequence[str]) -> bool:
+    """Return whether a space with these dimensions and roles has the five dimensions, possibly with others,
+    and the roles Teacher and Student."""
+    return LAYOUT.names.issubset(names) and [*roles] == [*LAYOUT.roles]
+
+
+def five_list_scenario(
+    index: int, values: Mapping[str, str], subject: str | None = None, level: str | None = None
+) -> Scenario:
+    """Return the scenario with these values of the five dimensions, and its topic's fields."""
+    said = {name: text for name, text in zip(TOPIC_FIELDS, (subject, level), strict=True) if text is not None}
+    return Scenario(index, {name: values[name] for name in DIMENSIONS}, {"topic": said} if said else {})
 
 
 EDUCATION = Education()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 
-from edgen.plugin import Scenario
 from edgen.plugin.spaces import Agreement, LaidOutDimension, SpaceLayout
 
 # Possible fields of a topic.
@@ -76,17 +75,3 @@ LAYOUT = SpaceLayout(
     simulated=True,
 )
 DIMENSIONS = tuple(one.name for one in LAYOUT.dimensions)
-
-
-def has_five_dimensions(names: Collection[str], roles: Sequence[str]) -> bool:
-    """Return whether a space with these dimensions and roles has the five dimensions, possibly with others,
-    and the roles Teacher and Student."""
-    return LAYOUT.names.issubset(names) and [*roles] == [*LAYOUT.roles]
-
-
-def five_list_scenario(
-    index: int, values: Mapping[str, str], subject: str | None = None, level: str | None = None
-) -> Scenario:
-    """Return the scenario with these values of the five dimensions, and its topic's fields."""
-    said = {name: text for name, text in zip(TOPIC_FIELDS, (subject, level), strict=True) if text is not None}
-    return Scenario(index, {name: values[name] for name in DIMENSIONS}, {"topic": said} if said else {})

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.domains.tutoring.exercises.answers import words_of
+from edgen.domains.tutoring.exercises.model import words_of
 from edgen.domains.tutoring.pool_config import PoolSettings
 from edgen.domains.tutoring.served_turns import Origin, origin_of, responses_to
 from edgen.plugin import Recorded, Space, Turn

@@ -14,9 +14,8 @@ from typing import Any
 import msgspec
 
 from edgen.domains.tutoring.config import TutoringSettings
-from edgen.domains.tutoring.exercises.answers import is_right
 from edgen.domains.tutoring.exercises.chain import ExerciseChain, ExercisePool
-from edgen.domains.tutoring.exercises.model import SHOWN, Exercise
+from edgen.domains.tutoring.exercises.model import SHOWN, Exercise, is_right
 from edgen.domains.tutoring.judging import (
     JUDGE,
     UNJUDGED,

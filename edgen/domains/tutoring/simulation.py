@@ -15,7 +15,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from edgen.domains.tutoring.exercises.answers import words_of
+from edgen.domains.tutoring.exercises.model import words_of
 from edgen.domains.tutoring.guessing import REMINDERS, put_together, read_manner
 from edgen.plugin import Message, Simulation
 from edgen.plugin.protocols import CONTINUED

@@ -16,14 +16,14 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.values import Turn
 from edgen.evaluation.comparison.arms import Arm, SettledConversation
 from edgen.evaluation.comparison.result import DataFacts
 from edgen.evaluation.data_sets.files import files_at
 from edgen.evaluation.measuring import measures_to_compare
 from edgen.evaluation.sample import Sample
-from edgen.families.optional_parts import RecordContents, ReportWords
+from edgen.families.reader import RecordContents, ReportWords
 
 GROUPS = 10_000
 MOST_ROLES = 20  # roles by name; further ones are OTHERS

@@ -17,7 +17,7 @@ from edgen.config import Job, load_job, protocol_of, settings_of
 from edgen.core.digest import seal
 from edgen.core.errors import DataError, EdgenError, RunError, ShortError, UsageError
 from edgen.core.files import write_lines
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.text import replace_surrogates
 from edgen.core.values import Turn
 from edgen.core.yaml_values import suggest_name
@@ -28,7 +28,7 @@ from edgen.evaluation.comparison.result import ComparisonResult, PromptDifferenc
 from edgen.evaluation.measuring import measures_to_compare
 from edgen.evaluation.sample import Sample, sample_of
 from edgen.families.base import FiledRecord
-from edgen.families.optional_parts import ReportWords
+from edgen.families.reader import ReportWords
 from edgen.planning.allowed_files import Reach
 from edgen.planning.job_differences import find_differences, settings_by_key
 from edgen.planning.load import plan_of, space_of
@@ -36,7 +36,7 @@ from edgen.planning.plan import Plan
 from edgen.preferences.bias import round_values
 from edgen.preferences.policies import PolicyCounts
 from edgen.prompting.diff import join_messages, unified_diff
-from edgen.protocols.optional_parts import SelfDescription
+from edgen.protocols.base import SelfDescription
 from edgen.space import content_sha256
 from edgen.store.layers import LayerJoin
 from edgen.store.run_folder import RunFolder

@@ -14,14 +14,12 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.digest import hash64
-from edgen.core.digest_table import DigestTable
+from edgen.core.digest import DigestTable, hash64
 from edgen.core.errors import DataError
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, Sample, Split, sample_of
-from edgen.families.optional_parts import KindDefaults
-from edgen.families.reader import DataSetReader
+from edgen.families.reader import DataSetReader, KindDefaults
 from edgen.families.record_files import ADVICE, RecordFile, make_unknown_layout_error, open_records
 from edgen.space import load_space
 from edgen.validation.checker import decode

@@ -16,7 +16,7 @@ from edgen.plugin import Mean, Measure, NeedsDataSet, Sample, Space, Tally, Tota
 from edgen.plugin.measures import Examples, Panel, Shared
 from edgen.plugin.texts import pictures_in, readable_name
 from edgen.plugin.texts import words as cut_words
-from edgen.space.phrases import persona_among, persona_of
+from edgen.space.scene import persona_among, persona_of
 
 FOLDED = "What is mentioned, recited and echoed"  # pictures of this measure, of `recited` and of `echoes`
 _STOP = frozenset(["a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",

@@ -27,7 +27,7 @@ from edgen.core.errors import InputError
 from edgen.core.system import handling
 from edgen.simulator import faults as fault
 from edgen.simulator.answering import SimulatedModel
-from edgen.simulator.prompt_scene import SceneFinder
+from edgen.simulator.prompts.prompt_scene import SceneFinder
 from edgen.simulator.service import (
     anthropic_batches,
     gemini_batches,

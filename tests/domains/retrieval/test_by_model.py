@@ -19,13 +19,12 @@ from edgen.config import parse_job
 from edgen.core.errors import ShortError
 from edgen.core.resources import find
 from edgen.core.values import Rejection, RejectionReason, Reply, Request
-from edgen.domains.retrieval.ranking_answers import Order, read_order
 from edgen.domains.retrieval.ranking_asker import (
     ModelRanking,
     RankingAsker,
     write_ranking,
 )
-from edgen.domains.retrieval.ranking_protocol import TEMPLATE, VARIABLES, windows
+from edgen.domains.retrieval.ranking_protocol import TEMPLATE, VARIABLES, Order, read_order, windows
 from edgen.execution.batch.scheduler import BatchScheduler
 from edgen.execution.online_scheduler import call_by_call
 from edgen.execution.session import RunSession

@@ -16,8 +16,7 @@ from edgen.cli.errors import run_guarded
 from edgen.core.errors import DataError
 from edgen.domains.retrieval import score_command
 from edgen.domains.retrieval.findings import KINDS
-from edgen.domains.retrieval.ranking_figures import RankingFigures
-from edgen.domains.retrieval.score import RankingScore
+from edgen.domains.retrieval.score import RankingFigures, RankingScore
 from tests.cli.command import get_command
 from tests.domains.retrieval.submissions import by_definition, drawn, submission, submission_file, truth_file
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from edgen.api.validating import validate
 from edgen.core.errors import DataError
-from edgen.core.optional_parts import part_of
+from edgen.core.registry import part_of
 from edgen.domains.retrieval import (
     read_dstc7,
     read_dstc7_dialogs,

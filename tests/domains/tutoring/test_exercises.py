@@ -19,11 +19,10 @@ from edgen.cli.space import app
 from edgen.core import resources
 from edgen.core.errors import SpaceError
 from edgen.core.values import Scenario
-from edgen.domains.tutoring.exercises.answers import is_right, numbers_of, words_of
 from edgen.domains.tutoring.exercises.chain import ExerciseChain, ExercisePool
 from edgen.domains.tutoring.exercises.check import all_values, check_exercises
 from edgen.domains.tutoring.exercises.grammar import Grammar
-from edgen.domains.tutoring.exercises.model import Exercise, exercises_of
+from edgen.domains.tutoring.exercises.model import Exercise, exercises_of, is_right, numbers_of, words_of
 from edgen.space import Space, content_sha256, dump_space, load_space, parse_space
 from edgen.space.sampling import Sampler
 

@@ -15,8 +15,8 @@ from edgen.config import parse_job
 from edgen.config.label_set import LabelSetError, find_label_set
 from edgen.core.errors import EdgenError, JobError, ShortError
 from edgen.core.values import Conversation, Request, Turn
-from edgen.domains.tutoring.best_worst import read_best_worst
 from edgen.domains.tutoring.config import cima_actions
+from edgen.domains.tutoring.judging import read_best_worst
 from edgen.domains.tutoring.labeller import UNLABELLED
 from edgen.domains.tutoring.session import AT_ONCE, MISSING
 from edgen.domains.tutoring.simulation import worth

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from edgen.domains.guided.machines.bands import divide_into_bands, order_states
 from edgen.domains.guided.machines.describe import BAD, EFFECT, GOOD, LOCK, WHEN, join_full_text, remarks
 from edgen.domains.guided.machines.folder import MachineError
-from edgen.domains.guided.machines.layout import Box, DiagramLayout, lay_out
+from edgen.domains.guided.machines.layout import Box, DiagramLayout, divide_into_bands, lay_out, order_states
 from edgen.domains.guided.machines.model import Machine, State
 from edgen.domains.guided.machines.svg import (
     FAINT,

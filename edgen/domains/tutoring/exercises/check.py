@@ -11,10 +11,9 @@ import math
 import random
 from collections.abc import Iterator
 
-from edgen.domains.tutoring.exercises.answers import is_right
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, drawing_name
 from edgen.domains.tutoring.exercises.grammar import Grammar, RuleError
-from edgen.domains.tutoring.exercises.model import Exercise
+from edgen.domains.tutoring.exercises.model import Exercise, is_right
 from edgen.plugin import Problem
 from edgen.plugin.errors import SpaceError, TemplateError
 from edgen.space.model import Entry

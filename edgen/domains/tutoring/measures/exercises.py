@@ -13,8 +13,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.tutoring.exercises.answers import is_right
-from edgen.domains.tutoring.exercises.model import Exercise, Exercises, Tier, exercises_of
+from edgen.domains.tutoring.exercises.model import Exercise, Exercises, Tier, exercises_of, is_right
 from edgen.domains.tutoring.served_turns import responses_to
 from edgen.plugin import Histogram, Mean, Measure, Sample, Share, Space, Total, Turn, Words, figure_kinds
 from edgen.plugin.measures import Compared, Panel

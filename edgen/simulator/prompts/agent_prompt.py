@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from edgen.core.values import Message, Role
 from edgen.reading import phrase_kinds as ways
-from edgen.simulator import conversation_prompt, prompt_length
-from edgen.simulator.conversation_prompt import leads
+from edgen.simulator.prompts import conversation_prompt, prompt_length
+from edgen.simulator.prompts.conversation_prompt import leads
 from edgen.simulator.tone import tone
 
 

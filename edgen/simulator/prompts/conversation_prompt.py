@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.core.values import Message
-from edgen.simulator.answer_form import CHANCE, Form, Json, read_form
-from edgen.simulator.prompt_length import read_any_turns, turns
-from edgen.simulator.prompt_roles import find_roles, may_guess
-from edgen.simulator.shown_names import find_shown_names
+from edgen.simulator.prompts.answer_form import CHANCE, Form, Json, read_form
+from edgen.simulator.prompts.prompt_length import read_any_turns, turns
+from edgen.simulator.prompts.prompt_roles import find_roles, may_guess
+from edgen.simulator.prompts.shown_names import find_shown_names
 
 Layout = Literal["published", "json", "lines"]
 

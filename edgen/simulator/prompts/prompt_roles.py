@@ -13,7 +13,7 @@ from functools import lru_cache
 from edgen.core.text import compile_later
 from edgen.reading.role_words import LANGUAGES
 from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, TEACHER_STUDENT, RoleWords
-from edgen.simulator.shown_names import NAME, find_shown_names, is_name
+from edgen.simulator.prompts.shown_names import NAME, find_shown_names, is_name
 
 # Words whose stem differs between cases.
 _CHANGED_STEMS = {"uczeń": "ucz(?:eń|ni)", "учень": "уч(?:ень|н)"}

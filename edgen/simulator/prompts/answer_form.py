@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.core.text import compile_later
-from edgen.simulator.shown_names import PLACEHOLDERS, TEXT
+from edgen.simulator.prompts.shown_names import PLACEHOLDERS, TEXT
 
 Entries = Sequence[tuple[str, str]]
 
