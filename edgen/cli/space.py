@@ -13,7 +13,6 @@ from typer import Argument, Option
 from edgen.asking.options import GrowthOptions
 from edgen.cli import complete
 from edgen.cli import options as o
-from edgen.cli.declared import with_declared
 from edgen.cli.new_space import NewSpaceOption, SpaceNameOption, print_new_space
 from edgen.cli.options import CommandGroup
 from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_behind
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
     from edgen.api.spaces.growth import GrownSpace
 
 app = CommandGroup(
-    "Show, make and extend spaces, from which scenarios are drawn.\n\nExample: edgen space show broad"
+    "Show, make and extend spaces, from which scenarios are drawn.\n\nExample: edgen space show broad",
+    added="space_command",
 )
 SpaceArgument = Annotated[
     str, Argument(metavar="SPACE", help="A shipped space's name, or a file.", autocompletion=complete.spaces)
@@ -135,10 +135,6 @@ def from_csv(
     made = make_space_from_csv(file, output, name, weights=weights, force=yes)
     found = ", ".join(f"{count} of {dimension}" for dimension, count in made.values.items())
     print_new_space(made, f"{made.records:,} rows: {found}", output, json=json)
-
-
-for _added in find_all("space_command"):
-    app.command(_added.name)(with_declared(_added.command))
 
 
 _WIDE = 40  # characters of a value that are shown
