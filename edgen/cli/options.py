@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
-from typer import Argument, Option, Typer
+from typer import Argument, Typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from edgen.cli import complete, old_names
 from edgen.cli.declared import with_declared
 from edgen.core import registry
+from edgen.core.options import option
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -179,12 +180,10 @@ RunArgument = Annotated[
 
 # -- what it makes, and how it prints
 
-JsonOption = Annotated[bool, Option("--json", help="Print JSON on stdout.")]
+JsonOption = Annotated[bool, option("Print JSON on stdout.", "--json")]
 # -- how the work is done
 
-DryRunOption = Annotated[
-    bool, Option("--dry-run", help="Print what would be called; call and write nothing.")
-]
+DryRunOption = Annotated[bool, option("Print what would be called; call and write nothing.", "--dry-run")]
 
 
 class SeveralWords(Command):
