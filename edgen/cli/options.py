@@ -122,6 +122,9 @@ class SectionedGroup(TyperGroup):
         """The names of the commands by the title of their section; empty without sections."""
         return {}
 
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's makes every command
+        return [*self.commands]
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for title, names in (self.sections or {"Commands": self.list_commands(ctx)}).items():
             with formatter.section(title):
