@@ -178,7 +178,9 @@ def test_the_command_writes_pictures_into_a_new_folder(tmp_path: Path) -> None:
     error = CliRunner().invoke(app, arguments).exception
     assert isinstance(error, UsageError)
     assert "is not overwritten" in str(error)
-    other = CliRunner().invoke(app, ["space", "show", "broad", "--pictures", str(tmp_path / "other")]).exception
+    other = (
+        CliRunner().invoke(app, ["space", "show", "broad", "--pictures", str(tmp_path / "other")]).exception
+    )
     assert isinstance(other, UsageError)
     assert "nothing in it can be drawn" in str(other)
     assert not (tmp_path / "other").exists()
