@@ -394,12 +394,13 @@ def _warm_up_batches() -> None:
 
 
 def _simulate(announced: int) -> None:
-    from edgen.simulator.service.server import Options, serve
+    from edgen.simulator.options import ServerOptions
+    from edgen.simulator.service.server import serve
 
     def announce(address: str) -> None:
         os.write(announced, address.encode())
 
-    asyncio.run(serve(Options(port=0, batch_seconds=0), announce))
+    asyncio.run(serve(ServerOptions(port=0, batch_seconds=0), announce))
 
 
 @contextlib.contextmanager

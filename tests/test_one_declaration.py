@@ -2,7 +2,7 @@
 
 A declaration is a call with a help text: `option(…)`, typer's `Option(…)` or `Meta(description=…)`. Commands, Python
 functions and keys of the job that have the same option use the same declaration. A function that makes an option, such
-as `declare_output`, is one declaration.
+as `declare_output`, is one declaration. Commands take options as structs: a command's function declares arguments alone.
 """
 
 from __future__ import annotations
@@ -12,12 +12,17 @@ import inspect
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
+import msgspec
 import pytest
+from typer.main import get_command
+from typer.models import ArgumentInfo
 
 import edgen
-from edgen.core.options import find_option
+from edgen.cli.app import app
+from edgen.cli.options import Commands, DryRunOption, JsonOption
+from edgen.core.options import find_option, option
 from tests import ROOT, job_page, options_table
 
 # Options whose name has another meaning elsewhere.
@@ -53,6 +58,20 @@ OTHER_FORMS = {
     ("pairs", "against"): "runs as values, too; the command takes several runs",
 }
 MAKERS = ("option", "Option", "Meta")
+# Options that a command's function takes by name. No function behind a command has them, and each is one declaration.
+OF_EVERY_COMMAND = {
+    "json": (JsonOption, "how a command prints; `print_value` of every command takes it"),
+    "dry_run": (
+        DryRunOption,
+        "whether a command calls anything; it stands between the options and those of work",
+    ),
+}
+# Modules that make typer's options themselves.
+MAKES_OPTIONS = {
+    "edgen/cli/declared.py": "it makes those of all structs",
+    "edgen/cli/app.py": "--version, which ends edgen before a command is read",
+    "edgen/cli/export.py": "those of the formats' structs, which name the formats that have them",
+}
 
 
 def find_declarations(source: str) -> Iterator[tuple[str, int]]:
@@ -110,6 +129,75 @@ def test_a_second_declaration_is_found() -> None:
     assert find_twice({"a": field, "b": bounds, "c": shared}) == {}
     for other in (argument, alias):
         assert find_twice({"a": field, "b": other}) == {"--most-of": ["a:2", "b:1"]}
+
+
+def list_functions(commands: Commands, *path: str) -> Iterator[tuple[str, Any]]:
+    """Yield each command's words, and its function."""
+    for name in commands.list_names():
+        held = commands.find(name)
+        if (group := getattr(held, "app", None)) is not None:
+            yield from list_functions(group, *path, name)
+        else:
+            yield " ".join((*path, name)), held.command
+
+
+FUNCTIONS = dict(list_functions(get_command(app).commands))  # type: ignore[attr-defined]
+
+
+def find_own_options(function: Any) -> list[str]:
+    """The options that a command's function declares itself, by the names of their parameters."""
+    hints = get_type_hints(function, include_extras=True)
+    named = {name: hint for name, hint in hints.items() if name not in ("return", "ctx")}
+    return [name for name, hint in named.items() if not (_is_argument(hint) or _is_struct(hint))]
+
+
+def _is_argument(hint: Any) -> bool:
+    return any(isinstance(one, ArgumentInfo) for one in getattr(hint, "__metadata__", ()))
+
+
+def _is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("words", FUNCTIONS)
+def test_a_command_takes_its_options_from_structs(words: str) -> None:
+    hints = get_type_hints(FUNCTIONS[words], include_extras=True)
+    own = {name: hints[name] for name in find_own_options(FUNCTIONS[words])}
+    shared = {name: hint for name, (hint, _) in OF_EVERY_COMMAND.items()}
+    assert own == {name: shared.get(name) for name in own}, "declare it as a field of the command's struct"
+    for kind in filter(_is_struct, hints.values()):
+        fields = get_type_hints(kind, include_extras=True)
+        assert any(find_option(fields[name]) for name in kind.__struct_fields__), kind
+
+
+@pytest.mark.unit
+def test_an_option_of_a_function_is_found() -> None:
+    def declares(most: Annotated[int, "any"] = 1) -> None:
+        assert most
+
+    declares.__annotations__["most"] = Annotated[int, option("Keep N.", metavar="N")]
+    assert find_own_options(declares) == ["most"]
+    assert find_own_options(FUNCTIONS["init"]) == ["json"]
+
+
+@pytest.mark.unit
+def test_options_of_typer_are_made_from_structs() -> None:
+    files = {
+        str(file.relative_to(ROOT)): ast.parse(file.read_text(encoding="utf-8"))
+        for file in sorted((ROOT / "edgen").rglob("*.py"))
+    }
+    made = {path for path, tree in files.items() if any(map(_makes_option, ast.walk(tree)))}
+    assert made == {*MAKES_OPTIONS}
+
+
+def _makes_option(node: ast.AST) -> bool:
+    match node:
+        case ast.ImportFrom(module="typer" | "typer.core" | "typer.models", names=names):
+            return any(one.name.endswith("Option") for one in names)
+        case ast.Attribute(value=ast.Name(id="typer"), attr="Option"):
+            return True
+    return False
 
 
 def test_a_key_that_is_an_option_takes_its_sentence_from_it() -> None:

@@ -149,6 +149,15 @@ class AnnotateOptions(AskOptions, frozen=True, kw_only=True):
         return bool(self.by) or self.annotators > 1 or (self.labels is not None and not self.people)
 
 
+class WriteOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `edgen annotate --write`; None for those of `CandidateOptions`."""
+
+    write: Write | None = None
+    texts: Texts | None = None
+    after: After | None = None
+    agent: Agent = None
+
+
 class CandidateOptions(AskOptions, frozen=True, kw_only=True):
     """The options of a writer."""
 

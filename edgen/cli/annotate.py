@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from edgen.asking.options import After, AnnotateOptions, Texts, Write
+from edgen.asking.options import AnnotateOptions, WriteOptions
 from edgen.cli import options as o
 from edgen.cli.candidates import print_candidates
 from edgen.cli.output import count_noun, format_cost, print_value, wrap_behind
 from edgen.core.errors import UsageError
-from edgen.core.options import Agent, declare_sheet
+from edgen.core.options import declare_sheet
 from edgen.core.text import describe_counts
 from edgen.runtime.options import WorkOptions
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from edgen.runtime.control import Control
 
 
-SheetOption = Annotated[Path | None, declare_sheet("To label in: .csv or .jsonl.")]
+class LabelSheetOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The option of a sheet in place of labels."""
+
+    sheet: Annotated[Path | None, declare_sheet("To label in: .csv or .jsonl.")] = None
 
 
 def command(
     run: o.RunArgument,
     *,
     options: AnnotateOptions,
-    sheet: SheetOption = None,
-    write: Write | None = None,
-    texts: Texts | None = None,
-    after: After | None = None,
-    agent: Agent = None,
+    people: LabelSheetOptions,
+    writing: WriteOptions,
     dry_run: o.DryRunOption = False,
     work: WorkOptions,
     json: o.JsonOption = False,
@@ -55,13 +55,12 @@ def command(
     from edgen.cli.control import make_control
 
     control = make_control(work)
-    if write is not None:
+    sheet = people.sheet
+    if writing.write is not None:
         _refuse_labelling(options, sheet)
-        how = {"dry_run": dry_run, "json": json}
-        print_candidates(run, write, options, control, texts=texts, after=after, agent=agent, **how)
+        print_candidates(run, writing, options, control, dry_run=dry_run, json=json)
         return
-    writing = {"texts": texts, "after": after, "agent": agent}
-    _refuse(writing, "goes with --write; add it, or leave this out")
+    _refuse(msgspec.structs.asdict(writing), "goes with --write; add it, or leave this out")
     if sheet is not None:
         _print_sheet(run, options, sheet, json=json)
     else:

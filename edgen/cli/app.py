@@ -12,9 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from edgen.cli import old_names
-from edgen.cli.declared import with_declared
 from edgen.cli.errors import Interruption
-from edgen.cli.options import SETTINGS, Command, SectionedGroup
+from edgen.cli.options import SETTINGS, Commands, SectionedGroup
 from edgen.cli.output import keep_stdout
 from edgen.core import registry
 from edgen.core.text import escape_hidden
@@ -41,34 +40,18 @@ def sections() -> dict[str, tuple[str, ...]]:
     return {title: tuple(names) for title, names in named.items()}
 
 
-class _Commands(Mapping[str, Any]):
-    """The commands by name, each made when it is looked up."""
+class _Commands(Commands):
+    """edgen's own commands, and those of domains."""
 
-    def __iter__(self) -> Iterator[str]:
-        return (name for names in sections().values() for name in names)
+    def list_names(self) -> Sequence[str]:
+        return [name for names in sections().values() for name in names]
 
-    def __len__(self) -> int:
-        return sum(map(len, sections().values()))
-
-    def __getitem__(self, name: str) -> Any:
-        return _make_command(name)
-
-
-@functools.cache
-def _make_command(name: str) -> Any:
-    """Return a command or a group of commands. Raises KeyError for an unknown name."""
-    if any(name in names for names in _SECTIONS.values()):
-        module: Any = importlib.import_module(f"edgen.cli.{_MODULES.get(name, name)}")
-    elif name in registry.names("command"):
-        module = registry.find("command", name)
-    else:
+    def find(self, name: str) -> Any:
+        if any(name in names for names in _SECTIONS.values()):
+            return importlib.import_module(f"edgen.cli.{_MODULES.get(name, name)}")
+        if name in registry.names("command"):
+            return registry.find("command", name)
         raise KeyError(name)
-    holder = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
-    if (group := getattr(module, "app", None)) is not None:
-        holder.add_typer(group, name=name)
-        return typer.main.get_command(holder).commands[name]  # type: ignore[attr-defined]
-    holder.command(name, cls=getattr(module, "COMMAND", Command))(with_declared(module.command))
-    return typer.main.get_command(holder)
 
 
 class _Root(SectionedGroup):
@@ -77,7 +60,7 @@ class _Root(SectionedGroup):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.commands: Any = _Commands()
+        self.commands = _Commands()
 
     @property
     def sections(self) -> Mapping[str, Sequence[str]]:

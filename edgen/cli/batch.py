@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from typer import Argument
 
 from edgen.cli.options import CommandGroup, JsonOption, RunArgument
@@ -51,6 +52,12 @@ def _render_batches(batches: list[BatchFacts]) -> Iterator[str]:
             yield f"{'':<18}{batch.message}"
 
 
+class CancelOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of cancelling batches."""
+
+    trust_hosts: TrustHosts = ()
+
+
 @app.command()
 def cancel(
     run: RunArgument,
@@ -61,7 +68,8 @@ def cancel(
             help="Numbers of batches, as `edgen batch list` prints them.  [default: all]",
         ),
     ] = None,
-    trust_host: TrustHosts = (),
+    *,
+    options: CancelOptions,
     json: JsonOption = False,
 ) -> None:
     """Cancel the open batches of a run at the provider.
@@ -75,7 +83,8 @@ def cancel(
     from edgen.cli.control import make_control
     from edgen.runtime.options import WorkOptions
 
-    cancelled = cancel_batches(run, numbers or (), make_control(WorkOptions(trust_hosts=trust_host)))
+    control = make_control(WorkOptions(trust_hosts=options.trust_hosts))
+    cancelled = cancel_batches(run, numbers or (), control)
     print_value(cancelled, [_describe_cancelled(cancelled)], json=json)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edgen.asking.options import AnnotateOptions, AskOptions, CandidateOptions
+from edgen.asking.options import AnnotateOptions, AskOptions, CandidateOptions, WriteOptions
 from edgen.cli.output import format_cost, print_value
 from edgen.core.errors import UsageError
 from edgen.core.text import describe_counts
@@ -20,13 +20,10 @@ if TYPE_CHECKING:
 
 def print_candidates(
     run: Path,
-    write: Literal["paraphrases", "wrong"],
+    writing: WriteOptions,
     asked: AnnotateOptions,
     control: Control,
     *,
-    texts: int | None,
-    after: int | None,
-    agent: str | None,
     dry_run: bool,
     json: bool,
 ) -> None:
@@ -40,12 +37,13 @@ def print_candidates(
 
     if len(asked.by) > 1:
         raise UsageError("--write takes one --backend: a single model writes the texts.")
+    assert writing.write is not None, "the caller looks"
     shared = {name: getattr(asked, name) for name in AskOptions.__struct_fields__}
-    given: dict[str, Any] = {"count": texts, "after": after}
+    given: dict[str, Any] = {"count": writing.texts, "after": writing.after}
     options = CandidateOptions(
-        write=write,
+        write=writing.write,
         **{name: number for name, number in given.items() if number is not None},
-        agent=agent,
+        agent=writing.agent,
         by="".join(asked.by),
         sample=asked.sample,
         **shared,

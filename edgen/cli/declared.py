@@ -123,17 +123,21 @@ def _make_option(name: str, taken: Any, option: DeclaredOption) -> Any:
         metavar=option.metavar,
         min=option.low,
         max=option.high,
-        autocompletion=None if option.completes is None else getattr(complete, option.completes),
+        hidden=option.hidden,
+        autocompletion=None if option.completes is None else complete.find_completion(option.completes),
     )
 
 
 def _unwrap(hint: Any) -> tuple[Any, bool]:
-    """Return a type without annotations and None, and whether an option of it may be repeated."""
+    """Return a type without annotations and None, and whether an option of it may be repeated. A tuple of so
+    many values, as tuple[str, str], is one value."""
     while hasattr(hint, "__metadata__"):
         hint = get_args(hint)[0]
     if get_origin(hint) in (Union, types.UnionType):
         several = [_unwrap(one) for one in get_args(hint) if one is not type(None)]
         return next((one for one in several if one[1]), several[-1])
+    if get_origin(hint) is tuple and get_args(hint)[-1] is not Ellipsis:
+        return hint, False
     if get_origin(hint) in _LISTS:
         return _unwrap(get_args(hint)[0])[0], True
     return hint, get_origin(hint) is Mapping

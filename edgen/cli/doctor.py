@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Exit, Option
+import msgspec
+from typer import Exit
 
 from edgen.cli import options as o
 from edgen.cli.output import fold_behind, note, print_value
-from edgen.core.options import AllowOutside, Overrides, TrustHosts
+from edgen.core.options import AllowOutside, Overrides, TrustHosts, option
+
+
+class DoctorOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a check."""
+
+    overrides: Overrides = ()  # further keys of the job
+    trust_hosts: TrustHosts = ()
+    allow_outside: AllowOutside = False
+    call: Annotated[bool, option("Make one tiny call to each model.", "--call/--no-call", hidden=True)] = True
 
 
 def command(
     job: o.JobArgument,
-    overrides: Overrides = (),
-    trust_host: TrustHosts = (),
-    allow_outside: AllowOutside = False,
+    options: DoctorOptions,
     dry_run: o.DryRunOption = False,
-    call: Annotated[bool, Option("--call/--no-call", hidden=True)] = True,
     json: o.JsonOption = False,
 ) -> None:
     """Check the keys, addresses and models that a job uses.
@@ -31,13 +38,13 @@ def command(
     from edgen.cli.control import make_control
     from edgen.runtime.options import WorkOptions
 
-    trust = make_control(WorkOptions(trust_hosts=trust_host)).trust
+    trust = make_control(WorkOptions(trust_hosts=options.trust_hosts)).trust
     found = diagnose(
         job,
         trust,
-        overrides=overrides,
-        allow_outside=allow_outside,
-        call=call and not dry_run,
+        overrides=options.overrides,
+        allow_outside=options.allow_outside,
+        call=options.call and not dry_run,
         tell=lambda text: note(f"edgen: {text}"),
     )
     lines = (

@@ -7,20 +7,24 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-from typer import Option
 
 from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.cli.status import render_status
+from edgen.core.options import option
 from edgen.generation.options import GenerateOptions
 from edgen.runtime.options import WorkOptions
 
 if TYPE_CHECKING:
     from edgen.generation.arms import Generated
 
-ShowOption = Annotated[
-    int, Option("--show", metavar="K", min=0, help="Print the first K conversations at the end.")
-]
+
+class PrintOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of what is printed at the end."""
+
+    show: Annotated[int, option("Print the first K conversations at the end.", metavar="K", ge=0)] = 0
+
+
 # The options of an estimate, which --dry-run prints.
 _ESTIMATED = ("conversations", "overrides", "allow_outside", "scenarios", "via", "output")
 
@@ -29,7 +33,7 @@ def command(
     job: o.JobArgument,
     *,
     options: GenerateOptions,
-    show: ShowOption = 0,
+    printing: PrintOptions,
     dry_run: o.DryRunOption = False,
     work: WorkOptions,
     json: o.JsonOption = False,
@@ -59,7 +63,7 @@ def command(
     source = JobSource.of(job, options.changes, allow_outside=options.allow_outside)
     made = asyncio.run(generate(source, options, control))
     try:
-        print_value(made.status, _render(made, show), json=json)
+        print_value(made.status, _render(made, printing.show), json=json)
     finally:
         if made.ended is not None:
             raise made.ended

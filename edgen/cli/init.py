@@ -7,29 +7,35 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+import msgspec
+from typer import Argument
 
-from edgen.cli import complete
 from edgen.cli.options import JsonOption
 from edgen.cli.output import print_value
-from edgen.core.options import declare_protocol, declare_space
+from edgen.core.options import declare_protocol, declare_space, option
+
+
+class InitOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a new project."""
+
+    protocol: Annotated[str | None, declare_protocol("  [default: oneshot]")] = None
+    space: Annotated[
+        str | None,
+        declare_space("The folder gets a copy of it, and templates that name its dimensions."),
+    ] = None
+    job: Annotated[
+        str | None,
+        option(
+            "Copy this shipped job and its files; `edgen list jobs` describes each.",
+            metavar="NAME",
+            completes="jobs",
+        ),
+    ] = None
 
 
 def command(
     folder: Annotated[Path, Argument(metavar="DIR", help="The folder to make.")],
-    protocol: Annotated[str | None, declare_protocol("  [default: oneshot]")] = None,
-    space: Annotated[
-        str | None,
-        declare_space("The folder gets a copy of it, and templates that name its dimensions."),
-    ] = None,
-    job: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help="Copy this shipped job and its files; `edgen list jobs` describes each.",
-            autocompletion=complete.jobs,
-        ),
-    ] = None,
+    options: InitOptions,
     json: JsonOption = False,
 ) -> None:
     """Make a project folder with a job, its templates and a space.
@@ -44,9 +50,9 @@ def command(
     """
     from edgen.api.projects import make_project
 
-    made = make_project(folder, protocol, space, job)
+    made = make_project(folder, options.protocol, options.space, options.job)
     path = shlex.quote(str(made.job))
-    about = _describe_folder(folder, made.templates, copied=job is not None)
+    about = _describe_folder(folder, made.templates, copied=options.job is not None)
     lines = (*about, f"Look:  edgen preview {path}", f"Make:  edgen generate {path}")
     facts = {"folder": str(folder), "job": str(made.job), "templates": list(made.templates)}
     print_value(facts, lines, json=json)

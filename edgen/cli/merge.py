@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from msgspec import to_builtins
 from typer import Argument
 
@@ -21,11 +22,17 @@ if TYPE_CHECKING:
     from edgen.runtime.status import StatusReport
 
 
+class MergeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a merged run."""
+
+    output: Annotated[Path | None, declare_output("RUN", "The new run's folder.  [required]")] = None
+
+
 def command(
     runs: Annotated[
         list[Path], Argument(metavar="RUN...", help="The folders of runs.", autocompletion=complete.runs)
     ],
-    output: Annotated[Path | None, declare_output("RUN", "The new run's folder.  [required]")] = None,
+    options: MergeOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Merge several runs of the same job into one new run.
@@ -36,6 +43,7 @@ def command(
 
     Example: edgen merge outputs/piece-1 outputs/piece-2 -o outputs/whole
     """
+    output = options.output
     if output is None:
         raise UsageError("-o is missing: name the folder of the new run, as in -o outputs/whole.")
     from edgen.api.finished import merge_runs

@@ -11,8 +11,8 @@ from edgen.core.options import declare_name, declare_output
 if TYPE_CHECKING:
     from edgen.space.new_file import NewSpace
 
-NewSpaceOption = Annotated[Path | None, declare_output("FILE", "The space.  [default: stdout]")]
-SpaceNameOption = Annotated[str | None, declare_name(" [default: after the file]")]
+NewSpaceFile = Annotated[Path | None, declare_output("FILE", "The space.  [default: stdout]")]
+SpaceName = Annotated[str | None, declare_name(" [default: after the file]")]
 
 
 def print_new_space(made: NewSpace, summary: str, output: Path | None, *, json: bool) -> None:

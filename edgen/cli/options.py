@@ -5,15 +5,19 @@ Commands and groups are typer's, with help on paths and old names.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
-from typer import Argument, Option, Typer
+from typer import Argument, Typer
 from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
 from edgen.cli import complete, old_names
 from edgen.cli.declared import with_declared
+from edgen.core import registry
+from edgen.core.options import option
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -32,9 +36,9 @@ class DomainCommand(NamedTuple):
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def read_first_sentence(command: Any) -> str:
-    """Return the first paragraph of a command's help, which is one sentence."""
-    return " ".join((command.help or "").split("\n\n")[0].split())
+def read_first_sentence(help_: str | None) -> str:
+    """Return the first paragraph of a help text, which is one sentence."""
+    return " ".join((help_ or "").split("\n\n")[0].split())
 
 
 class Command(TyperCommand):
@@ -65,40 +69,107 @@ def _path(ctx: Any) -> list[str]:
     return [*above, ctx.command.name]
 
 
+class Commands(Mapping[str, Any]):
+    """Commands by name. Each is imported and made when it is looked up; its first sentence needs the import
+    alone."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    @abstractmethod
+    def list_names(self) -> Sequence[str]:
+        """Return the names in the order of the help."""
+
+    @abstractmethod
+    def find(self, name: str) -> Any:
+        """Return what holds a command: its `command`, a function, or its `app`, a group; and its class of
+        commands if it has its own. Raises KeyError for an unknown name."""
+
+    def describe(self, name: str) -> str:
+        """Return the first sentence of a command's help."""
+        held = self.find(name)
+        group = getattr(held, "app", None)
+        return read_first_sentence(held.command.__doc__ if group is None else group.help)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.list_names())
+
+    def __len__(self) -> int:
+        return len(self.list_names())
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = _make_command(name, self.find(name))
+        return self._made[name]
+
+
+def _make_command(name: str, held: Any) -> Any:
+    """Return typer's command, or group of commands, of what holds it."""
+    if (group := getattr(held, "app", None)) is not None:
+        return group.make(name)
+    holder = Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+    holder.command(name, cls=getattr(held, "COMMAND", Command))(with_declared(held.command))
+    return get_command(holder)
+
+
 class SectionedGroup(TyperGroup):
     """A group whose help shows the first sentence of each command, by section where there are sections."""
+
+    commands: Any  # of type Commands
 
     @property
     def sections(self) -> Mapping[str, Sequence[str]]:
         """The names of the commands by the title of their section; empty without sections."""
         return {}
 
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's makes every command
+        return [*self.commands]
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for title, names in (self.sections or {"Commands": self.list_commands(ctx)}).items():
             with formatter.section(title):
-                formatter.write_dl([(name, read_first_sentence(self.commands[name])) for name in names])
+                formatter.write_dl([(name, self.commands.describe(name)) for name in names])
 
 
-class CommandGroup(Typer):
-    """An app for commands that belong together, as `edgen space …`."""
+class CommandGroup(Commands):
+    """Commands that belong together, as `edgen space …`, with those that domains add under a kind of entry
+    points."""
 
-    def __init__(self, help_: str) -> None:
-        super().__init__(
-            cls=SectionedGroup,
-            help=help_,
+    def __init__(self, help_: str, added: registry.Kind | None = None) -> None:
+        super().__init__()
+        self.help = help_
+        self._own: dict[str, DomainCommand] = {}
+        self._added = added
+
+    def command(self, name: str | None = None) -> Callable[[_F], _F]:
+        """Return a decorator that adds a function as a command; its name is the function's without `name`."""
+
+        def add(function: _F) -> _F:
+            called = name or function.__name__
+            self._own[called] = DomainCommand(called, command=function)
+            return function
+
+        return add
+
+    def list_names(self) -> Sequence[str]:
+        return [*self._own, *(one.name for one in (registry.find_all(self._added) if self._added else ()))]
+
+    def find(self, name: str) -> Any:
+        if name in self._own or self._added is None or name not in registry.names(self._added):
+            return self._own[name]
+        return registry.find(self._added, name)
+
+    def make(self, name: str) -> SectionedGroup:
+        """Return typer's group of the commands."""
+        made = SectionedGroup(
+            name=name,
+            help=self.help,
             no_args_is_help=True,
             rich_markup_mode=None,
             context_settings=SETTINGS,
         )
-
-    def command(self, name: str | None = None, **more: Any) -> Callable[[_F], _F]:
-        declare = super().command(name, **{"cls": Command, **more})
-
-        def add(function: _F) -> _F:
-            declare(with_declared(function))
-            return function
-
-        return add
+        made.commands = self
+        return made
 
 
 # -- what a command is about
@@ -112,12 +183,10 @@ RunArgument = Annotated[
 
 # -- what it makes, and how it prints
 
-JsonOption = Annotated[bool, Option("--json", help="Print JSON on stdout.")]
+JsonOption = Annotated[bool, option("Print JSON on stdout.", "--json")]
 # -- how the work is done
 
-DryRunOption = Annotated[
-    bool, Option("--dry-run", help="Print what would be called; call and write nothing.")
-]
+DryRunOption = Annotated[bool, option("Print what would be called; call and write nothing.", "--dry-run")]
 
 
 class SeveralWords(Command):

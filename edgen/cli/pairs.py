@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from typer import Argument, Option
+from typer import Argument
 
 from edgen.asking.options import PairOptions
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import format_cost, print_value
 from edgen.core.errors import UsageError
-from edgen.core.options import declare_sheet
+from edgen.core.options import declare_sheet, option
 from edgen.core.text import describe_counts
 from edgen.runtime.options import WorkOptions
 
@@ -30,40 +30,39 @@ RunsArgument = Annotated[
         autocompletion=complete.runs,
     ),
 ]
-SignalOption = Annotated[
-    Literal["oracle", "probability", "human", "flag", "judged"] | None,
-    Option(
-        help="The evidence for labels. oracle: a judge model. probability: the conversations' "
-        "own. human: people's votes. For responses to one turn, flag: one was called nonsense; "
-        "judged: by the run's judge."
-    ),
-]
-ReportOption = Annotated[
-    bool,
-    Option(
-        "--report",
-        help="Report biases, agreement and calibration; also preferences between arms or runs.",
-    ),
-]
-SheetOption = Annotated[Path | None, declare_sheet("To vote in: CSV, then --people FILE.")]
-CompareOption = Annotated[
-    tuple[str, str] | None,
-    Option(
-        "--compare",
-        metavar="SET SET",
-        help="Compare the labels of two pair sets.",
-    ),
-]
+
+
+class SignalOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The option that names the evidence for labels; without it, none are made."""
+
+    signal: Annotated[
+        Literal["oracle", "probability", "human", "flag", "judged"] | None,
+        option(
+            "The evidence for labels. oracle: a judge model. probability: the conversations' "
+            "own. human: people's votes. For responses to one turn, flag: one was called nonsense; "
+            "judged: by the run's judge."
+        ),
+    ] = None
+
+
+class PairReportOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of what is written or printed besides pairs, or in their place."""
+
+    report: Annotated[
+        bool, option("Report biases, agreement and calibration; also preferences between arms or runs.")
+    ] = False
+    sheet: Annotated[Path | None, declare_sheet("To vote in: CSV, then --people FILE.")] = None
+    compare: Annotated[
+        tuple[str, str] | None, option("Compare the labels of two pair sets.", metavar="SET SET")
+    ] = None
 
 
 def command(
     runs: RunsArgument,
     *,
-    signal: SignalOption = None,
+    source: SignalOptions,
     options: PairOptions,
-    report: ReportOption = False,
-    sheet: SheetOption = None,
-    compare: CompareOption = None,
+    apart: PairReportOptions,
     dry_run: o.DryRunOption = False,
     work: WorkOptions,
     json: o.JsonOption = False,
@@ -86,26 +85,21 @@ def command(
 
     control = make_control(work)
     run, *against = runs
-    if sheet is not None or compare is not None:
-        return _print_apart(runs, signal, sheet, compare, json=json)
+    signal = source.signal
+    if apart.sheet is not None or apart.compare is not None:
+        return _print_apart(runs, signal, apart, json=json)
     if signal is None:
-        return _print_bias(runs, options, dry_run=dry_run, report=report, json=json)
+        return _print_bias(runs, options, dry_run=dry_run, report=apart.report, json=json)
     options = msgspec.structs.replace(options, by=signal, against=tuple(against))
     if dry_run:
         return _print_needs(run, options, control, json=json)
-    return _print_pairs(run, options, control, report=report, json=json)
+    return _print_pairs(run, options, control, report=apart.report, json=json)
 
 
-def _print_apart(
-    runs: Sequence[Path],
-    signal: str | None,
-    sheet: Path | None,
-    compare: tuple[str, str] | None,
-    *,
-    json: bool,
-) -> None:
+def _print_apart(runs: Sequence[Path], signal: str | None, apart: PairReportOptions, *, json: bool) -> None:
     """Write a sheet, or compare two sets. Raises UsageError for what does not go with that."""
     run, *against = runs
+    sheet, compare = apart.sheet, apart.compare
     if signal is not None or (sheet is not None and compare is not None):
         raise UsageError("--sheet and --compare stand alone; leave the other options out.")
     if compare is not None:

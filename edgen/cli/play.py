@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
+import msgspec
 
 from edgen.cli import options as o
-from edgen.core.options import AllowOutside, Overrides, declare_output
+from edgen.core.options import AllowOutside, Overrides, declare_output, option
 
 if TYPE_CHECKING:
     from edgen.api.playing import Game, Performance
@@ -20,23 +20,25 @@ if TYPE_CHECKING:
 _EVERY = 0.1  # seconds between two looks at what waits
 
 
-def command(
-    job: o.JobArgument,
-    *,
+class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of playing a role."""
+
     role: Annotated[
         str | None,
-        Option(metavar="ROLE", help="The role to play.  [default: the one that learns, else the last one]"),
-    ] = None,
+        option("The role to play.  [default: the one that learns, else the last one]", metavar="ROLE"),
+    ] = None
     games: Annotated[
         int | None,
-        Option("--games", metavar="N", min=1, help="Conversations to play.  [default: as many as you like]"),
-    ] = None,
+        option("Conversations to play.  [default: as many as you like]", metavar="N", ge=1),
+    ] = None
     output: Annotated[
         Path | None, declare_output("RUN", "The run's folder.  [default: outputs/play-<name>-<role>]")
-    ] = None,
-    overrides: Overrides = (),
-    allow_outside: AllowOutside = False,
-) -> None:
+    ] = None
+    overrides: Overrides = ()  # further keys of the job
+    allow_outside: AllowOutside = False
+
+
+def command(job: o.JobArgument, options: PlayOptions) -> None:
     """Play a role of a job in the terminal, against its models.
 
     You see the role's part of the scenario and write its turns; the job's backends play the other roles. The
@@ -52,8 +54,10 @@ def command(
     from edgen.core.errors import StoppedError
 
     screen, played = Screen(), 0
-    while games is None or played < games:
-        game = open_game(job, role, overrides, output, allow_outside=allow_outside)
+    while options.games is None or played < options.games:
+        game = open_game(
+            job, options.role, options.overrides, options.output, allow_outside=options.allow_outside
+        )
         screen.begin()
         try:
             papers = Papers(game, screen)
@@ -63,7 +67,7 @@ def command(
             screen.note(f"The conversation waits in {game.folder}; the same command comes back to it.")
             raise StoppedError("You left the conversation.") from None
         played += 1
-        if games is None and not screen.confirms("Another conversation?"):
+        if options.games is None and not screen.confirms("Another conversation?"):
             break
 
 

@@ -10,13 +10,12 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta
+import msgspec
 from msgspec.json import encode
-from typer import Option
 
 from edgen.cli import options as o
 from edgen.cli.output import SafeText, note, print_line, print_value
-from edgen.core.options import AllowOutside, Overrides, Positive, declare_conversations
+from edgen.core.options import AllowOutside, Overrides, Positive, declare_conversations, option
 from edgen.core.text import escape_hidden, value_in_words
 
 if TYPE_CHECKING:
@@ -26,18 +25,24 @@ if TYPE_CHECKING:
     from edgen.prompting.diff import Pieces
 
 
-def command(
-    job: o.JobArgument,
-    count: Annotated[Positive, Meta(le=1000), declare_conversations()] = 3,
+class PreviewOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a preview."""
+
+    count: Annotated[Positive, msgspec.Meta(le=1000), declare_conversations()] = 3
     diff: Annotated[
         str | None,
-        Option(
+        option(
+            "Show differences to an arm, another job file, or a template ([USE=]NAME or a .j2 file).",
             metavar="OTHER",
-            help="Show differences to an arm, another job file, or a template ([USE=]NAME or a .j2 file).",
         ),
-    ] = None,
-    overrides: Overrides = (),
-    allow_outside: AllowOutside = False,
+    ] = None
+    overrides: Overrides = ()  # further keys of the job
+    allow_outside: AllowOutside = False
+
+
+def command(
+    job: o.JobArgument,
+    options: PreviewOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Show the prompts that a job would send; calls nothing.
@@ -48,14 +53,14 @@ def command(
     """
     from edgen.api.previewing import JobPreview
 
-    looked_at = JobPreview(job, overrides, allow_outside=allow_outside)
-    if diff is not None:
-        difference = looked_at.compare(diff, count)
+    looked_at = JobPreview(job, options.overrides, allow_outside=options.allow_outside)
+    if options.diff is not None:
+        difference = looked_at.compare(options.diff, options.count)
         _warn(() if json else difference.warnings)
         width = shutil.get_terminal_size().columns
         print_value(difference, _render_difference(difference, width), json=json)
         return
-    preview = looked_at.preview(count)
+    preview = looked_at.preview(options.count)
     facts = {key: getattr(preview, key) for key in ("job", "cells", "previews", "warnings")}
     print_value(facts, _render_preview(preview), json=json)
     if not json:

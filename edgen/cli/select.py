@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from msgspec import to_builtins
 
 from edgen.cli import options as o
@@ -21,15 +22,18 @@ if TYPE_CHECKING:
     from edgen.store.ledger import Selection
 
 
-OutputOption = Annotated[Path | None, declare_output("RUN", "The new run's folder.  [required]")]
+class ChosenRunOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the new run, and of measures that conditions name."""
+
+    output: Annotated[Path | None, declare_output("RUN", "The new run's folder.  [required]")] = None
+    own: OwnMeasures = ()
+    trust_code: TrustCode = ()
 
 
 def command(
     run: o.RunArgument,
     options: SelectOptions,
-    output: OutputOption = None,
-    own: OwnMeasures = (),
-    trust_code: TrustCode = (),
+    chosen: ChosenRunOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Choose conversations of a run, and write them as a new run.
@@ -40,16 +44,16 @@ def command(
 
     Example: edgen select outputs/quickstart --where "turns < 20 and not near_duplicate" -o outputs/chosen
     """
-    if output is None:
+    if chosen.output is None:
         raise UsageError("-o is missing: name the folder of the new run, as in -o outputs/chosen.")
     from edgen.api.finished import select_run
     from edgen.cli.control import make_control
     from edgen.evaluation.measure_files import load_measures, load_run_measures
 
-    load_measures(own)
-    control = make_control(trust_code=trust_code)
+    load_measures(chosen.own)
+    control = make_control(trust_code=chosen.trust_code)
     load_run_measures([run], control, re.findall(r"\w+", " ".join(options.where)))
-    status, selection = select_run(run, output, options, control)
+    status, selection = select_run(run, chosen.output, options, control)
     print_value(
         {**to_builtins(status), "selection": to_builtins(selection)}, _render(status, selection), json=json
     )

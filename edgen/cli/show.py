@@ -6,11 +6,19 @@ import shutil
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+import msgspec
+from typer import Argument
 
 from edgen.cli.options import JsonOption, RunArgument
 from edgen.cli.output import note, print_value
 from edgen.core.errors import UsageError
+from edgen.core.options import option
+
+
+class ShowOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of one conversation."""
+
+    raw: Annotated[bool, option("Also show raw replies.")] = False
 
 
 def command(
@@ -23,7 +31,8 @@ def command(
             "raw reply.",
         ),
     ] = None,
-    raw: Annotated[bool, Option("--raw", help="Also show raw replies.")] = False,
+    *,
+    options: ShowOptions,
     json: JsonOption = False,
 ) -> None:
     """Show one conversation of a run, with its outcome and labels.
@@ -53,6 +62,7 @@ def command(
     from edgen.evaluation.data_sets.one_conversation import find_conversations
 
     found, pairs, rollouts, notes = find_conversations(RunFolder(run), named)
+    raw = options.raw
     width = shutil.get_terminal_size().columns
     lines = render_conversations(found, pairs, rollouts, raw=raw, width=width)
     print_value(conversations_as_json(run, found, pairs, rollouts, raw=raw), lines, json=json)

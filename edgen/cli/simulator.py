@@ -2,53 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+import msgspec
 
 from edgen.cli.options import JsonOption
 from edgen.cli.output import note, print_json, print_value
-from edgen.core.options import DrawSeed, LatencyMs, Port, declare_faults, declare_host
-
-AllowHost = Annotated[
-    list[str] | None,
-    Option(
-        metavar="NAME",
-        help="Also answer requests for this host name; repeatable.",
-    ),
-]
-
-OwnSpaces = Annotated[
-    list[Path] | None,
-    Option(
-        "--knows",
-        metavar="FILE",
-        help="Speak of this space's values, too, where a prompt names them; repeatable.",
-    ),
-]
+from edgen.core.options import option
+from edgen.simulator.options import ServerOptions
 
 
-def command(
-    host: Annotated[str, declare_host()] = "127.0.0.1",
-    port: Port = 8377,
-    latency_ms: LatencyMs = 0.0,
-    faults: Annotated[str, declare_faults()] = "",
-    seed: DrawSeed = 0,
-    batch_seconds: Annotated[
-        float, Option(metavar="SECONDS", min=0, max=604_800, help="Seconds that a batch takes.")
-    ] = 2.0,
-    batch_window: Annotated[
-        float, Option(metavar="SECONDS", min=0.01, max=604_800, help="Seconds after which a batch expires.")
-    ] = 86_400.0,
-    allow_host: AllowHost = None,
-    slots: Annotated[
-        int | None, Option(metavar="N", min=1, help="Concurrent calls; others wait. Default: all.")
-    ] = None,
-    space: OwnSpaces = None,
-    list_faults: Annotated[bool, Option("--list-faults", help="Print all faults.")] = False,
-    json: JsonOption = False,
-) -> None:
+class FaultListOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The option of a list in place of a server."""
+
+    list_faults: Annotated[bool, option("Print all faults.")] = False
+
+
+def command(options: ServerOptions, listing: FaultListOptions, json: JsonOption = False) -> None:
     """Run a local stand-in for the services of model providers.
 
     It answers in OpenAI's, Gemini's and Anthropic's formats, batches included, and takes any key. Nothing
@@ -62,18 +32,16 @@ def command(
     """
     from edgen.simulator.faults import describe_faults
 
-    if list_faults:
+    if listing.list_faults:
         print_value({"faults": describe_faults()}, [describe_faults()], json=json)
         return
     import asyncio
 
-    from edgen.simulator.service.server import Options, serve
+    from edgen.simulator.service.server import serve
 
     def announce(address: str) -> None:
         if json:
             print_json({"openai": f"{address}/v1", "gemini": address, "anthropic": address})
         note(f"listening on {address}/v1 (OpenAI) and {address} (Gemini), simulated; stop with Ctrl-C")
 
-    names, spaces = tuple(allow_host or ()), tuple(space or ())
-    options = Options(host, port, latency_ms, faults, seed, batch_seconds, batch_window, names, spaces, slots)
     asyncio.run(serve(options, announce))

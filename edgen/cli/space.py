@@ -7,17 +7,16 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Meta
-from typer import Argument, Option
+import msgspec
+from typer import Argument
 
 from edgen.asking.options import GrowthOptions
 from edgen.cli import complete
 from edgen.cli import options as o
-from edgen.cli.declared import with_declared
-from edgen.cli.new_space import NewSpaceOption, SpaceNameOption, print_new_space
+from edgen.cli.new_space import NewSpaceFile, SpaceName, print_new_space
 from edgen.cli.options import CommandGroup
 from edgen.cli.output import align_columns, format_cost, note, print_value, wrap_behind
-from edgen.core.options import Positive, Yes, declare_conversations
+from edgen.core.options import Positive, Wording, Yes, declare_conversations, option
 from edgen.core.registry import find_all
 from edgen.runtime.options import WorkOptions
 
@@ -25,43 +24,52 @@ if TYPE_CHECKING:
     from edgen.api.spaces.growth import GrownSpace
 
 app = CommandGroup(
-    "Show, make and extend spaces, from which scenarios are drawn.\n\nExample: edgen space show broad"
+    "Show, make and extend spaces, from which scenarios are drawn.\n\nExample: edgen space show broad",
+    added="space_command",
 )
 SpaceArgument = Annotated[
     str, Argument(metavar="SPACE", help="A shipped space's name, or a file.", autocompletion=complete.spaces)
 ]
-_DRAWN = {one.name: one.drawn for one in find_all("space_section") if one.drawn}
-ExamplesOption = Annotated[
-    int,
-    Option(
-        *(f"--{name}" for name in _DRAWN or ["examples"]),
-        metavar="N",
-        min=0,
-        max=20_000,
-        help=" ".join(_DRAWN.values()),
-        hidden=not _DRAWN,
-    ),
-]
+
+
+def _word_examples() -> Wording:
+    """Return the words of the option that has the names of the sections whose examples can be drawn."""
+    drawn = {one.name: one.drawn for one in find_all("space_section") if one.drawn}
+    flags = tuple(f"--{name}" for name in drawn or ["examples"])
+    return Wording(" ".join(drawn.values()), flags, hidden=not drawn)
+
+
+class SpaceShowOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a look at a space."""
+
+    conversations: Annotated[Positive, msgspec.Meta(le=100_000), declare_conversations()] = 200
+    per_cell: Annotated[
+        int | None,
+        option(
+            "Show what a balanced design needs for K conversations per cell.", metavar="K", ge=1, le=10_000
+        ),
+    ] = None
+    shown_examples: Annotated[
+        int, option("Examples to show.", metavar="N", ge=0, le=20_000, worded_by=_word_examples)
+    ] = 3
+    pictures: Annotated[Path | None, option("Draw these examples into a new folder.", metavar="DIR")] = None
+
+
+class FromTableOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a space from a table."""
+
+    output: NewSpaceFile = None
+    name: SpaceName = None
+    weights: Annotated[Literal["counts", "equal"], option("Weigh values by frequency, or equally.")] = (
+        "counts"
+    )
+    yes: Yes = False
 
 
 @app.command()
 def show(
     space: SpaceArgument,
-    conversations: Annotated[Positive, Meta(le=100_000), declare_conversations()] = 200,
-    per_cell: Annotated[
-        int | None,
-        Option(
-            metavar="K",
-            min=1,
-            max=10_000,
-            help="Show what a balanced design needs for K conversations per cell.",
-        ),
-    ] = None,
-    examples: ExamplesOption = 3,
-    pictures: Annotated[
-        Path | None,
-        Option(metavar="DIR", help="Draw these examples into a new folder."),
-    ] = None,
+    options: SpaceShowOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Show what a space holds, and how often N conversations use it.
@@ -74,13 +82,13 @@ def show(
     """
     from edgen.api.spaces.facts import describe_space
 
-    facts = describe_space(space, per_cell, examples, conversations)
-    if pictures is not None:
+    facts = describe_space(space, options.per_cell, options.shown_examples, options.conversations)
+    if (pictures := options.pictures) is not None:
         from edgen.api.spaces.facts import draw_examples
 
-        drawn, page = draw_examples(space, pictures, examples)
+        drawn, page = draw_examples(space, pictures, options.shown_examples)
         note(f"{drawn:,} pictures are in {pictures}; {page} shows them")
-    print_value(facts, _render_space(facts, needs=per_cell is not None), json=json)
+    print_value(facts, _render_space(facts, needs=options.per_cell is not None), json=json)
 
 
 @app.command()
@@ -115,13 +123,7 @@ def expand(
 @app.command("from-csv")
 def from_csv(
     file: Annotated[Path, Argument(metavar="FILE", help="A CSV file with a column for each dimension.")],
-    output: NewSpaceOption = None,
-    name: SpaceNameOption = None,
-    weights: Annotated[
-        Literal["counts", "equal"],
-        Option(help="Weigh values by frequency, or equally."),
-    ] = "counts",
-    yes: Yes = False,
+    options: FromTableOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Make a space from a table, with a column for each dimension.
@@ -132,13 +134,10 @@ def from_csv(
     """
     from edgen.api.spaces.from_csv import make_space_from_csv
 
-    made = make_space_from_csv(file, output, name, weights=weights, force=yes)
+    output = options.output
+    made = make_space_from_csv(file, output, options.name, weights=options.weights, force=options.yes)
     found = ", ".join(f"{count} of {dimension}" for dimension, count in made.values.items())
     print_new_space(made, f"{made.records:,} rows: {found}", output, json=json)
-
-
-for _added in find_all("space_command"):
-    app.command(_added.name)(with_declared(_added.command))
 
 
 _WIDE = 40  # characters of a value that are shown

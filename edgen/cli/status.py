@@ -10,8 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from msgspec import UNSET
-from typer import Argument, Option
+from typer import Argument
 
 from edgen.cli import complete
 from edgen.cli.options import JsonOption
@@ -19,11 +20,19 @@ from edgen.cli.output import count_noun, format_cost, note, print_json_line, pri
 from edgen.cli.runs import render_runs
 from edgen.core.durations import span
 from edgen.core.errors import UsageError
+from edgen.core.options import option
 from edgen.core.text import describe_counts, describe_reasons, dollars, escape_hidden
 
 if TYPE_CHECKING:
     from edgen.runtime.snapshot import Amount, Tokens
     from edgen.runtime.status import StatusReport
+
+
+class StatusOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a look at runs."""
+
+    list_: Annotated[bool, option("List runs, even if DIR is itself one.", "--list")] = False
+    watch: Annotated[bool, option("Follow the run until it ends.")] = False
 
 
 def command(
@@ -35,8 +44,8 @@ def command(
             autocompletion=complete.runs,
         ),
     ] = None,
-    list_: Annotated[bool, Option("--list", help="List runs, even if DIR is itself one.")] = False,
-    watch: Annotated[bool, Option("--watch", help="Follow the run until it ends.")] = False,
+    *,
+    options: StatusOptions,
     json: JsonOption = False,
 ) -> None:
     """Show how a run stands, or list the runs in a folder.
@@ -52,12 +61,12 @@ def command(
     from edgen.api.status import follow_status, read_status
     from edgen.runtime.status import list_last_messages
 
-    if list_ or run is None or has_runs(run):
-        if watch:
+    if options.list_ or run is None or has_runs(run):
+        if options.watch:
             raise UsageError("--watch follows one run: name its folder, as in `edgen status RUN --watch`.")
         _print_runs(run or Path("outputs"), json=json)
         return
-    if watch:
+    if options.watch:
         _show_changes(follow_status(run, lambda text: note(f"edgen: {text}")), json=json)
         return
     status = read_status(run)

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Exit, Option
+import msgspec
+from typer import Argument, Exit
 
 from edgen.cli import complete
 from edgen.cli.options import JsonOption
 from edgen.cli.output import count_noun, note, print_json, print_json_line, print_value
 from edgen.core.errors import UsageError
-from edgen.core.options import RoleWords
+from edgen.core.options import RoleWords, option
 
 if TYPE_CHECKING:
     from edgen.api.validating import Validation
@@ -29,38 +30,23 @@ PathsArgument = Annotated[
         autocompletion=complete.runs,
     ),
 ]
-FixOption = Annotated[
-    Path | None,
-    Option(
-        "--fix",
-        metavar="DIR",
-        help="Write repaired copies, and changes.jsonl, to DIR.",
-    ),
-]
-RepliesOption = Annotated[
-    bool,
-    Option("--replies", help="Print the turns of a raw reply (- for stdin) as JSON."),
-]
-LinesOption = Annotated[
-    bool,
-    Option("--jsonl", help='With --replies: PATH has one {"id", "reply"} a line.'),
-]
-RestoreOption = Annotated[
-    bool,
-    Option(
-        "--restore",
-        help="Restore a run's job and inputs from the ledger.",
-    ),
-]
+
+
+class ValidateOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of checks of records, and of raw replies."""
+
+    fix: Annotated[
+        Path | None, option("Write repaired copies, and changes.jsonl, to DIR.", metavar="DIR")
+    ] = None
+    replies: Annotated[bool, option("Print the turns of a raw reply (- for stdin) as JSON.")] = False
+    jsonl: Annotated[bool, option('With --replies: PATH has one {"id", "reply"} a line.')] = False
+    role: RoleWords = ()  # words of the raw replies
+    restore: Annotated[bool, option("Restore a run's job and inputs from the ledger.")] = False
 
 
 def command(
     paths: PathsArgument,
-    fix: FixOption = None,
-    replies: RepliesOption = False,
-    jsonl: LinesOption = False,
-    role: RoleWords = (),
-    restore: RestoreOption = False,
+    options: ValidateOptions,
     json: JsonOption = False,
 ) -> None:
     """Check that records of conversations are valid, and repair copies.
@@ -76,20 +62,20 @@ def command(
 
     Example: edgen validate --replies --jsonl replies.jsonl
     """
-    if replies:
-        if fix is not None:
+    if options.replies:
+        if options.fix is not None:
             raise UsageError("--fix repairs records, and --replies reads raw replies; leave one of them out.")
         if len(paths) > 1:
             raise UsageError(f"{paths[1]}: --replies reads one file; with --jsonl it has a reply a line.")
-        _print_replies(paths[0], role, jsonl=jsonl)
+        _print_replies(paths[0], options.role, jsonl=options.jsonl)
         return
-    if jsonl or role:
+    if options.jsonl or options.role:
         raise UsageError(
-            f"{'--jsonl' if jsonl else '--role'} goes with --replies; add it, or leave this out."
+            f"{'--jsonl' if options.jsonl else '--role'} goes with --replies; add it, or leave this out."
         )
     from edgen.api.validating import validate
 
-    found = validate(paths, fix, note, restore=restore)
+    found = validate(paths, options.fix, note, restore=options.restore)
     print_value(found, _render(found), json=json)
     if not found.sound:
         raise Exit(3)

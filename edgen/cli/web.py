@@ -7,14 +7,26 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+import msgspec
+from typer import Argument
 
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.errors import ending_signals
 from edgen.cli.output import note, print_value
-from edgen.core.options import Port, declare_host
+from edgen.core.options import Port, declare_host, option
 from edgen.web.options import PeopleOptions
+
+
+class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the pages: where they are served, or written."""
+
+    port: Port = 0
+    no_browser: Annotated[bool, option("Open no browser; print the link alone.")] = False
+    export: Annotated[
+        Path | None, option("Write the pages of one run or file to DIR as a static site.", metavar="DIR")
+    ] = None
+    host: Annotated[str, declare_host("Any but this machine's own needs invitations.")] = "127.0.0.1"
 
 
 def command(
@@ -29,19 +41,7 @@ def command(
         ),
     ] = None,
     *,
-    port: Port = 0,
-    no_browser: Annotated[
-        bool, Option("--no-browser", help="Open no browser; print the link alone.")
-    ] = False,
-    export: Annotated[
-        Path | None,
-        Option(
-            metavar="DIR",
-            help="Write the pages of one run or file to DIR as a static site.",
-            show_default=False,
-        ),
-    ] = None,
-    host: Annotated[str, declare_host("Any but this machine's own needs invitations.")] = "127.0.0.1",
+    options: WebOptions,
     people: PeopleOptions,
     json: o.JsonOption = False,
 ) -> None:
@@ -61,19 +61,18 @@ def command(
     Example: edgen web outputs/selfplay --vote --invite rater1,rater2 --per-unit 2
     """
     places = paths or [Path("outputs")]
-    if export is not None:
-        _export(places, export, json=json)
+    if options.export is not None:
+        _export(places, options.export, json=json)
     else:
-        _serve(places, host, port, people, browser=not no_browser, json=json)
+        _serve(places, options, people, json=json)
 
 
-def _serve(
-    places: list[Path], host: str, port: int, people: PeopleOptions, *, browser: bool, json: bool
-) -> None:
+def _serve(places: list[Path], options: WebOptions, people: PeopleOptions, *, json: bool) -> None:
     """Serve the pages, until a signal."""
     from edgen.web.inviting import is_loopback, require_invitations, set_up
     from edgen.web.server import serve
 
+    host = options.host
     keys = set_up(places, people)
     require_invitations(places, host)
     if not is_loopback(host):
@@ -90,12 +89,12 @@ def _serve(
         facts: dict[str, object] = {"url": link, **({"invited": links} if links else {})}
         print_value(facts, [*lines, "Press Ctrl-C to stop."], json=json)
         sys.stdout.flush()
-        if browser:
+        if not options.no_browser:
             import webbrowser
 
             webbrowser.open(link)
 
-    serve(places, port, announce, (signal.SIGINT, *ending_signals()), host)
+    serve(places, options.port, announce, (signal.SIGINT, *ending_signals()), host)
 
 
 def _export(paths: list[Path], folder: Path, *, json: bool) -> None:

@@ -8,7 +8,7 @@ option takes its type and its sentence from it.
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -28,6 +28,14 @@ class CallMode(msgspec.Struct, frozen=True):
     workers: int | None = None
 
 
+class Wording(NamedTuple):
+    """The words of an option that domains decide."""
+
+    help: str  # the help text
+    flags: tuple[str, ...]  # as typed
+    hidden: bool = False  # whether help leaves it out
+
+
 def option(
     help_: str,
     *flags: str,
@@ -36,14 +44,17 @@ def option(
     reads: str | None = None,
     ge: float | None = None,
     le: float | None = None,
+    hidden: bool = False,
+    worded_by: Callable[[], Wording] | None = None,
 ) -> msgspec.Meta:
     """Declare an option by its field's annotation.
 
     `help_`: its help text. `flags`: as typed, such as "--set"; without any, the field's name makes one.
     `metavar`: what stands for its value in help texts. `completes`: what a shell completes its value with:
-    a function of `edgen.cli.complete`. `reads`: how a command reads its words: a function of
-    `edgen.cli.readers`. `ge`, `le`: the lowest and the highest value, of a command line alone; the bounds of
-    the field's type hold everywhere.
+    a function of `edgen.cli.complete`, or a kind of folders that a domain declares. `reads`: how a command
+    reads its words: a function of `edgen.cli.readers`. `ge`, `le`: the lowest and the highest value, of a
+    command line alone; the bounds of the field's type hold everywhere. `hidden`: help leaves it out.
+    `worded_by`: returns the help text and the flags in the place of these, once a command needs them.
 
     >>> from typing import Annotated
     >>> class Wishes(msgspec.Struct):
@@ -51,6 +62,7 @@ def option(
     """
     extra = {
         "flags": flags, "metavar": metavar, "completes": completes, "reads": reads, "ge": ge, "le": le,
+        "hidden": hidden, "worded_by": worded_by,
     }  # fmt: skip
     return msgspec.Meta(description=help_, extra=extra)
 
@@ -61,10 +73,11 @@ class DeclaredOption(NamedTuple):
     help: str  # the help text, with its default
     flags: tuple[str, ...]  # as typed; empty for the field's name
     metavar: str | None  # stands for the value
-    completes: str | None  # a function of `edgen.cli.complete`
+    completes: str | None  # a function of `edgen.cli.complete`, or a kind of folders
     reads: str | None  # a function of `edgen.cli.readers`
     low: float | None  # lowest value
     high: float | None  # highest value
+    hidden: bool = False  # whether help leaves it out
 
     @property
     def sentence(self) -> str:
@@ -85,14 +98,17 @@ def find_option(hint: Any) -> DeclaredOption | None:
         return None
     extra = found.extra or {}
     low, high = extra.get("ge"), extra.get("le")
+    own = Wording(found.description, extra.get("flags", ()), extra.get("hidden", False))
+    wording: Wording = own if (find := extra.get("worded_by")) is None else find()
     return DeclaredOption(
-        help=found.description,
-        flags=extra.get("flags", ()),
+        help=wording.help,
+        flags=wording.flags,
         metavar=extra.get("metavar"),
         completes=extra.get("completes"),
         reads=extra.get("reads"),
         low=bounds.get("low") if low is None else low,
         high=bounds.get("high") if high is None else high,
+        hidden=wording.hidden,
     )
 
 

@@ -14,6 +14,7 @@ import os
 import traceback
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,7 +25,6 @@ from edgen.core.errors import EdgenError, InputError, RunError, UsageError
 from edgen.core.files import write_whole
 from edgen.core.text import shorten
 from edgen.core.yaml_values import shorten_word, suggest_name
-from edgen.planning.allowed_files import Reach
 from edgen.providers.trust import consent_file
 from edgen.runtime.control import Control
 from edgen.runtime.key_consent import Trust
@@ -32,6 +32,9 @@ from edgen.store.ledger import Ledger, LedgerReader
 from edgen.store.ledger.facts import MEASURES
 from edgen.store.run_folder import RunFolder
 from edgen.store.written_file import run_around
+
+if TYPE_CHECKING:
+    from edgen.planning.allowed_files import Reach
 
 
 class MeasureFile(msgspec.Struct, frozen=True):

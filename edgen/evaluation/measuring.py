@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -38,6 +39,7 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, Any]  # each measure's value, in the measures' order
     definitions: dict[str, str]  # of each measure, with its source
     notes: tuple[str, ...] = ()  # limits, in sentences
+    reasons: Mapping[str, str] = {}  # clauses on reasons of the protocol's own; for people alone
     faults: dict[str, FaultyPluginError] = {}
     """Of plugins' measures that raised, and so have no value, by name."""
 
@@ -192,6 +194,7 @@ def measure(
         values=values,
         definitions={one.name: one.definition for one in chosen if one.name in values},
         notes=tuple(notes),
+        reasons=data.reasons,
         faults=faults,
     )
 
@@ -199,9 +202,11 @@ def measure(
 def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[str]:
     """Yield the sections of the measures, and the notes, in lines without line ends."""
     faults: dict[str, FaultyPluginError] = {}
+    clauses = {**quality.reasons}
     yield f"{quality.name}: {quantity(quality.overview.records, 'conversation')}"
     if not quality.overview.records:
-        yield from _explain_nothing(quality)
+        nothing = [*_explain_nothing(quality)]
+        yield from (*nothing, *_explain_reasons(nothing, clauses))
     for measure in measures(quality.values):
         if not (quality.overview.records or measure.describes_plan):
             continue
@@ -214,7 +219,7 @@ def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[st
         if lines:
             yield ""
             yield measure.name
-            yield from (f"  {line}" for line in lines)
+            yield from (f"  {line}" for line in (*lines, *_explain_reasons(lines, clauses)))
     quality.faults.update(faults)  # the command fails for those, too
     notes = [*quality.notes, *describe_faults(faults)]
     if notes:
@@ -227,6 +232,13 @@ def describe_faults(faults: Mapping[str, FaultyPluginError]) -> Iterator[str]:
     """Yield a sentence on each measure that is left out."""
     for name, fault in faults.items():
         yield f"Not measured: {name}. {fault}"
+
+
+def _explain_reasons(lines: Sequence[str], clauses: dict[str, str]) -> Iterator[str]:
+    """Yield the clause on each reason that the lines count, and take it out: each is explained once."""
+    text = " ".join(line.strip() for line in lines)
+    for code in [code for code in clauses if re.search(rf"\d {code}\b", text)]:
+        yield from wrap(f"{code}: {clauses.pop(code)}")
 
 
 def _explain_nothing(quality: Quality) -> Iterator[str]:

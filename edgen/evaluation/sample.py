@@ -154,6 +154,8 @@ class DataSet:
     identical: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     """Groups of annotators that send identical requests, by layer."""
     notes: tuple[str, ...] = ()  # sentences about limits of the data set
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Clauses that explain rejections for which the protocol declares its own reasons, by reason."""
 
     @cached_property
     def space(self) -> Space | None:

@@ -20,26 +20,31 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-import jinja2
 import msgspec
-from jinja2.runtime import Context
 
 from edgen.core.digest import fingerprint, sha256
 from edgen.core.errors import TemplateError
 from edgen.core.forms import Form, answer_kinds
-from edgen.core.pictures import pictures_in
-from edgen.core.space_layouts import map_bare_fields
-from edgen.core.values import Message, Scenario
+from edgen.core.values import Message
 from edgen.core.yaml_values import read_text, shorten_word
-from edgen.prompting.check import BLOCKS, RENDERING, Block, compile_text, word_error
 from edgen.prompting.front_matter import FrontMatter, read_front
-from edgen.prompting.sandbox import MAX_TEXT, Sandbox, ValueWithFields
+from edgen.prompting.values import MAX_TEXT
+from edgen.prompting.values import PICTURE as PICTURE
+from edgen.prompting.values import picture_of as picture_of
+from edgen.prompting.values import scenario_variables as scenario_variables
+
+# Jinja and what compiles templates are imported where one is compiled: reading a run needs neither.
+if TYPE_CHECKING:
+    import jinja2
+    from jinja2.runtime import Context
+
+    from edgen.prompting.check import Block
+    from edgen.prompting.sandbox import Sandbox
 
 Forms = Literal["auto", "schema", "prose"]
 SUFFIX = ".schema.json"
-PICTURE = "picture"  # the field of an entry, and the variable of a scenario
 MAX_SCHEMA = 64 * 1024  # bytes of a file; it is sent with every call
 MAX_SNIPPET = 4_000  # characters
 DEEPEST = 60  # nested objects and lists; three form a level of a schema
@@ -154,30 +159,6 @@ def _refusals() -> Any:
 MAX_TEMPLATE = 250_000  # characters of a file: far more than a prompt, few enough to compile
 
 
-def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
-    """Return the template variables of a scenario: its index and its values, each with the fields of its
-    entry. The fields with bare names, by layouts of spaces, go by these too, and `picture` is the first one,
-    unless the space has dimensions of these names."""
-    variables: dict[str, str | int | None] = {"index": scenario.index}
-    for name, dimension in map_bare_fields().items():
-        variables[name] = scenario.field(dimension, name)
-    variables[PICTURE] = picture_of(scenario)
-    variables |= scenario.values
-    for name, fields in scenario.fields.items():
-        variables[name] = ValueWithFields(scenario[name], fields)
-    return variables
-
-
-def picture_of(scenario: Scenario, sees: Collection[str] | None = None) -> str:
-    """Return the mark of the first picture of a scenario's values, of these dimensions alone if they are
-    given; empty without one."""
-    for name, fields in scenario.fields.items():
-        text = fields.get(PICTURE)
-        if isinstance(text, str) and (sees is None or name in sees) and pictures_in(text):
-            return text
-    return ""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Prompt:
     """A compiled template."""
@@ -233,8 +214,8 @@ class Prompt:
         context = self._template.new_context(dict(variables))
         try:
             return tuple(self._message(role, part(context)) for role, part in self._parts)
-        except RENDERING as error:
-            raise word_error(error, self._template, self.source) from None
+        except _list_rendering_errors() as error:
+            raise _word_error(error, self._template, self.source) from None
 
     def list_unused_variables(self, available: Collection[str]) -> list[str]:
         """Return the available variables that this template never reads, in order."""
@@ -246,7 +227,7 @@ class Prompt:
         for piece in pieces:
             size += len(piece)
             if size > MAX_TEXT:
-                raise jinja2.TemplateRuntimeError(f"it renders to more than {MAX_TEXT:,} characters")
+                _refuse_rendering(f"it renders to more than {MAX_TEXT:,} characters")
             chunks.append(piece)
         content = "".join(chunks)
         if self._template.blocks:
@@ -255,12 +236,47 @@ class Prompt:
             try:
                 content.encode()
             except UnicodeEncodeError:
-                raise jinja2.TemplateRuntimeError(
-                    "it renders half of a character (a lone surrogate)"
-                ) from None
+                _refuse_rendering("it renders half of a character (a lone surrogate)")
         if not content or content.isspace():
-            raise jinja2.TemplateRuntimeError(f"it renders to an empty {role} message")
+            _refuse_rendering(f"it renders to an empty {role} message")
         return Message(role, content)
+
+
+def _list_rendering_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of templates that are rendered."""
+    from edgen.prompting.check import RENDERING
+
+    return RENDERING
+
+
+def _word_error(error: Exception, template: jinja2.Template, source: str) -> TemplateError:
+    from edgen.prompting.check import word_error
+
+    return word_error(error, template, source)
+
+
+def _refuse_rendering(why: str) -> NoReturn:
+    from jinja2 import TemplateRuntimeError
+
+    raise TemplateRuntimeError(why) from None
+
+
+def _compile(
+    text: str,
+    source: str,
+    sandbox: Sandbox,
+    available: Collection[str],
+    fields: Mapping[str, Collection[str]] | None = None,
+) -> tuple[jinja2.Template, frozenset[str]]:
+    from edgen.prompting.check import compile_text
+
+    return compile_text(text, source, sandbox, available, fields)
+
+
+def _open_sandbox() -> Sandbox:
+    from edgen.prompting.sandbox import Sandbox
+
+    return Sandbox()
 
 
 def load_prompt(
@@ -293,8 +309,8 @@ def load_prompt(
             f"it is for another use: it says `expects: {front.expects}` ({kinds[front.expects].says}), and "
             f"its answer would be read as `{expects}` here ({kinds[expects].says}).",
         )
-    sandbox = Sandbox()
-    template, used = compile_text(text, source, sandbox, available, fields)
+    sandbox = _open_sandbox()
+    template, used = _compile(text, source, sandbox, available, fields)
     schema = read_answer_schema(path)
     digest = template_digest(text, schema)
     return Prompt(
@@ -303,6 +319,8 @@ def load_prompt(
 
 
 def _parts_of(template: jinja2.Template) -> tuple[tuple[Block, Callable[[Context], Iterator[str]]], ...]:
+    from edgen.prompting.check import BLOCKS
+
     blocks = template.blocks or {"user": template.root_render_func}
     return tuple((role, blocks[role]) for role in BLOCKS if role in blocks)
 
@@ -318,27 +336,15 @@ def _compile_prompt(
     forms: Forms,
     forms_of: Mapping[str, Forms],
 ) -> Prompt:
-    sandbox = Sandbox()
-    template, _ = compile_text(text, source, sandbox, used)
-    return Prompt(
-        name,
-        source,
-        text,
-        digest,
-        used,
-        front,
-        template,
-        sandbox,
-        _parts_of(template),
-        schema,
-        forms,
-        forms_of,
-    )
+    sandbox = _open_sandbox()
+    template, _ = _compile(text, source, sandbox, used)
+    parts = _parts_of(template)
+    return Prompt(name, source, text, digest, used, front, template, sandbox, parts, schema, forms, forms_of)
 
 
 def make_sandbox() -> Sandbox:
     """Return a sandbox for the snippets of one file."""
-    sandbox = Sandbox()
+    sandbox = _open_sandbox()
     sandbox.globals["fraction"] = _fraction
     return sandbox
 
@@ -364,7 +370,7 @@ class Snippet:
         self._text = text
         self._plain = text if "{" not in text else None
         self._sandbox = sandbox
-        self._template, self.variables_used = compile_text(text, "text", sandbox, available, fields)
+        self._template, self.variables_used = _compile(text, "text", sandbox, available, fields)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Compile the text anew in another process."""
@@ -378,8 +384,8 @@ class Snippet:
         context = self._template.new_context(dict(variables))
         try:
             text = "".join(self._template.root_render_func(context))
-        except RENDERING as error:
-            raise word_error(error, self._template, "text") from None
+        except _list_rendering_errors() as error:
+            raise _word_error(error, self._template, "text") from None
         if len(text) > MAX_TEXT:
             raise TemplateError("text", f"it renders to more than {MAX_TEXT:,} characters.")
         return text.strip()

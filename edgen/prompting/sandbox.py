@@ -10,7 +10,7 @@ templates cannot use.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView
+from collections.abc import Callable, Iterable, Iterator, MappingView
 from typing import Any
 
 from jinja2 import StrictUndefined, nodes, pass_context
@@ -19,7 +19,8 @@ from jinja2.runtime import Context, LoopContext, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-MAX_TEXT = 1_000_000  # characters of one text or of a rendered message
+from edgen.prompting.values import MAX_TEXT, ValueWithFields
+
 MAX_WORK = 1_000_000  # units: a loop step, a call, 64 processed characters
 MAX_RANGE = 10_000
 _MAX_BITS = 4096  # of a whole number
@@ -38,18 +39,6 @@ TEXT_METHODS = frozenset(
 )
 _DICT_METHODS = frozenset({"get", "items", "keys", "values"})
 _CONTAINERS = (list, tuple, dict, range, MappingView)
-
-
-class ValueWithFields(str):
-    """A scenario's value in a template, with its entry's fields as attributes."""
-
-    __slots__ = ("fields",)
-    fields: Mapping[str, Any]
-
-    def __new__(cls, value: str, fields: Mapping[str, Any]) -> ValueWithFields:
-        new = super().__new__(cls, value)
-        new.fields = fields
-        return new
 
 
 class Sandbox(ImmutableSandboxedEnvironment):

@@ -327,6 +327,10 @@ def test_a_reason_of_a_protocols_own(
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert ("<p>The student is too tired.</p>" in page) == declared
     assert "<h3>tired " in page
+    measured = command("stats", run, "--only", "coverage").out
+    assert "1 tired" in measured
+    assert measured.count("tired: the student is too tired") == declared
+    assert "too tired" not in command("stats", run, "--only", "coverage", "--json").out
 
 
 def test_a_protocol_that_never_ends(

@@ -43,7 +43,7 @@ def test_the_commands_are_in_sections_a_line_each(command: Command) -> None:
 @pytest.mark.parametrize("words", COMMANDS)
 def test_help_begins_with_one_sentence_and_ends_with_an_example(words: str) -> None:
     help_ = COMMANDS[words].help
-    sentence = read_first_sentence(COMMANDS[words])
+    sentence = read_first_sentence(help_)
     assert re.fullmatch(r"[A-Z][a-z]+,? [^.]*\.", sentence), sentence
     assert len(sentence) <= WIDTH - 13
     examples = re.findall(r"Example: (edgen [^\n]*(?:\n +[^\n]+)*)", help_)

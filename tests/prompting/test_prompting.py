@@ -19,7 +19,7 @@ from edgen.planning import catalogue
 from edgen.prompting import FrontMatter, Prompt, load_prompt, scenario_variables
 from edgen.prompting.front_matter import read_front
 from edgen.prompting.prompt import MAX_TEMPLATE
-from edgen.prompting.sandbox import MAX_TEXT
+from edgen.prompting.values import MAX_TEXT
 from tests.scenarios import DEFAULT_VARIABLES, scenario_of
 from tests.timing import takes_under
 

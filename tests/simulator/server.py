@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.simulator.service.server import Options
+from edgen.simulator.options import ServerOptions
 
 
-def options(**changes: Any) -> Options:
-    return Options(**{"port": 0, **changes})
+def options(**changes: Any) -> ServerOptions:
+    return ServerOptions(**{"port": 0, **changes})

@@ -5,18 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 from typer import Argument
 
-from edgen.cli.new_space import NewSpaceOption, SpaceNameOption, print_new_space
+from edgen.cli.new_space import NewSpaceFile, SpaceName, print_new_space
 from edgen.cli.options import DomainCommand, JsonOption
 from edgen.core.options import Yes
 
 
+class FromEdOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a space from released files."""
+
+    output: NewSpaceFile = None
+    name: SpaceName = None
+    yes: Yes = False
+
+
 def command(
     files: Annotated[list[Path], Argument(metavar="FILES", help="Released ED files: JSON lists of records.")],
-    output: NewSpaceOption = None,
-    name: SpaceNameOption = None,
-    yes: Yes = False,
+    options: FromEdOptions,
     json: JsonOption = False,
 ) -> None:
     """Make a space from released Education Dialogue files.
@@ -27,9 +34,9 @@ def command(
     """
     from edgen.domains.education.from_ed import make_space_from_ed
 
-    made = make_space_from_ed(files, output, name, force=yes)
+    made = make_space_from_ed(files, options.output, options.name, force=options.yes)
     found = ", ".join(f"{count} {dimension.replace('_', ' ')}" for dimension, count in made.values.items())
-    print_new_space(made, f"{made.records:,} records: {found}", output, json=json)
+    print_new_space(made, f"{made.records:,} records: {found}", options.output, json=json)
 
 
 COMMAND = DomainCommand("from-ed", command=command)

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+import msgspec
+from typer import Argument
 
 from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.options import CommandGroup, DomainCommand
 from edgen.cli.output import count_noun, join_first, note, print_value, wrap_behind
-from edgen.core.options import declare_output, declare_space
+from edgen.core.options import declare_output, declare_space, option
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.functions import CheckedMachine
@@ -33,13 +34,42 @@ MachineArgument = Annotated[
 _MOST = 100  # findings that are shown
 
 
+class MachineCheckOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a check of a machine."""
+
+    space: Annotated[str | None, declare_space("Its values fill the machine's slots.")] = None
+
+
+class MachineDrawOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a picture of a machine."""
+
+    output: Annotated[Path, declare_output("FILE", "The picture (.svg).")]
+    run: Annotated[
+        Path | None,
+        option("Show how often this run took each transition.", metavar="RUN", completes="runs"),
+    ] = None
+
+
+class MachineLearnOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of probabilities from a run."""
+
+    output: Annotated[
+        Path | None,
+        declare_output("DIR", "A new folder for the machine.  [default: print the probabilities]"),
+    ] = None
+    machine: Annotated[
+        str | None,
+        option("The machine to learn for.  [default: the job's]", metavar="MACHINE", completes="machines"),
+    ] = None
+    smoothing: Annotated[float, option("Choices to add to each transition.", metavar="S", ge=0, le=1000)] = (
+        1.0
+    )
+
+
 @app.command()
 def check(
     machine: MachineArgument,
-    space: Annotated[
-        str | None,
-        declare_space("Its values fill the machine's slots."),
-    ] = None,
+    options: MachineCheckOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Check a state machine for mistakes.
@@ -51,7 +81,7 @@ def check(
     """
     from edgen.domains.guided.machines.functions import check as check_machine
 
-    found = check_machine(machine, space)
+    found = check_machine(machine, options.space)
     print_value(found, _render_checked(found), json=json)
     found.require_sound()
 
@@ -59,16 +89,7 @@ def check(
 @app.command()
 def draw(
     machine: MachineArgument,
-    output: Annotated[Path, declare_output("FILE", "The picture (.svg).")],
-    run: Annotated[
-        Path | None,
-        Option(
-            "--run",
-            metavar="RUN",
-            help="Show how often this run took each transition.",
-            autocompletion=complete.runs,
-        ),
-    ] = None,
+    options: MachineDrawOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Draw a state machine as an SVG picture.
@@ -79,32 +100,17 @@ def draw(
     """
     from edgen.domains.guided.machines.functions import draw as draw_machine
 
-    draw_machine(machine, output, run)
+    draw_machine(machine, options.output, options.run)
     if json:
-        print_value({"file": str(output)}, (), json=True)
+        print_value({"file": str(options.output)}, (), json=True)
     else:
-        note(f"written to {output}")
+        note(f"written to {options.output}")
 
 
 @app.command()
 def learn(
     run: o.RunArgument,
-    output: Annotated[
-        Path | None,
-        declare_output("DIR", "A new folder for the machine.  [default: print the probabilities]"),
-    ] = None,
-    machine: Annotated[
-        str | None,
-        Option(
-            "--machine",
-            metavar="MACHINE",
-            help="The machine to learn for.  [default: the job's]",
-            autocompletion=complete.offer_files("machines"),
-        ),
-    ] = None,
-    smoothing: Annotated[
-        float, Option(metavar="S", min=0, max=1000, help="Choices to add to each transition.")
-    ] = 1.0,
+    options: MachineLearnOptions,
     json: o.JsonOption = False,
 ) -> None:
     """Learn the transition probabilities of a machine from a run.
@@ -117,7 +123,8 @@ def learn(
     """
     from edgen.domains.guided.machines.functions import learn_from
 
-    learned = learn_from(run, output, machine, smoothing)
+    output = options.output
+    learned = learn_from(run, output, options.machine, options.smoothing)
     print_value(_describe_learned(learned, output), _render_learned(learned, output), json=json)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from typer import Argument
 
 from edgen.cli import options as o
@@ -21,13 +22,19 @@ if TYPE_CHECKING:
     from edgen.domains.retrieval.ranking_asker import ModelRanking
 
 
+class RankingFileOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The option of the file that holds a ranking."""
+
+    output: Annotated[Path, declare_output("FILE", "The ranking, as JSON.")]
+
+
 def command(
     examples: Annotated[
         Path,
         Argument(metavar="EXAMPLES", help="A file in DSTC7's layout, with the candidates of each example."),
     ],
     *,
-    output: Annotated[Path, declare_output("FILE", "The ranking, as JSON.")],
+    file: RankingFileOptions,
     options: BaselineOptions,
     dry_run: o.DryRunOption = False,
     work: WorkOptions,
@@ -47,10 +54,10 @@ def command(
     if dry_run:
         if options.by != MODEL:
             raise UsageError("--dry-run goes with --method model: the other methods call no model.")
-        needs = estimate_ranking(examples, output, options, control)
+        needs = estimate_ranking(examples, file.output, options, control)
         print_value(needs, needs.lines(), json=json)
         return
-    found = rank_examples(examples, output, options, control)
+    found = rank_examples(examples, file.output, options, control)
     print_value(found, _render(found), json=json)
     if found.asked:
         found.asked.require_all()

@@ -15,6 +15,7 @@ from edgen.config import load_kept_job
 from edgen.config.label_set import LabelSet
 from edgen.config.plugin_parts import guide_of
 from edgen.core.errors import RunError, ShortError
+from edgen.core.reasons import explain_own_reasons
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, PlannedOutcome, Sample, Split, sample_of
 from edgen.families.base import FiledRecord
@@ -79,6 +80,7 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
             label_sets=_label_sets(own),
             identical=_identical(own),
             notes=tuple(notes),
+            reasons=explain_own_reasons(view.status.rejected, reader.job.protocol),
         )
 
 

@@ -6,7 +6,7 @@ by others, make up at least two thirds of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.evaluation.measures.mentioned import FOLDED
@@ -58,30 +58,32 @@ class EchoesMeasure(Measure[Any]):
         if not sample.turns:
             return {}
         roles = [turn.role for turn in sample.turns]
-        runs = [_runs(turn) for turn in words]
+        said = [{*turn} for turn in words]
         return {
             "turns": len(roles),
-            "echoes": sum(_echoes(i, roles, words, runs) for i in range(1, len(roles))),
+            "echoes": sum(_echoes(i, roles, words, said) for i in range(1, len(roles))),
         }
 
 
-def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return every run of four words in a turn."""
-    return [*zip(words, words[1:], words[2:], words[3:], strict=False)]
+def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield every run of four words in a turn."""
+    return zip(words, words[1:], words[2:], words[3:], strict=False)
 
 
-def _echoes(i: int, roles: Sequence[str], words: Words, runs: Sequence[list[tuple[str, ...]]]) -> bool:
-    if not runs[i]:
+def _echoes(i: int, roles: Sequence[str], words: Words, said: Sequence[set[str]]) -> bool:
+    """Return whether a turn echoes. `said`: the different words of each turn, which show that most do not."""
+    least = _MOST * len(words[i])
+    near = [j for j in range(max(0, i - _BACK), i) if roles[j] != roles[i]]
+    known = set().union(*(said[j] for j in near))
+    if len(words[i]) < _RUN or sum(map(known.__contains__, words[i])) < least:
         return False
-    heard = {run for j in range(max(0, i - _BACK), i) if roles[j] != roles[i] for run in runs[j]}
-    if heard.isdisjoint(runs[i]):
-        return False
+    heard = {run for j in near for run in _runs(words[j])}
     covered, end = 0, 0
-    for place, run in enumerate(runs[i]):
+    for place, run in enumerate(_runs(words[i])):
         if run in heard:
             covered += place + _RUN - max(place, end)
             end = place + _RUN
-    return covered >= _MOST * len(words[i])
+    return covered >= least
 
 
 MEASURE = EchoesMeasure()

@@ -9,6 +9,7 @@ samples of one size can be compared.
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 import random
@@ -41,7 +42,7 @@ class SelfBleuSample:
         at = len(self._kept) if len(self._kept) < self._size else self._random.randrange(self.seen)
         if at >= self._size:
             return
-        text = list(itertools.islice((word for turn in words for word in turn), MOST_WORDS))
+        text = list(itertools.islice(itertools.chain.from_iterable(words), MOST_WORDS))
         self._kept[at : at + 1] = [text]
 
     def result(self) -> tuple[float | None, int]:
@@ -58,7 +59,8 @@ def self_bleu(texts: Sequence[Sequence[str]]) -> list[float]:
     where the text itself holds the most. One order of n-grams is held at a time, as numbers: some 60 bytes a
     word.
     """
-    lengths = Counter(map(len, texts))
+    counted = Counter(map(len, texts))
+    lengths = sorted(counted)
     hits = _count_matches(texts)
     found = []
     for i, text in enumerate(texts):
@@ -69,7 +71,9 @@ def self_bleu(texts: Sequence[Sequence[str]]) -> list[float]:
         logs = (
             math.log((matched or _EPSILON) / total) for matched, total in zip(hits[:, i], totals, strict=True)
         )
-        found.append(_brevity(len(text), lengths) * math.exp(math.fsum(logs) / ORDER))
+        alone = counted[len(text)] == 1
+        brevity = _brevity(len(text), lengths) if alone else 1.0
+        found.append(brevity * math.exp(math.fsum(logs) / ORDER))
     return found
 
 
@@ -112,8 +116,10 @@ def _find_two_largest(
     return counts[last], np.where((last > 0) & (gram[before] == gram[last]), counts[before], 0)
 
 
-def _brevity(length: int, lengths: Counter[int]) -> float:
-    """Return the penalty for being shorter than the reference nearest in length, of two the shorter one."""
-    others = (other for other, count in lengths.items() if count > (other == length))
+def _brevity(length: int, lengths: Sequence[int]) -> float:
+    """Return the penalty of a text for being shorter than the reference nearest in length, of two the shorter
+    one. `lengths`: those of all texts, in order, of which one is the text's own."""
+    place = bisect.bisect_left(lengths, length)
+    others = (*lengths[max(place - 1, 0) : place], *lengths[place + 1 : place + 2])
     nearest = min(others, key=lambda other: (abs(other - length), other))
     return 1.0 if length > nearest else math.exp(1 - nearest / length)

@@ -16,8 +16,6 @@ import re
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from aiohttp import web
@@ -27,6 +25,7 @@ from edgen.core.errors import InputError
 from edgen.core.system import handling
 from edgen.simulator import faults as fault
 from edgen.simulator.answering import SimulatedModel
+from edgen.simulator.options import ServerOptions
 from edgen.simulator.prompts.prompt_scene import SceneFinder
 from edgen.simulator.service import (
     anthropic_batches,
@@ -50,23 +49,6 @@ _GEMINI: WireFormat = wire_gemini
 _ANTHROPIC: WireFormat = wire_anthropic
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of a server."""
-
-    host: str = "127.0.0.1"  # address that it listens at
-    port: int = 8377  # 0: any free one
-    latency_ms: float = 0.0  # milliseconds before each answer
-    faults: str = ""  # as in a job
-    seed: int = 0  # of faults and answers
-    batch_seconds: float = 2.0  # over which a batch's requests are answered evenly
-    batch_window: float = 86_400.0  # seconds after which a batch expires
-    allow_hosts: tuple[str, ...] = ()  # further accepted host names
-    spaces: tuple[Path, ...] = ()
-    """Files of your own spaces, of whose values it speaks where a prompt names them."""
-    slots: int | None = None  # calls worked on at once, while the others wait; None: all of them
-
-
 class _Route(NamedTuple):
     """The target of a path: action, format and model."""
 
@@ -76,7 +58,7 @@ class _Route(NamedTuple):
 
 
 @asynccontextmanager
-async def serving(options: Options) -> AsyncIterator[str]:
+async def serving(options: ServerOptions) -> AsyncIterator[str]:
     """Serve within the context; yield the address, like `http://127.0.0.1:8377`.
 
     Raises InputError if the faults are invalid or the address is unavailable.
@@ -102,7 +84,7 @@ async def serving(options: Options) -> AsyncIterator[str]:
         await handler.aclose()
 
 
-async def serve(options: Options, announce: Callable[[str], None]) -> None:
+async def serve(options: ServerOptions, announce: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM; `announce` gets the address once it answers."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -112,7 +94,7 @@ async def serve(options: Options, announce: Callable[[str], None]) -> None:
             await stop.wait()
 
 
-def _make_address_error(options: Options, problem: OSError | OverflowError) -> InputError:
+def _make_address_error(options: ServerOptions, problem: OSError | OverflowError) -> InputError:
     if getattr(problem, "errno", None) == errno.EADDRINUSE:
         return InputError(
             f"Port {options.port} on {options.host} is in use. Choose another one with --port, or --port 0 "
@@ -145,7 +127,7 @@ def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) 
 class _Handler:
     """Handler of every request, called by aiohttp."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ServerOptions) -> None:
         self._hosts = Hosts(options.host, options.allow_hosts)
         self._latency = options.latency_ms / 1000
         self._slots = options.slots

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from edgen.cli.space import app
+from edgen.cli.app import app
 from edgen.core import resources
 from edgen.core.errors import SpaceError, UsageError
 from edgen.domains.tutoring.exercises.check import all_values, check_exercises
@@ -169,7 +169,7 @@ def test_a_grammar_of_ones_own_draws_and_its_scenarios_stay_as_they_were() -> No
 
 
 def test_the_command_writes_pictures_into_a_new_folder(tmp_path: Path) -> None:
-    arguments = ["show", "italian_shapes", "--exercises", "4", "--pictures", str(tmp_path / "new")]
+    arguments = ["space", "show", "italian_shapes", "--exercises", "4", "--pictures", str(tmp_path / "new")]
     assert CliRunner().invoke(app, arguments).exit_code == 0
     names = {path.name for path in (tmp_path / "new").iterdir()}
     page = (tmp_path / "new" / "index.html").read_text("utf-8")
@@ -178,7 +178,9 @@ def test_the_command_writes_pictures_into_a_new_folder(tmp_path: Path) -> None:
     error = CliRunner().invoke(app, arguments).exception
     assert isinstance(error, UsageError)
     assert "is not overwritten" in str(error)
-    other = CliRunner().invoke(app, ["show", "broad", "--pictures", str(tmp_path / "other")]).exception
+    other = (
+        CliRunner().invoke(app, ["space", "show", "broad", "--pictures", str(tmp_path / "other")]).exception
+    )
     assert isinstance(other, UsageError)
     assert "nothing in it can be drawn" in str(other)
     assert not (tmp_path / "other").exists()

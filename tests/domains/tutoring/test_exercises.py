@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import edgen
-from edgen.cli.space import app
+from edgen.cli.app import app
 from edgen.core import resources
 from edgen.core.errors import SpaceError
 from edgen.core.values import Scenario
@@ -370,7 +370,7 @@ def test_commands_refuse_such_a_grammar_before_anything_is_made(
 ) -> None:
     file = tmp_path / "own.yaml"
     file.write_text(json.dumps(changed(path, value)), "utf-8")
-    shown = CliRunner().invoke(app, ["show", str(file)]).exception
+    shown = CliRunner().invoke(app, ["space", "show", str(file)]).exception
     job = {
         "name": "t",
         "conversations": 2,

@@ -21,7 +21,7 @@ from edgen.plugin.errors import SpaceError, TemplateError
 from edgen.plugin.files import shorten_word, suggest_name
 from edgen.plugin.protocols import AllowedCells
 from edgen.prompting.prompt import Snippet, make_sandbox
-from edgen.prompting.sandbox import ValueWithFields
+from edgen.prompting.values import ValueWithFields
 from edgen.space.model import Entry
 
 Values = Mapping[str, Entry]  # the entry of each dimension
