@@ -23,6 +23,8 @@ def main() -> None:
     from edgen.cli.app import app
     from edgen.cli.errors import find_signal, run_guarded
 
+    gc.freeze()  # modules stay until the end: Python need not look through them at all
+
     code: str | int | None = 128 + signal.SIGINT
     try:
         if at_a_terminal:
