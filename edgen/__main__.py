@@ -19,9 +19,11 @@ def main() -> None:
     _open_standard_files()
     # Hundreds of calls at once keep many objects alive, and Python would look through them all again and
     # again for cycles, of which there are few: 7% of the CPU of a run, and 5% of a start.
-    gc.set_threshold(100_000, 50, 100)
+    gc.set_threshold(200_000, 50, 100)
     from edgen.cli.app import app
     from edgen.cli.errors import find_signal, run_guarded
+
+    gc.freeze()  # modules stay until the end: Python need not look through them at all
 
     code: str | int | None = 128 + signal.SIGINT
     try:

@@ -113,8 +113,8 @@ class Usefulness:
         self._wanted = settings.stop_when_useless
         self._gates_count = not settings.top_up  # a top-up stops planning on its own
         self._ledger, self._fingerprint, self._counts = ledger, fingerprint, counts
-        self._answers: Counter[str] = Counter()  # by role, like the usable ones
-        self._usable: Counter[str] = Counter()
+        self._answers: defaultdict[str, int] = defaultdict(int)  # by role, like the usable ones
+        self._usable: defaultdict[str, int] = defaultdict(int)
         self._settled = self._read = self._accepted = 0
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)  # of unusable answers
         self._rejected: Counter[str] = Counter()  # of settled tasks
@@ -153,12 +153,13 @@ class Usefulness:
 
     def count_settled(self, status: Status, reason: str | None) -> None:
         """Count a settled task with newly fetched answers."""
-        by_gate = reason is not None and _is_by_gate(reason)
         self._settled += 1
-        self._accepted += status is Status.ACCEPTED
-        self._read += status is Status.ACCEPTED or by_gate
-        if status is not Status.ACCEPTED:
-            self.is_in_doubt = True
+        if status is Status.ACCEPTED:
+            self._accepted += 1
+            self._read += 1
+            return
+        self.is_in_doubt = True
+        self._read += reason is not None and _is_by_gate(reason)
         if status is Status.REJECTED:
             self._rejected[reason or "unknown"] += 1
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from edgen.core.errors import CallError, EdgenError, StoppedError, UselessError
 from edgen.core.plugin_faults import find_fault
-from edgen.core.values import Reply, Request, TaskId
+from edgen.core.values import Address, Reply, Request, TaskId
 from edgen.execution.batch.open_batches import open_batches_error
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.call import Answer, Call
-from edgen.execution.joined_calls import CallPlace, CallShare, JoinedCalls, share_out
+from edgen.execution.joined_calls import CallPlace, JoinedCalls, share_out
 from edgen.execution.rollout import AnyRollout, OutcomeRecorder, run_task
 from edgen.execution.scheduler import Work
 from edgen.execution.watchdog import Watchdog
@@ -223,21 +223,21 @@ class OnlineScheduler:
     ) -> Reply:
         """Request an answer for each place, the rollout's own first, and store the results. `failed`: see
         ModelClient.ask."""
-        shares: list[CallShare] = []
+        stored: list[tuple[Address, bytes, Reply, int, float | None]] = []
 
         def store(answer: Answer) -> Awaitable[None]:
             if answer.reply.others:
-                shares.extend(share_out(answer, places, rollout.client.charges.price_of))
+                shares = share_out(answer, places, rollout.client.charges.price_of)
+                stored.extend((*one.place, one.reply, one.charged_tokens, one.cost_usd) for one in shares)
             else:
-                shares.append(CallShare(places[0], answer.reply, answer.charged_tokens, answer.cost_usd))
-            stored = [(*one.place, one.reply, one.charged_tokens, one.cost_usd) for one in shares]
+                stored.append((*places[0], answer.reply, answer.charged_tokens, answer.cost_usd))
             return self._work.ledger.store_several(stored, answer.latency, answer.tries, answer.held)
 
         await rollout.client.ask(request, self._on_retry, rollout.key, store, failed)
         self._recorder.note_answer()
-        for one in shares:
-            self._work.counts.add_answer(one.reply.usage, one.cost_usd)
-        return shares[0].reply
+        for _, _, reply, _, cost_usd in stored:
+            self._work.counts.add_answer(reply.usage, cost_usd)
+        return stored[0][2]
 
     def _on_retry(self, failure: CallError) -> None:
         self._work.counts.retried += 1

@@ -205,10 +205,12 @@ async def run_task(
             rollout.answer(reply)
             recorder.count_answer(unit, rollout)
     except CallError as failure:
-        await recorder.end_task(unit)
+        if recorder.is_heard:
+            await recorder.end_task(unit)
         recorder.fail(unit, rollout, failure)
     else:
-        await recorder.end_task(unit)
+        if recorder.is_heard:
+            await recorder.end_task(unit)
         recorder.settle(unit, rollout)
     finally:
         rollout.close()

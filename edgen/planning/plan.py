@@ -347,15 +347,21 @@ class Plan:
         answered = spent.by_role.get(self.roles[0]) or next(
             iter(spent.by_role.values()), AnsweringModel("", "")
         )
-        several = self._asks_several
+        models: dict[str, str] | None = None
+        templates: dict[str, str] | None = None
+        if self._asks_several:
+            models = {role: who.model for role, who in sorted(spent.by_role.items())}
+            templates = {use: prompt.sha256 for use, prompt in self.prompts.items()}
+        # The first seven fields by place: Python passes more than 15 by name as a dict, which costs 20 times
+        # as much as the struct.
         return Provenance(
-            scenario=index,
-            seed=self.job.seed,
-            replicate=replicate,
-            protocol=self.job.protocol,
-            backend=answered.backend,
-            model=answered.model,
-            simulated=spent.simulated,
+            index,
+            self.job.seed,
+            replicate,
+            self.job.protocol,
+            answered.backend,
+            answered.model,
+            spent.simulated,
             template_sha256=self.template_sha256,
             space_sha256=self.space_sha256,
             attempts=spent.asks,
@@ -364,8 +370,8 @@ class Plan:
             repairs=conversation.repairs,
             flags=conversation.flags,
             branch=conversation.branch,
-            models={role: who.model for role, who in sorted(spent.by_role.items())} if several else None,
-            templates={use: prompt.sha256 for use, prompt in self.prompts.items()} if several else None,
+            models=models,
+            templates=templates,
             times=tuple(spent.times),
         )
 

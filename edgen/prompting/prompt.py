@@ -211,9 +211,9 @@ class Prompt:
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
         """Return the rendered messages. Raises TemplateError, with the line, for rendering errors."""
         self._sandbox.work = 0
-        context = self._template.new_context(dict(variables))
+        context = self._sandbox.make_context(self._template, variables)
         try:
-            return tuple(self._message(role, part(context)) for role, part in self._parts)
+            return tuple([self._message(role, part(context)) for role, part in self._parts])
         except _list_rendering_errors() as error:
             raise _word_error(error, self._template, self.source) from None
 
@@ -381,7 +381,7 @@ class Snippet:
         if self._plain is not None:
             return self._plain.strip()
         self._sandbox.work = 0
-        context = self._template.new_context(dict(variables))
+        context = self._sandbox.make_context(self._template, variables)
         try:
             text = "".join(self._template.root_render_func(context))
         except _list_rendering_errors() as error:

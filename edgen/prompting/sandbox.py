@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, MappingView
 from typing import Any
 
-from jinja2 import StrictUndefined, nodes, pass_context
+from jinja2 import StrictUndefined, Template, nodes, pass_context
 from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context, LoopContext, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -74,6 +74,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
             "_concat": self._concat,
             "_flat": self._flat,
         }
+
+    def make_context(self, template: Template, variables: Mapping[str, Any]) -> Context:
+        """Return the context of a render of one of this environment's templates.
+
+        `Template.new_context` looks the globals up one by one in a chain of mappings, for every render.
+        """
+        names = {**self.globals, **variables}
+        return Context(self, names, template.name, template.blocks, globals=self.globals)
 
     def spend(self, units: int) -> None:
         """Count work. Raises SecurityError if a render exceeds its limit."""
@@ -209,6 +217,9 @@ _GROWING = (str, list, tuple)
 def _finalize_value(context: Context, value: Any) -> str:
     sandbox = context.environment
     assert isinstance(sandbox, Sandbox)
+    if type(value) is str:
+        sandbox.spend(1 + (len(value) >> 6))
+        return value
     return sandbox.text(value)
 
 

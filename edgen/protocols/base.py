@@ -70,6 +70,7 @@ __all__ = [
 T = TypeVar("T")
 _SAME_AGAIN = "not requested again, because the same request at temperature 0 gets the same answer"
 _NO_MORE_ROOM = (FailureKind.BAD_REQUEST, FailureKind.CONTEXT_OVERFLOW)
+_NEVER_ASKED = Rejection(RejectionReason.EMPTY, "it was never asked")
 
 
 class Protocol(ABC):
@@ -304,19 +305,21 @@ def ask(
         question = question._replace(several=True)
     scale = 1
     sent: list[Request] = []
-    result: T | Rejection = Rejection(RejectionReason.EMPTY, "it was never asked")
+    result: T | Rejection = _NEVER_ASKED
     for attempt in range(rules.asks):
         address = Address(first.scenario, first.task, first.step, attempt)
-        wanted = _find_unlike_request(question.request(address, rules.seed, scale), sent, rules)
-        if wanted is None:
-            assert isinstance(result, Rejection), "something was sent before"
-            return msgspec.structs.replace(result, detail=f"{result.detail}; {_SAME_AGAIN}")
-        request = wanted
+        request = question.request(address, rules.seed, scale)
+        if sent:
+            unlike = _find_unlike_request(request, sent, rules)
+            if unlike is None:
+                assert isinstance(result, Rejection), "something was sent before"
+                return msgspec.structs.replace(result, detail=f"{result.detail}; {_SAME_AGAIN}")
+            request = unlike
         sent.append(request)
         if question.alike and attempt == 0:
             alike = tuple(question.request(other, rules.seed) for other in question.alike)
             request = msgspec.structs.replace(request, alike=alike)
-        if isinstance(result, Rejection) and attempt:
+        if attempt and isinstance(result, Rejection):
             request = msgspec.structs.replace(request, retry_reason=result.code)
         try:
             reply = yield request
@@ -335,7 +338,7 @@ def ask(
 
 def _find_unlike_request(request: Request, sent: Sequence[Request], rules: Rules) -> Request | None:
     """Return a request that can get another answer than those sent before; None if there is none."""
-    backend = rules.backend(request.role) if sent else None
+    backend = rules.backend(request.role)
     if backend is None or not backend.repeats:
         return request
     gone = [(one.messages, one.schema, backend.room(one.max_tokens_scale)) for one in sent]

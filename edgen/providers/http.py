@@ -181,8 +181,11 @@ class Http:
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
-        import aiohttp  # noqa: F401 - here, so that the first call does not take the time
+        import aiohttp  # here, so that the first call does not take the time
 
+        self._failures = (aiohttp.ClientError, OSError, ValueError, _TooLargeError)
+        # No byte has gone out.
+        self._not_connected = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)
         self._place = f"{base.host}:{base.port}"
         self._options = proxy_for(base, link.environ)
         password = self._options.pop("proxy_headers", {}) if base.scheme == "http" else {}
@@ -238,9 +241,6 @@ class Http:
         self, method: str, url: URL, body: bytes | None, credentials: Mapping[str, str]
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Return status, headers and body of any response. Raises CallError if there is none."""
-        import aiohttp
-
-        not_connected = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)  # no byte has gone out
         session = self._session or self._open()
         try:
             response = await session.request(
@@ -255,10 +255,10 @@ class Http:
                 answer = await _read(response)
             finally:
                 response.release()  # closes the connection of an answer that was not read to its end
-        except (aiohttp.ClientError, OSError, ValueError, _TooLargeError) as error:
+        except self._failures as error:
             kind, message = explain_failure(error, self._place, self._link.timeout)
             raise CallError(
-                kind, clean_message(message, self.secrets), unsent=isinstance(error, not_connected)
+                kind, clean_message(message, self.secrets), unsent=isinstance(error, self._not_connected)
             ) from None
         return response.status, response.headers, answer
 

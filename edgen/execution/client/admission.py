@@ -148,7 +148,7 @@ class Admission:
         Raises AdmissionClosed after `close`, also for waiting callers.
         """
         among = lanes or self._only
-        if (ticket := self._admit_at_once(tokens, among)) is not None:
+        if (ticket := self.admit_at_once(tokens, among)) is not None:
             return ticket
         seen = frozenset[Lane]()
         if len(among) > 1:
@@ -167,12 +167,13 @@ class Admission:
     def enter(self, waiter: Waiter[Ticket], tokens: int, lanes: tuple[Lane, ...]) -> Ticket | None:
         """Admit a call to the only one of the `lanes` at once, or let its `waiter` have the ticket later,
         within the method that finds a place free. Raises AdmissionClosed."""
-        if (ticket := self._admit_at_once(tokens, lanes)) is None:
+        if (ticket := self.admit_at_once(tokens, lanes)) is None:
             self._queue(waiter, tokens, lanes, frozenset(), ())
         return ticket
 
-    def _admit_at_once(self, tokens: int, among: tuple[Lane, ...]) -> Ticket | None:
-        """Return the ticket of a call to the only lane, if none waits there and it has room."""
+    def admit_at_once(self, tokens: int, among: tuple[Lane, ...]) -> Ticket | None:
+        """Return the ticket of a call to the only lane, if none waits there and it has room. Raises
+        AdmissionClosed."""
         if self.closed:
             raise AdmissionClosed
         if len(among) == 1:

@@ -74,6 +74,11 @@ class FormSupport:
             return msgspec.structs.replace(request, schema=without_bounds(request.schema, _LEFT_OUT[way]))
         return msgspec.structs.replace(request, schema=None, messages=request.prose, prose=())
 
+    def is_sent_as_is(self, request: Request) -> bool:
+        """Return whether a request is sent in one form only, and its answer teaches nothing about forms."""
+        known = not request.prose or (self.settled and self.way == "schema")
+        return known and not request.other_form
+
     def describe(self, request: Request) -> str:
         """Describe the form in which an answer is requested, as it is sent now."""
         if request.schema is None:

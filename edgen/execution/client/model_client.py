@@ -258,29 +258,33 @@ class ModelClient:
         return self.charges.estimate(request) + answer
 
     async def _attempt_when_admitted(self, call: Call) -> Reply:
-        tokens = self.estimate_tokens(call.request)
+        request, servers = call.request, self.servers
+        tokens = self.estimate_tokens(request) if self._meters_tokens else 0
         clock = asyncio.get_running_loop().time
         came = clock()
-        servers = self.servers
         if not (known := servers.known):
             await servers.learn()
-        ticket = await self.admission.admit(
-            tokens, servers.marks(call.request), servers.lanes, servers.find_near_lanes()
-        )
+        if (ticket := self.admission.admit_at_once(tokens, servers.lanes)) is None:
+            ticket = await self.admission.admit(
+                tokens, servers.marks(request), servers.lanes, servers.find_near_lanes()
+            )
         started = clock()
         call.queued += started - came
         try:
-            if not known:
+            if not (known or servers.known):
                 await servers.learn_of(ticket.lane)  # which may not have been up when the call began to wait
-            if self._budget is not None and sum(self.charges.estimate_at_most(call.request)) > call.most[0]:
+            if self._budget is not None and sum(self.charges.estimate_at_most(request)) > call.most[0]:
                 raise EstimateTooLowError
             if self._ledger is not None and not self._closed:
-                call.held = await self._ledger.hold(call.request.address, call.key, *call.most)
+                call.held = await self._ledger.hold(request.address, call.key, *call.most)
                 started = clock()
             self.begin_attempt(call)
-            reply = await self.form_support.complete(
-                call.request, functools.partial(servers.complete, ticket.lane)
-            )
+            if self.form_support.is_sent_as_is(request):
+                reply = await servers.complete(ticket.lane, request)
+            else:
+                reply = await self.form_support.complete(
+                    request, functools.partial(servers.complete, ticket.lane)
+                )
             servers.hear(ticket.lane, reply)
         except CallError as failure:
             self.end_failed(call, ticket, failure, clock() - started)

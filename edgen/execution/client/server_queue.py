@@ -57,7 +57,7 @@ class Lane:
         self.running = self.admitted = self.answers = self.failures = 0
         self.knows_slots = self.asked = False
         self.others = 0  # calls of other programs at the server, as it reported last
-        self._learning: asyncio.Task[None] | None = None
+        self._learning: tuple[asyncio.Task[None], asyncio.Event] | None = None  # the event: it is done
         self._latency: float | None = None  # running mean, seconds
         self._heard = 0.0  # the moment of the last answer, or since when calls run
 
@@ -125,16 +125,15 @@ class Lane:
         """Record the end of a call; return whether the server is left out from now on."""
         latency, circuit = now - ticket.started, self._circuit
         before = "closed" if circuit is None else circuit.state
-        if verdict is LoadVerdict.OK:
+        answered = verdict is LoadVerdict.OK
+        if answered:
             self.answers += 1
             self._heard = now
             mean = latency if self._latency is None else self._latency
             self._latency = mean + _MEMORY * (latency - mean)
         elif verdict is not LoadVerdict.OTHER:
             self.failures += 1
-        if verdict is not LoadVerdict.OK or (
-            circuit is not None and (before != "closed" or circuit.troubled)
-        ):
+        if not answered or (circuit is not None and (before != "closed" or circuit.troubled)):
             verdict = self._hear(ticket.number, verdict, latency, now, retry_after)
         self.window.note_end(ticket.number, verdict, latency, self.running, self.admitted)
         self.running -= 1
@@ -175,8 +174,14 @@ class Lane:
         caller asks again."""
         self.asked = True
         if self._learning is None:
-            self._learning = asyncio.create_task(self._learn(ask))
-        await asyncio.shield(self._learning)
+            learning, done = asyncio.create_task(self._learn(ask)), asyncio.Event()
+            learning.add_done_callback(lambda _: done.set())
+            self._learning = learning, done
+        # Hundreds may wait. A waiter that is cancelled does not cancel the task, as with a shield for each,
+        # which costs more.
+        learning, done = self._learning
+        await done.wait()
+        learning.result()
 
     async def _learn(self, ask: Callable[[], Awaitable[int | None]]) -> None:
         try:

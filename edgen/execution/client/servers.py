@@ -132,7 +132,8 @@ class Servers:
 
     def complete(self, lane: Lane, request: Request) -> Awaitable[Reply]:
         """Make one attempt at a server. Raises CallError."""
-        return complete_once(self._backends[lane], self._kind, request, own=self._own)
+        backend = self._backends[lane]
+        return backend.complete(request) if self._own else complete_once(backend, self._kind, request)
 
     def hear(self, lane: Lane, reply: Reply) -> None:
         """Compare the model of an answer with that of the other servers. Raises ProviderError."""
@@ -144,8 +145,8 @@ class Servers:
         return self._same is not None and self._admission.has_others(lane, self.lanes)
 
 
-async def complete_once(backend: Backend, provider: str, request: Request, *, own: bool = False) -> Reply:
-    """Return the backend's reply to one attempt. `own`: the provider is known to be no plugin.
+async def complete_once(backend: Backend, provider: str, request: Request) -> Reply:
+    """Return the backend's reply to one attempt.
 
     Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns no Reply.
     """
@@ -157,12 +158,12 @@ async def complete_once(backend: Backend, provider: str, request: Request, *, ow
             raise
         blame("provider", provider, error, "in place of a CallError")  # nobody cancelled the call
     except CallError as error:
-        if not own and plugin_of("provider", provider) is not None:
+        if plugin_of("provider", provider) is not None:
             check_failure(provider, error)
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
         blame("provider", provider, error, "in place of a CallError")
-    return reply if own or plugin_of("provider", provider) is None else check_reply(provider, reply)
+    return reply if plugin_of("provider", provider) is None else check_reply(provider, reply)
 
 
 def check_reply(provider: str, reply: Reply) -> Reply:

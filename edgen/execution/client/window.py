@@ -45,6 +45,10 @@ class LoadVerdict(enum.Enum):
     OTHER = "other"  # no information
 
 
+# An access to an enum's member costs as much as a call, and every call of a run ends here.
+_OK, _CONGESTED = LoadVerdict.OK, LoadVerdict.CONGESTED
+
+
 class Window:
     """The window. `size` is the maximum of calls in flight, from 1 to `most`."""
 
@@ -82,19 +86,20 @@ class Window:
         `running` calls were in flight, including it; `admitted` is the number of the newest call.
         """
         limiting = running >= self.size * _LIMITING
-        if self._epoch.add(number, verdict is LoadVerdict.OK, latency):
+        if self._epoch.add(number, verdict is _OK, latency):
             if limiting and self._epoch.median is not None:
                 self._judge(self._epoch.median, admitted)
             self._epoch = _Epoch(admitted, self.size)
-        if verdict in (LoadVerdict.OTHER, LoadVerdict.AWAY) or number <= self._episode:
+        complaint = verdict is _CONGESTED
+        if not (complaint or verdict is _OK) or number <= self._episode:
             return
         full_at = self._background.full_at
-        if verdict is LoadVerdict.CONGESTED:
+        if complaint:
             self._complaint(running, admitted)
         elif limiting and self.size < self._limit:
             self._grow()
         # Afterwards, so that no complaint explains itself.
-        self._background.count(verdict is LoadVerdict.CONGESTED, running < full_at * _WELL_BELOW)
+        self._background.count(complaint, running < full_at * _WELL_BELOW)
 
     def remember(self, running: int, *, first: bool) -> None:
         """Note a refusal that may be unrelated to load, with `running` calls in flight; at the first of a

@@ -7,7 +7,9 @@ import re
 from edgen.core.text import compile_later
 
 _RANGE = r"(\d{1,2})\s*(?:-|–|to)\s*(\d{1,2})"
-_TURNS = compile_later(rf"\b{_RANGE} turns\b|\bturns,? {_RANGE}\b")
+# Two patterns, each of which begins with what is searched for quickly.
+_BEFORE = compile_later(r"(\d(?<=\b\d)\d?)\s*(?:-|–|to)\s*(\d{1,2}) turns\b")
+_AFTER = compile_later(rf"turns(?<=\bturns),? {_RANGE}\b")
 _LONGEST_RANGE = 64  # characters
 DEFAULT_TURNS = (10, 15)
 MOST_TURNS = 60
@@ -17,10 +19,16 @@ _FEWEST = 3  # minimum turns of a prompt in any words; a smaller number counts s
 def turns(text: str) -> tuple[int, int]:
     """Return how many turns a text asks for, at least and at most; DEFAULT_TURNS if it does not say."""
     at = text.find("turns")
-    found = None if at < 0 else _TURNS.search(text, max(0, at - _LONGEST_RANGE))
+    if at < 0:
+        return DEFAULT_TURNS
+    found = _BEFORE.search(text, max(0, at - _LONGEST_RANGE))
+    if found is None or found.start() > at:
+        after = _AFTER.search(text, at)
+        if after is not None and (found is None or after.start() < found.start()):
+            found = after
     if found is None:
         return DEFAULT_TURNS
-    low, high = sorted(int(number) for number in found.groups() if number)
+    low, high = sorted((int(found[1]), int(found[2])))
     return max(2, min(low, MOST_TURNS)), max(2, min(high, MOST_TURNS))
 
 
