@@ -127,9 +127,3 @@ runs = _offer(_find_runs)
 layers = _offer(_find_layers)
 arms = _offer(_find_arms)
 backends = _offer(_find_backends)
-
-
-def find_completion(name: str) -> Callable[[Context, str], list[str]]:
-    """Return the completion of that name: one of this module, or of a kind of folders that a domain
-    declares."""
-    return globals().get(name) or offer_files(name)

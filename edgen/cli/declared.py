@@ -114,6 +114,10 @@ def _convert_parameter(parameter: inspect.Parameter) -> inspect.Parameter:
 
 
 def _make_option(name: str, taken: Any, option: DeclaredOption) -> Any:
+    """Return the option as typer takes it. It `completes` values by a function of `complete`, or by the names of files of
+    a kind that a domain declares."""
+    named = option.completes
+    completes = None if named is None else vars(complete).get(named) or complete.offer_files(named)
     flags = option.flags or (f"--{name.replace('_', '-')}",)
     if taken == bool | None and len(flags) == 1:
         flags = (f"{flags[0]}/--no-{flags[0][2:]}",)
@@ -124,7 +128,7 @@ def _make_option(name: str, taken: Any, option: DeclaredOption) -> Any:
         min=option.low,
         max=option.high,
         hidden=option.hidden,
-        autocompletion=None if option.completes is None else complete.find_completion(option.completes),
+        autocompletion=completes,
     )
 
 

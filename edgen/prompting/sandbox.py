@@ -10,7 +10,7 @@ templates cannot use.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, MappingView
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView
 from typing import Any
 
 from jinja2 import StrictUndefined, Template, nodes, pass_context

@@ -80,7 +80,9 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
             label_sets=_label_sets(own),
             identical=_identical(own),
             notes=tuple(notes),
-            reasons=explain_own_reasons(view.status.rejected, reader.job.protocol),
+            reasons=explain_own_reasons(view.status.rejected, reader.job.protocol)
+            if view.status.rejected
+            else {},
         )
 
 
