@@ -8,7 +8,7 @@ preference: …`). Of other prompts it reads the speakers (`prompt_roles`) and t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import cycle
 from typing import Literal, NamedTuple
 
@@ -46,15 +46,16 @@ class ConversationPrompt(NamedTuple):
 
 # A phrase ends at a full stop before a word that opens a sentence, or at its line's end, so that "Martin
 # Luther King Jr. and the law" stays whole.
-_OPENING = (
-    r"\s+(?:The|A|An|He|She|They|His|Her|Their|It|This|That|There|In|If|When|"
-    r"Otherwise|Output|Write|Return|Reply|Answer|Give|Use|Simulate|Make|Do|You|Your|Please|Both|Let)\b"
+END = (
+    r"(?=\.?\s*(?:\n|$)|\.\s+(?:The|A|An|He|She|They|His|Her|Their|It|This|That|There|In|If|When|"
+    r"Otherwise|Output|Write|Return|Reply|Answer|Give|Use|Simulate|Make|Do|You|Your|Please|Both|Let)\b)"
 )
-END = rf"(?=\.?\s*(?:\n|$)|\.{_OPENING})"
 # A topic also ends before the length of the conversation and its speakers.
-_LENGTH = r"(?:in|of|over|with) (?:about |roughly )?\d{1,2}(?:\s*(?:-|–|to)\s*\d{1,2})? turns\b"
-_SPEAKERS = r"between (?:an?|one|the) (?:\w+ )?(?:teacher|student)\b"
-_TOPIC_END = rf"(?:{END}|(?=,? {_LENGTH})|(?=,? {_SPEAKERS}))"
+_TOPIC_END = (
+    rf"(?:{END}"
+    r"|(?=,? (?:in|of|over|with) (?:about |roughly )?\d{1,2}(?:\s*(?:-|–|to)\s*\d{1,2})? turns\b)"
+    r"|(?=,? between (?:an?|one|the) (?:\w+ )?(?:teacher|student)\b))"
+)
 _LABEL_OPEN = r"(?:^|\n)[ \t>*#\-\d.\"]*"
 _LABEL_CLOSE = r"[\"*_ \t]*[:=][\"*_ \t]*(\S.{0,399}?)[\"*_,]*\s*(?=\n|$)"
 
@@ -62,26 +63,20 @@ _LABEL_CLOSE = r"[\"*_ \t]*[:=][\"*_ \t]*(\S.{0,399}?)[\"*_,]*\s*(?=\n|$)"
 class _Frame(NamedTuple):
     """A sentence around a value. `needle`, if any, occurs in every match, `before` characters from its start:
     exactly, or at most that many. It is searched first, at a tenth of the cost of trying the pattern
-    everywhere. `find_end`: returns where a value that begins after a match ends; None: it is a group.
-    `bounded`: the pattern for values of at most 400 characters, which takes longer."""
+    everywhere. `bounded`: the pattern for values of at most 400 characters, which takes longer."""
 
     pattern: re.Pattern[str]
     needle: str = ""
     before: int = 0
     exactly: bool = True
-    find_end: Callable[[str, int], int] | None = None
     bounded: re.Pattern[str] | None = None
 
-    def search(self, text: str) -> str | None:
-        """Return the value in the first match in a text."""
+    def search(self, text: str) -> re.Match[str] | None:
+        """Return the first match in a text."""
         found = self._search(self.pattern, text)
-        if found is not None and self.find_end is not None and self.bounded is not None:
-            start = found.end()
-            end = self.find_end(text, start)
-            if end - start <= _LONGEST_VALUE:
-                return text[start:end]
-            found = self._search(self.bounded, text)
-        return None if found is None else found[1]
+        if found is not None and self.bounded is not None and len(found[1]) > _LONGEST_VALUE:
+            return self._search(self.bounded, text)
+        return found
 
     def _search(self, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
         needle, before = self.needle, self.before
@@ -98,50 +93,15 @@ class _Frame(NamedTuple):
 
 
 _LONGEST_VALUE = 400  # characters
-_OPENS = compile_later(_OPENING)
-_MAY_END_TOPIC = compile_later(r" (?:in|of|over|with|between) ")
-_ENDS_TOPIC = compile_later(rf" (?:{_LENGTH}|{_SPEAKERS})")
-
-
-def _find_end(text: str, start: int) -> int:
-    """Return where the value that begins at `start` ends: the first place after it where END matches."""
-    line = text.find("\n", start)
-    end = start + len(text[start : None if line < 0 else line].rstrip())
-    at = text.find(".", start + 1, end)
-    while at >= 0:
-        if at == end - 1 or _OPENS.match(text, at + 1):
-            return at
-        at = text.find(".", at + 1, end)
-    return end
-
-
-def _find_topic_end(text: str, start: int) -> int:
-    """Return the same of a topic: the first place where _TOPIC_END matches."""
-    end = _find_end(text, start)
-    may = _MAY_END_TOPIC.search(text, start + 1, end)
-    if may is None or (found := _ENDS_TOPIC.search(text, may.start())) is None or found.start() >= end:
-        return end
-    at = found.start()
-    return at - 1 if at - 1 > start and text[at - 1] == "," else at
 
 
 def _sentence(
-    sentence: str,
-    needle: str = "",
-    before: int = 1,
-    *,
-    exactly: bool = True,
-    is_topic: bool = False,
+    sentence: str, needle: str = "", before: int = 1, *, exactly: bool = True, end: str = END
 ) -> _Frame:
-    end = _TOPIC_END if is_topic else END
-    return _Frame(
-        compile_later(rf"{sentence}\s*(?=\S)"),
-        needle,
-        before,
-        exactly,
-        _find_topic_end if is_topic else _find_end,
-        compile_later(rf"{sentence}\s*(\S.{{0,399}}?){end}"),
-    )
+    # The end is only looked for where it can begin, at a mark or a blank.
+    value = rf"(\S[^.,\s]*+(?>(?:(?!{end})[.,\s][^.,\s]*+)*))"
+    pattern, bounded = (rf"{sentence}\s*{each}{end}" for each in (value, r"(\S.{0,399}?)"))
+    return _Frame(compile_later(pattern), needle, before, exactly, compile_later(bounded))
 
 
 def _label(label: str) -> _Frame:
@@ -196,16 +156,16 @@ _FRAMES = {
             "about",
             len("teaching their students all "),
             exactly=False,
-            is_topic=True,
+            end=_TOPIC_END,
         ),
-        _sentence(r"\b[Tt]opic(?: of the (?:lesson|conversation))? is", "opic", is_topic=True),
+        _sentence(r"\b[Tt]opic(?: of the (?:lesson|conversation))? is", "opic", end=_TOPIC_END),
         _sentence(
             r"\b[Ll]essons?(?: is| focuses| (?:at|between|for|in|with)\b[^.:\n]{0,60}?)? on" + _NO_LENGTH,
             "esson",
-            is_topic=True,
+            end=_TOPIC_END,
         ),
         _sentence(
-            r"\b(?:[Ll]esson|[Cc]onversation|[Dd]ialogue)[^.:\n]{0,60}? about" + _NO_LENGTH, is_topic=True
+            r"\b(?:[Ll]esson|[Cc]onversation|[Dd]ialogue)[^.:\n]{0,60}? about" + _NO_LENGTH, end=_TOPIC_END
         ),
         _label(r"(?:the |lesson )?topic"),
     ),
@@ -301,8 +261,8 @@ def _layout(text: str) -> Layout | None:
 
 def _find(frames: tuple[_Frame, ...], text: str) -> str | None:
     for frame in frames:
-        if (found := frame.search(text)) is not None:
-            return found
+        if found := frame.search(text):
+            return found[1]
     return None
 
 
