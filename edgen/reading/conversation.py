@@ -76,25 +76,26 @@ def read(
     roles = roles.with_own(words) if words else roles
     if text[:1] == "{" and (written := read_verbatim(text, roles)) is not None:
         return written
-    result = _read_known(text, roles)
-    if isinstance(result, Conversation) and holds_other_speaker(result.turns, roles):
+    result, marks = _read_known(text, roles)
+    if isinstance(result, Conversation) and holds_other_speaker(result.turns, roles, marks):
         return add_repairs(result, last=[Repair.OTHER_SPEAKER])
     return result
 
 
-def _read_known(text: str, roles: RoleWords) -> Conversation | Rejection:
-    """Return the conversation in a text, in a layout that was learned or in any."""
+def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, str | None]:
+    """Return the conversation in a text, in a layout that was learned or in any, with the marks in its turns
+    where they are known."""
     layouts = layouts_of(roles)
-    if (known := layouts.read(text)) is not None:
+    if (known := layouts.find(text)) is not None:
         return known
     repairs: list[str] = []
     answer = drop_thinking(text, repairs, roles)
-    if repairs and (known := layouts.read(answer)) is not None and Repair.ROLE_ALIAS not in known.repairs:
-        return add_repairs(known, first=repairs)
+    if repairs and (known := layouts.find(answer)) is not None and Repair.ROLE_ALIAS not in known[0].repairs:
+        return add_repairs(known[0], first=repairs), known[1]
     result = read_unknown(text, roles)
     if isinstance(result, Conversation) and [*result.repairs[: len(repairs)]] == repairs:
         layouts.learn(answer, replace(result, repairs=result.repairs[len(repairs) :]))
-    return result
+    return result, None
 
 
 def read_unknown(text: str, roles: RoleWords) -> Conversation | Rejection:

@@ -95,6 +95,11 @@ class Layouts:
 
     def read(self, text: str) -> Conversation | None:
         """Return the conversation in a text of a known layout; None for any other."""
+        found = self.find(text)
+        return None if found is None else found[0]
+
+    def find(self, text: str) -> tuple[Conversation, str] | None:
+        """Return the same with the marks in the turns (`find_marks`)."""
         for key in (text[:_KEY], ""):
             known = self._known.get(key, [])
             for place, layout in enumerate(known):
@@ -120,7 +125,9 @@ class Layouts:
         if not tries or (tries > _TRIES and tries % _OFTEN):
             return
         layout = _find_layout(text, result, at, self._words)
-        if layout is not None and layout.read(text, self._vocabulary) == result:
+        if layout is None or (again := layout.read(text, self._vocabulary)) is None:
+            return
+        if again[0] == result:
             self._keep(layout)
 
     def _keep(self, layout: Layout) -> None:

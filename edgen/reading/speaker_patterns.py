@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import ARTICLES, RoleWords
+from edgen.reading.vocabulary import WordMemory
 
 _BEGINS = (
     r"(?:\A|[\n\r.!?…。！？؟।\"“”„'’‘«»()\[\]]|\\n|<(?:br|/?p|/?div|/?li)\s?/?>|[,;—–-](?=\s{0,2}[\"“*]))"
@@ -161,6 +162,7 @@ class SpeakerPatterns(NamedTuple):
     """
 
     words: frozenset[str]  # words that a speaker's name holds, in lower case
+    nameless: WordMemory  # whether the text between two blanks holds no such word
     label: re.Pattern[str]  # labels before a colon
     short: re.Pattern[str]  # labels before a colon that count only before a sentence
     last: frozenset[str]  # plain words with which a label of `short` ends
@@ -171,7 +173,7 @@ class SpeakerPatterns(NamedTuple):
 
     def names_somebody(self, text: str) -> bool:
         """Return whether a text holds a word of a speaker's name."""
-        return not self.words.isdisjoint(_WORDS.findall(text.lower().replace("\\n", "\n")))
+        return not self.nameless.have_all(text.split())
 
     def may_end(self, text: str) -> bool:
         """Return whether a text may end with a label. A plain word at its end has to belong to a name, or to
@@ -219,8 +221,12 @@ def make_speaker_patterns(roles: RoleWords) -> SpeakerPatterns:
     plurals = rf"(?:the\s)?(?:{'|'.join(re.escape(name) for name in (*roles.by_name, *sorted(aliases)))})s"
     named = {part for word in {*roles.by_name, *foreign, *aliases, *own} for part in _WORDS.findall(word)}
     counted = (word + mark for word in named if word[-1] > "\u2fff" for mark in "甲乙丙丁123456789abcdef")
+    held = frozenset({*named, *_WORDS.findall(_PLAIN_TITLES), *counted})
     return SpeakerPatterns(
-        words=frozenset({*named, *_WORDS.findall(_PLAIN_TITLES), *counted}),
+        words=held,
+        nameless=WordMemory(
+            lambda word: held.isdisjoint(_WORDS.findall(word.lower().replace("\\n", "\n")))
+        ),
         label=compile_later(
             rf"(?i){_BEGINS}{_ROUND}(?:{speaker}|(?<!\w)[^\W\d_][\w.'’ -]{{0,30}}\s?\((?P<called>{words})\))"
             rf"(?:\s{_SAYS})?{_DECOR}\Z"

@@ -18,47 +18,37 @@ _OPENERS = frozenset({
 })  # fmt: skip
 
 
-class _Memory(dict[str, bool]):
+class WordMemory(dict[str, bool]):
     """A memory of what was decided about words, each examined once."""
 
     def __init__(self, decide: Callable[[str], bool]) -> None:
         super().__init__()
         self._decide = decide
+        self._have: set[str] = set()  # words of which it is true, for a quick look
 
     def __missing__(self, word: str) -> bool:
         found = self._decide(word)
         if len(word) <= _LONGEST_WORD:
             if len(self) >= _MOST_WORDS:
                 self.clear()
+                self._have = set()
             self[word] = found
+            if found:
+                self._have.add(word)
         return found
+
+    def have_all(self, words: Sequence[str]) -> bool:
+        """Return whether it is true of all of some words."""
+        return self._have.issuperset(words) or all(map(self.__getitem__, words))
 
 
 class TurnWords:
-    """The words of turns that may belong to a layout.
-
-    labels: words that may name a speaker.
-    plain: whether a word is no such word.
-    opening: whether a line that begins with a word is no label, heading or key either.
-    """
+    """The words of turns that may belong to a layout."""
 
     def __init__(self, labels: frozenset[str]) -> None:
-        self.labels = labels
-        self.plain = _Memory(lambda word: labels.isdisjoint(TOKEN.findall(word.lower())))
-        self.opening = _Memory(
-            lambda word: (
-                word[:1].isalpha() and self.plain[word] and _OPENERS.isdisjoint(_SPOKEN.findall(word.lower()))
-            )
+        self.plain = WordMemory(lambda word: labels.isdisjoint(TOKEN.findall(word.lower())))
+        """Whether a word names no speaker. `labels`: words that may do so."""
+        self.opening = WordMemory(
+            lambda word: word[:1].isalpha() and _OPENERS.isdisjoint(_SPOKEN.findall(word.lower()))
         )
-        self._seen: set[str] = set()  # plain words, for a quick look
-
-    def are_plain(self, words: Sequence[str]) -> bool:
-        """Return whether none of some words may name a speaker."""
-        if self._seen.issuperset(words):
-            return True
-        if not all(map(self.plain.__getitem__, words)):
-            return False
-        self._seen = {word for word in self._seen.union(words) if len(word) <= _LONGEST_WORD}
-        if len(self._seen) > _MOST_WORDS:
-            self._seen = set()
-        return True
+        """Whether a line that begins with a word is no heading or key."""
