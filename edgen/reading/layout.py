@@ -164,9 +164,8 @@ class Layout(msgspec.Struct):
         cut = zero_digits(body, lettered=self.lettered) if self.numbered else body
         found = {}
         for mark, (gap, role) in zip(CUTS, self.gaps.items(), strict=False):
-            if gap in cut:
-                cut = cut.replace(gap, "\0" + mark)
-                found[mark] = (role, len(gap))
+            cut = cut.replace(gap, "\0" + mark)
+            found[mark] = (role, len(gap))
         first, *rest = cut.split("\0")
         if first[-1:].isspace():
             return None
@@ -238,22 +237,38 @@ class Layout(msgspec.Struct):
             return False
         if any(map(marks.__contains__, _CLOSING)) and any(text[-2] in _CLOSING for text in said if text[1:]):
             return False
-        whole = "\n".join(said)
+        whole, several = "\n".join(said), "\n" in marks
+        lined = self.begins or several
         words = fold(whole)
-        if may_mark(words) and any(map(find_marker, said)):
-            return False
-        lined, several = self.begins or bool(self.order), "\n" in marks
-        if is_likely(words) and self._gives(said, lined=lined or several):
+        if any(map(words.__contains__, _TELLING)) and self._tells(said, whole, words, lined=lined):
             return False
         if self.order:
-            if several or not _is_speech_alone(said, whole, vocabulary):
+            if several or "(" in marks or not _is_speech_alone(said):
+                return False
+            named = (
+                vocabulary.name_nobody(whole) if lined else not any(map(words.__contains__, vocabulary.names))
+            )
+            if not named:
                 return False
         elif several and not _are_lines_plain(said, vocabulary):
             return False
-        if (lined or several) and not self._begin_plainly(whole, words, said[-1], marks, vocabulary):
+        if lined and not (
+            self._begin_plainly(whole.split("\n") if several else said, marks, vocabulary)
+            and not any(_ends(match, said[-1]) for match in LAST_STOP.finditer("\n" + said[-1]))
+        ):
             return False
         return not (
-            self.translated and any(_LISTED.search(text) for text in said if ":" in text or "：" in text)
+            self.translated
+            and (":" in marks or "：" in marks)
+            and any(_LISTED.search(text) for text in said if ":" in text or "：" in text)
+        )
+
+    def _tells(self, said: Sequence[str], whole: str, words: str, *, lined: bool) -> bool:
+        """Return whether a turn may end the conversation, give the probability, or hold a heading."""
+        return (
+            (may_mark(words) and any(map(find_marker, said)))
+            or (is_likely(words) and self._gives(said, lined=lined))
+            or (lined and may_head(words) and HEADING.search(whole) is not None)
         )
 
     def _may_bound(self, char: str) -> bool:
@@ -269,25 +284,16 @@ class Layout(msgspec.Struct):
         texts = [text for text in said[:-1] if DIGITS.search(text)] if lined else said[-1:]
         return any(value_of_line(line) for text in texts for line in text.split("\n"))
 
-    def _begin_plainly(
-        self, whole: str, words: str, last: str, marks: str, vocabulary: TurnWords
-    ) -> bool:
-        """Return whether no line of the turns may be a label, a heading or a rule, or end the last turn."""
+    def _begin_plainly(self, lines: Sequence[str], marks: str, vocabulary: TurnWords) -> bool:
+        """Return whether no line of the turns may be a label or a rule, or end the last turn."""
         if "(" in marks:
             return False
-        lines = whole.split("\n")
-        if "\n" in marks:
-            lines = [*filter(None, lines)]
-        starts = [line.split(" ", 2) for line in lines]
+        starts = [line.split(" ", 2) for line in lines if line]
         if not vocabulary.opening.have_all([start[0] for start in starts]) or not (
-            self.order or vocabulary.plain.have_all([word for start in starts for word in start[:2]])
+            self.order or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])
         ):
             return False
-        if self.named and (":" in marks or "：" in marks) and any(map(_PERSON.match, lines)):
-            return False
-        return not (may_head(words) and HEADING.search(whole)) and not any(
-            _ends(match, last) for match in LAST_STOP.finditer("\n" + last)
-        )
+        return not (self.named and (":" in marks or "：" in marks) and any(map(_PERSON.match, lines)))
 
 
 def _are_lines_plain(said: Sequence[str], vocabulary: TurnWords) -> bool:
@@ -302,15 +308,12 @@ def _are_lines_plain(said: Sequence[str], vocabulary: TurnWords) -> bool:
     )
 
 
-def _is_speech_alone(said: Sequence[str], whole: str, vocabulary: TurnWords) -> bool:
-    """Return whether turns name no speaker, have one line each, and share no beginning that could be taken
-    for the layout's."""
+def _is_speech_alone(said: Sequence[str]) -> bool:
+    """Return whether turns are sentences that share no beginning which could be taken for the layout's."""
     # Numbers and a list's letters count as one beginning.
     beginnings = {text[0] for text in said if text[0] not in "ivxIVX" and text[1:2].isalpha()}
-    return (
-        len(beginnings) > len(said) / _FRAME + 1
-        and vocabulary.plain.have_all(whole.split())
-        and (_ENDS.issuperset([text[-1] for text in said]) or are_spoken(said))
+    return len(beginnings) > len(said) / _FRAME + 1 and (
+        _ENDS.issuperset([text[-1] for text in said]) or are_spoken(said)
     )
 
 
@@ -338,6 +341,20 @@ def skeleton(gap: str) -> str:
     Python literals use either kind.
     """
     return DIGITS.sub("0", gap).replace("'", '"')
+
+
+# Words without which nothing ends a conversation, gives a probability or heads one: see `may_mark`, `is_likely`
+# and `may_head`.
+_TELLING = (
+    "conversation",
+    "dialog",
+    "chat",
+    "discussion",
+    "transcript",
+    "probability",
+    "likelihood",
+    "chance",
+)
 
 
 def is_likely(words: str) -> bool:

@@ -86,7 +86,9 @@ class Layouts:
             if len(word) > 1
             for token in TOKEN.findall(word)
         }
-        self._vocabulary = TurnWords(frozenset(tokens | {f"{token}s" for token in tokens}))
+        self._vocabulary = TurnWords(
+            frozenset(tokens | {f"{token}s" for token in tokens}), tuple(words.by_name)
+        )
         # By the first characters of a reply, the latest first; under "" those with fewer before the first
         # turn.
         self._known: dict[str, list[Layout]] = {}

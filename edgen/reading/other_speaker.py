@@ -19,12 +19,10 @@ from edgen.core.values import Turn
 from edgen.reading.roles import RoleWords
 from edgen.reading.speaker_patterns import (
     ENDINGS,
-    NUMBERS,
     OPENING,
     SpeakerPatterns,
     is_plain_word,
     make_speaker_patterns,
-    may_follow,
 )
 from edgen.reading.text.characters import find_marks
 
@@ -76,14 +74,24 @@ def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords, marks: str | No
     if not hints:  # most conversations
         return False
     patterns = make_speaker_patterns(roles)
-    return any(
-        detect(turn.text, turn.role, roles, patterns)
-        for kind, detect in _DETECTORS
-        if not kind.isdisjoint(hints)
-        for mark in kind & hints
-        for turn in turns
-        if mark in turn.text
-    )
+    bracketed = not hints.isdisjoint(OPENING)
+    for kind, detect in _DETECTORS:
+        for mark in kind.intersection(hints):
+            held = [turn for turn in turns if mark in turn.text]
+            if mark == ":" and not bracketed:
+                held = [turn for turn in held if _may_label(turn.text, patterns)]
+            for turn in held:
+                if detect(turn.text, turn.role, roles, patterns):
+                    return True
+    return False
+
+
+def _may_label(text: str, patterns: SpeakerPatterns) -> bool:
+    """Return whether a word that may end a label stands before a colon of a text without brackets."""
+    parts = text.split(":")[:-1]
+    if patterns.unlabelling.have_all([part.rpartition(" ")[2] for part in parts]):
+        return False
+    return not all(map(patterns.ends_as_speech, parts))
 
 
 def speaks_for_another(text: str, role: str, roles: RoleWords) -> bool:
@@ -136,7 +144,7 @@ def _has_label(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns)
         begin = max(0, place - _REACH)
         parts = text[begin:place].rsplit(None, 1)
         last = parts[-1:]
-        if last and not bracketed and _is_no_label(last[0], roles):  # most
+        if last and not bracketed and patterns.unlabelling[last[0]]:
             continue
         near = max(0, place - _NEAR)
         if (
@@ -180,18 +188,6 @@ def _may_be_short(word: str, noted: bool, roles: RoleWords) -> bool:
     if len(word) == 1 or not is_plain_word(word) or word in make_speaker_patterns(roles).last:
         return True
     return noted and (word.endswith(ENDINGS) or word in _NOTE_WORDS)
-
-
-@lru_cache(maxsize=4096)
-def _is_no_label(word: str, roles: RoleWords) -> bool:
-    """Return whether a plain word before a colon ends no label of any kind."""
-    patterns = make_speaker_patterns(roles)
-    return (
-        is_plain_word(word)
-        and word not in NUMBERS
-        and not may_follow(word, patterns.words)
-        and word not in patterns.last
-    )
 
 
 def _has_short_label(text: str, begin: int, place: int, own: str, roles: RoleWords) -> bool:

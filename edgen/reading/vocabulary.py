@@ -9,6 +9,9 @@ from edgen.core.text import compile_later
 _LONGEST_WORD = 30  # characters of a word that is remembered
 _MOST_WORDS = 20_000
 TOKEN = compile_later(r"[^\W\d_]+")
+# The ASCII letters of a text in lower case, all else as blanks; marks that English texts hold besides ASCII.
+_LETTERS = bytes(ord(c.lower()) if c.isalpha() else 32 for c in map(chr, range(128))) + bytes(128)
+_PUNCTUATION = "’—“”…–‘"
 _SPOKEN = compile_later(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 # Words at the beginning of a line that may head or end a turn, or be the key of a text.
 _OPENERS = frozenset({
@@ -45,10 +48,23 @@ class WordMemory(dict[str, bool]):
 class TurnWords:
     """The words of turns that may belong to a layout."""
 
-    def __init__(self, labels: frozenset[str]) -> None:
+    def __init__(self, labels: frozenset[str], names: Sequence[str] = ()) -> None:
+        self.names = names  # of the roles, in lower case
+        self._labels = frozenset(word.encode() for word in labels)
         self.plain = WordMemory(lambda word: labels.isdisjoint(TOKEN.findall(word.lower())))
         """Whether a word names no speaker. `labels`: words that may do so."""
         self.opening = WordMemory(
-            lambda word: word[:1].isalpha() and _OPENERS.isdisjoint(_SPOKEN.findall(word.lower()))
+            lambda word: (
+                word[:1].isalpha() and self.plain[word] and _OPENERS.isdisjoint(_SPOKEN.findall(word.lower()))
+            )
         )
-        """Whether a line that begins with a word is no heading or key."""
+        """Whether a line that begins with a word is no label, heading or key."""
+
+    def name_nobody(self, text: str) -> bool:
+        """Return whether no word of a text may name a speaker."""
+        plain = text
+        for mark in () if text.isascii() else _PUNCTUATION:
+            plain = plain.replace(mark, " ")
+        if plain.isascii() and self._labels.isdisjoint(plain.encode().translate(_LETTERS).split()):  # most
+            return True
+        return self.plain.have_all(text.split())
