@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Rejection, RejectionReason
 from edgen.reading.assembly import FoundParts, add_repairs, assemble, make_entries
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
@@ -52,6 +53,8 @@ from edgen.reading.verbatim import read_verbatim
 # A label, and how the first line ends in front of another, in a text without line feeds.
 _LABEL = r"[^\w\n{]{0,12}(?:ROLE|CALLED)\b[^\n:]{0,20}:"
 _BREAKS = RolePattern(rf"(?i){_LABEL}[^\n]*?(\\n|<br\s?/?>){_LABEL}")
+_BREAK = compile_later(r"(?i)<br\s?/?>")
+_FEW_BREAKS = 3  # of HTML, which turns may hold
 _NO_LINE = "no line that a role speaks"
 # Where no turns of two sides are found, the labels may have a frame that no rule knows.
 _UNFRAMED = (RejectionReason.NO_TURNS, RejectionReason.TOO_SHORT, RejectionReason.ONE_SPEAKER)
@@ -160,6 +163,8 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
     if "\n" not in text:
         breaks = _BREAKS.of(roles).match(text)
         text = text.replace("\r" if breaks is None else breaks[1], "\n")
+    elif text.count("<br") > _FEW_BREAKS:
+        text = _BREAK.sub("\n", text)
     if "<|" in text:
         text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
     return without_markup(drop_thinking(text.removeprefix("\ufeff"), repairs, roles), roles)

@@ -18,6 +18,7 @@ import json
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from os.path import commonprefix
 
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation
@@ -168,7 +169,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
     before: dict[str, str] = {}
     spoken = [turn.role for turn in result.turns]
     clear = [before.setdefault(gap, role) for gap, role in zip(gaps, spoken[1:], strict=True)] == spoken[1:]
-    regular = clear and at >= _KEY and _is_regular(top, before, gaps)
+    regular = clear and at >= _KEY and _is_regular(top, before, gaps, spoken[0])
     order = () if regular else tuple(gaps if clear else written)
     behind = _find_behind(rest, result, before)
     if behind is None or (below is not None and behind[0][2] is not None):
@@ -332,7 +333,7 @@ def _is_alias(head: str, words: RoleWords) -> bool:
     return any(word in words.aliases for word in TOKEN.findall(head.rstrip().rpartition("\n")[2].lower()))
 
 
-def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str]) -> bool:
+def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str], first: str) -> bool:
     """Return whether every turn begins and ends alike, at a line break or a quotation mark, under one label a
     role.
 
@@ -343,7 +344,7 @@ def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str]) -> bo
         skeletons.setdefault(role, set()).add(skeleton(gap))
     if len(before) > len(CUTS) or len(skeletons) < 2 or any(len(some) > 1 for some in skeletons.values()):
         return False
-    if any(map(_is_bare, gaps)):
+    if any(map(_is_bare, gaps)) or not _names_next(head, before, first):
         return False
     closings = {skeleton(gap.partition("\n")[0] if "\n" in gap else gap[:1]) for gap in gaps}
     closings = {TOKEN.sub("", closing) if "<" in closing else closing for closing in closings}
@@ -351,6 +352,17 @@ def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str]) -> bo
     if any("\n" not in gap and gap[:1] != '"' for gap in gaps):
         return False
     return len(closings) == len(openings) == 1
+
+
+def _names_next(head: str, before: Mapping[str, str], first: str) -> bool:
+    """Return whether the texts between turns name who speaks next, not who spoke: the text before the first
+    turn ends as those before this role's other turns do, and no other role's."""
+    top = skeleton(head)
+    for gap, role in before.items():
+        if role == first:
+            label = commonprefix([top[::-1], skeleton(gap)[::-1]])[::-1]
+            return not any(skeleton(gap).endswith(label) for gap, role in before.items() if role != first)
+    return False
 
 
 def _is_bare(gap: str) -> bool:

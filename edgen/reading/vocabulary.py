@@ -17,7 +17,7 @@ _SPOKEN = compile_later(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _OPENERS = frozenset({
     "turn", "exchange", "round", "line", "role", "speaker", "name", "who", "from", "author", "character",
     "text", "content",
-    "message", "step", "part", "utterance", "says", "said", "value", "speech", "t", "s",
+    "message", "step", "part", "phase", "scene", "act", "stage", "section", "segment", "episode", "utterance", "says", "said", "value", "speech", "t", "s",
 })  # fmt: skip
 
 

@@ -41,6 +41,7 @@ _CODE = compile_later(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
 _BLOCKQUOTE = compile_later(r"\n[^\S\n]{0,12}>[^\S\n]?")
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # what a line begins with that may end a turn
 _STAGES = frozenset("([*")  # what a stage direction opens with
+_PROBABILITY_NOTE = compile_later(r"[\[(]([^\[\]()\n]{0,80})[\])]")
 _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 
 
@@ -119,7 +120,8 @@ def _block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConversati
     drop_nested(group, [text[:1] for text in texts])
     cut_at_end(group, inside)
     lines, head = group.lines, group.head
-    if len(lines) < len(texts):
+    noted = _take_note(lines) if inside.given else []
+    if noted or len(lines) < len(texts):
         texts = [line.body.strip() for line in lines]
     firsts = [text[:1] for text in texts]
     departs = _departs(group, firsts)
@@ -148,8 +150,24 @@ def _block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConversati
     tail = reader.turn(lines[-1], lines[-1].body, last=True)
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)
-    _tail(block, tail, group.late, given)
+    _tail(block, tail, group.late, given or noted)
     return block
+
+
+def _take_note(lines: Sequence[RoleLine]) -> list[Any]:
+    """Take the one line in brackets that gives the probability out of the end of a turn; return its value in a
+    list, empty without one."""
+    found = []
+    for line in lines[:-1]:
+        said, _, last = line.body.rstrip().rpartition("\n")
+        if said.strip() and (note := _PROBABILITY_NOTE.fullmatch(last.strip())) is not None:
+            value = surroundings.value_of_line(note[1])
+            if value and any(map(str.isdigit, value)):
+                found.append((line, said, value))
+    if len(found) != 1:
+        return []
+    ((line, line.body, value),) = found
+    return [value]
 
 
 def _tail(block: LineConversation, tail: str, late: str, given: list[Any]) -> None:

@@ -277,7 +277,8 @@ def decode_text(line: RoleLine) -> None:
     """Decode a quoted text with letters escaped as in JSON and YAML, or marks doubled as in tables."""
     said = line.body.strip()
     mark = said[:1]
-    if mark in ("'", '"') and line.label.rstrip().endswith((",", ";")) and mark * 2 in said[1:-1]:
+    columns = line.label.rstrip(" ").endswith((",", ";", "\t"))
+    if mark in ("'", '"') and columns and mark * 2 in said[1:-1]:
         line.body = mark + said[1:-1].replace(mark * 2, mark) + said[-1]
     elif "\\u" in said:
         with contextlib.suppress(ValueError):

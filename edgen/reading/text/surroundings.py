@@ -46,6 +46,7 @@ LAST_STOP = compile_later(
     r"|end\sof\s(?:output|simul|resp|transcr))\b))"
 )
 _LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?\(")
+_LAST_SENTENCE = compile_later(r"(?i)(?<=[.!][ ])[^.!]{0,30}(?:probability|likelihood)[^.!]{0,9}\Z")
 _SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
 _SEPARATOR = compile_later(_SEPARATORS)
 _NUMBERED = compile_later(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
@@ -142,12 +143,20 @@ def value_of_line(line: str) -> str | None:
             if separator is None:
                 return ""
     label, value = (line, "") if separator is None else (line[: separator.start()], line[separator.end() :])
-    words = set(re.findall(r"[a-z]+", label.lower())) - _NEUTRAL
+    words = _list_telling_words(label)
     if words and not _is_about_success(words):
-        return None
+        last = _LAST_SENTENCE.search(label)
+        if last is None or _list_telling_words(last[0]):
+            return None
+        words = set()
     if separator is None:
         return "" if not words or _is_label(line) else None
     return "" if is_negated(label) else value
+
+
+def _list_telling_words(label: str) -> set[str]:
+    """Return the words of a label that say what its number is about."""
+    return set(re.findall(r"[a-z]+", label.lower())) - _NEUTRAL
 
 
 def is_negated(label: str) -> bool:
