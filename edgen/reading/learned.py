@@ -18,7 +18,6 @@ import json
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from os.path import commonprefix
 
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation
@@ -360,8 +359,9 @@ def _names_next(head: str, before: Mapping[str, str], first: str) -> bool:
     top = skeleton(head)
     for gap, role in before.items():
         if role == first:
-            label = commonprefix([top[::-1], skeleton(gap)[::-1]])[::-1]
-            return not any(skeleton(gap).endswith(label) for gap, role in before.items() if role != first)
+            named = skeleton(gap)
+            label = next((named[at:] for at in range(len(named)) if top.endswith(named[at:])), "")
+            return not any(skeleton(other).endswith(label) for other, who in before.items() if who != first)
     return False
 
 

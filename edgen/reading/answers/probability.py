@@ -31,11 +31,13 @@ _BOUND = compile_later(
     r"(?i)[<>≤≥±]|\b(?:less|more|greater|fewer|lower|higher|under|over|above|below|at\s+(?:most|least)"
     r"|up\s+to|between|not|no)\b"
 )
-_UNITS = "one two three four five six seven eight nine".split()
-_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_BELOW = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
 # Numbers up to a hundred in words.
-_COUNTS = {word: number for number, word in enumerate((*_UNITS, *_TEENS), 1)}
+_COUNTS = {word: number for number, word in enumerate(_BELOW, 1)}
 _COUNTS |= {word: 10 * number for number, word in enumerate(_TENS, 2)} | {"zero": 0, "hundred": 100}
 _COUNTED = compile_later(
     rf"(?i)\b(?:(?P<tens>{'|'.join(_TENS)})[ -]?)?(?P<units>{'|'.join(_COUNTS)})?(?=[ ]per[ ]?cent\b)"
