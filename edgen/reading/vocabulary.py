@@ -21,6 +21,13 @@ _OPENERS = frozenset({
 })  # fmt: skip
 
 
+def split_letters(text: str) -> list[str]:
+    """Return the runs of letters in a text in lower case."""
+    if text.isascii():
+        return text.encode().translate(_LETTERS).decode().split()
+    return TOKEN.findall(text)
+
+
 class WordMemory(dict[str, bool]):
     """A memory of what was decided about words, each examined once."""
 

@@ -30,7 +30,6 @@ from edgen.reading.text.marker import may_mark
 _LEAST = 2  # turns of each speaker
 _LEFT = 60  # characters before a speaker's word
 _RIGHT = 60  # characters of a frame after it
-_LONGEST = 24  # characters of a speaker's word
 _MOST_LABELS = 400  # of a conversation in an unknown layout
 _MOST = 0.75  # of the lines that begin alike, which go on alike
 _ALTERNATING = 6  # labels with nothing but a full stop
@@ -122,13 +121,17 @@ def _may_define(part: str, roles: RoleWords) -> bool:
 def _labels(text: str, speakers: Speakers) -> list[_Label]:
     """Return the first speaker's word of every line."""
     labels: list[_Label] = []
-    start = 0
-    for line in text.split("\n"):
-        found = speakers.first_in(line[: _LEFT + _LONGEST])
-        if found is not None and found.start <= _LEFT:
-            left = _without_article(line[: found.start])
-            labels.append(_Label(start, start + found.end, found.role, shape_of(left)))
-        start += len(line) + 1
+    below = 0  # start of the line after the last label's
+    for found in speakers.find_in(text):
+        if found.start < below:
+            continue
+        start = text.rfind("\n", below, found.start) + 1 or below
+        if found.start - start <= _LEFT:
+            left = _without_article(text[start : found.start])
+            labels.append(_Label(start, found.end, found.role, shape_of(left)))
+        below = text.find("\n", found.end) + 1
+        if not below:
+            break
     return labels
 
 
@@ -175,26 +178,25 @@ def _speak(spoken: Sequence[str]) -> bool:
 
 def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
     """Return the end of each label's frame, the longest that most share; None for a label without it."""
-    ends: list[int | None] = [label.end for label in labels]
-    spoken: list[list[int]] = [[label.end] for label in labels]  # the ends of the frame's tokens
+    tokens = [TOKEN.findall(text, label.end, label.end + _RIGHT) for label in labels]
     within = [*range(len(labels))]
+    count = 0  # tokens of the frame
     while True:
-        tokens = {i: TOKEN.match(text, spoken[i][-1], labels[i].end + _RIGHT) for i in within}
-        kinds = {i: _kind(token[0]) for i, token in tokens.items() if token is not None}
-        kind, count = Counter(kinds.values()).most_common(1)[0] if kinds else ("", 0)
-        if count < _MOST * len(labels) or not kind:
+        kinds = [_kind(tokens[i][count]) if count < len(tokens[i]) else "" for i in within]
+        kind = kinds[0] if kinds.count(kinds[0]) == len(kinds) else Counter(kinds).most_common(1)[0][0]
+        if not kind or kinds.count(kind) < _MOST * len(labels):
             break
-        going = [i for i, each in kinds.items() if each == kind]
-        if not _speak([labels[i].role for i in going]):
+        going = [i for i, each in zip(within, kinds, strict=True) if each == kind]
+        if len(going) < len(within) and not _speak([labels[i].role for i in going]):
             break
-        for i in going:
-            spoken[i].append(tokens[i].end())  # type: ignore[union-attr]
         within = going
-    left = {*within}
-    for i, places in enumerate(spoken):
-        while len(places) > 1 and text[places[-2] : places[-1]] in _QUOTES:  # the text's own
-            places.pop()
-        ends[i] = places[-1] if i in left else None
+        count += 1
+    ends: list[int | None] = [None] * len(labels)
+    for i in within:
+        shared = count
+        while shared and tokens[i][shared - 1] in _QUOTES:  # the text's own
+            shared -= 1
+        ends[i] = labels[i].end + sum(map(len, tokens[i][:shared]))
     return ends
 
 
