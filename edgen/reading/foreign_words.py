@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
+from edgen.reading.vocabulary import split_letters
 
 _ARTICLES = "|".join(sorted(ARTICLES - {"l"}))
 _MOST = 20_000  # labels; no conversation has more
@@ -51,7 +52,7 @@ _CHANCE = (
 )
 # Every one of these words holds one of these.
 _STEMS = (
-    "wahrsch", "probab", "waarsch", "prawdop", "olas", "xác su", "вероят", "ймовір", "概率", "率", "可能性", "확률",
+    "wahrsch", "probabilid", "probabilité", "probabilità", "waarsch", "prawdop", "olas", "xác su", "вероят", "ймовір", "概率", "率", "可能性", "확률",
     "가능성", "احتمال", "संभाव",
     "प्रायिक", "הסתברות",
 )  # fmt: skip
@@ -110,6 +111,7 @@ class _Table(NamedTuple):
     at_lines: re.Pattern[str]
     elsewhere: re.Pattern[str]
     words: dict[str, _Word]
+    unknown: frozenset[str]  # first letters of the words that the reader does not know itself
 
 
 def translate_own(text: str, roles: RoleWords) -> str:
@@ -128,6 +130,8 @@ def translate_own_labels(text: str, roles: RoleWords) -> str:
 def translate(text: str, roles: RoleWords) -> Translation | None:
     """Return the text in the reader's words; None if it does not name two roles in another language."""
     text = _normalize_text(text)
+    if _table(roles).unknown.isdisjoint(split_letters(text)):  # most
+        return None
     labelled = _translate_labels(text, roles, tuple(roles.languages))
     if labelled is None:
         return None
@@ -282,7 +286,12 @@ def _table(roles: RoleWords) -> _Table:
         key: _Word(role, frozenset(languages.get(key, ())), known.get(key) == role)
         for key, role in named.items()
     }
-    return _Table(at_lines, elsewhere, words)
+    unknown = {
+        split_letters(form)[0]
+        for form in spelt
+        if (word := words[_key(form)]).languages and (not word.known or _OWN in word.languages)
+    }
+    return _Table(at_lines, elsewhere, words, frozenset(unknown))
 
 
 def _compile_alternatives(words: Iterable[str]) -> str:

@@ -22,10 +22,13 @@ _OPENERS = frozenset({
 
 
 def split_letters(text: str) -> list[str]:
-    """Return the runs of letters in a text in lower case."""
-    if text.isascii():
-        return text.encode().translate(_LETTERS).decode().split()
-    return TOKEN.findall(text)
+    """Return the runs of letters in a text, in lower case."""
+    plain = text
+    for mark in () if text.isascii() else _PUNCTUATION:
+        plain = plain.replace(mark, " ")
+    if plain.isascii():  # most
+        return plain.encode().translate(_LETTERS).decode().split()
+    return TOKEN.findall(text.lower())
 
 
 class WordMemory(dict[str, bool]):
@@ -57,7 +60,7 @@ class TurnWords:
 
     def __init__(self, labels: frozenset[str], names: Sequence[str] = ()) -> None:
         self.names = names  # of the roles, in lower case
-        self._labels = frozenset(word.encode() for word in labels)
+        self._labels = labels
         self.plain = WordMemory(lambda word: labels.isdisjoint(TOKEN.findall(word.lower())))
         """Whether a word names no speaker. `labels`: words that may do so."""
         self.opening = WordMemory(
@@ -69,9 +72,4 @@ class TurnWords:
 
     def name_nobody(self, text: str) -> bool:
         """Return whether no word of a text may name a speaker."""
-        plain = text
-        for mark in () if text.isascii() else _PUNCTUATION:
-            plain = plain.replace(mark, " ")
-        if plain.isascii() and self._labels.isdisjoint(plain.encode().translate(_LETTERS).split()):  # most
-            return True
-        return self.plain.have_all(text.split())
+        return self._labels.isdisjoint(split_letters(text))

@@ -45,7 +45,7 @@ class Speakers:
     def within(self, text: str) -> Speakers:
         """Return the words that a text holds, which are looked for in its lines at a lower cost."""
         lowered = self._fold(text)
-        runs = _LETTERS.findall(text) if self._exact else split_letters(lowered)
+        runs = _LETTERS.findall(text) if self._exact else split_letters(text)
         letters = self._by_first.keys() & runs
         words = [word for first in letters for word in self._by_first[first] if word in lowered]
         held = {word: self.words[word] for word in (*words, *[mark for mark in self._marks if mark in text])}
