@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
-from edgen.reading.vocabulary import split_letters
+from edgen.reading.vocabulary import letters_in, split_letters
 
 _ARTICLES = "|".join(sorted(ARTICLES - {"l"}))
 _MOST = 20_000  # labels; no conversation has more
@@ -29,7 +29,7 @@ _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _DIRECTION = compile_later(
     rf"(?m)[{_BIDI}]+(?=[^\w\n]{{0,4}}[:：])|(?<=[:：])[{_BIDI}]+|^[{_BIDI}]+|[{_BIDI}]+$"
 )
-_DIRECTED = compile_later(f"[{_BIDI}]")
+_MARKS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _MARK = r"(?:[^\w\n(\[:：]|_)"
 _AT_LINES = r"\n(?>(?:[^\w\n]|_){0,40})(?:\#?\d{1,4}(?>(?:[^\w\n]|_){1,8})){0,2}"
 _ELSEWHERE = r"""(?:[\[,"”][^\S\n]{1,9}(?=[^"“\n]{1,40}[:：][^\S\n]{0,3}["“])
@@ -56,6 +56,7 @@ _STEMS = (
     "가능성", "احتمال", "संभाव",
     "प्रायिक", "הסתברות",
 )  # fmt: skip
+_ASCII_STEMS = tuple(filter(str.isascii, _STEMS))
 _FOOT = compile_later(
     rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}})[:：=]"
     r"(?P<value>[^\d\n]{0,16}\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?)[^\w\n]{0,12}\Z"
@@ -130,7 +131,7 @@ def translate_own_labels(text: str, roles: RoleWords) -> str:
 def translate(text: str, roles: RoleWords) -> Translation | None:
     """Return the text in the reader's words; None if it does not name two roles in another language."""
     text = _normalize_text(text)
-    if _table(roles).unknown.isdisjoint(split_letters(text)):  # most
+    if _table(roles).unknown.isdisjoint(letters_in(text)):  # most
         return None
     labelled = _translate_labels(text, roles, tuple(roles.languages))
     if labelled is None:
@@ -151,17 +152,18 @@ def translate_conversation(turn: str, roles: RoleWords) -> str:
 def translate_probability(text: str, roles: RoleWords) -> str | None:
     """Return the text with its last line that gives a probability in the reader's words; None if there is no
     such line."""
+    ascii_alone = "".join(letters_in(text)).isascii()  # most
     lower = text.lower()
-    stems = [stem for stem in _STEMS if stem in lower]
-    if not stems:
+    stems = [stem for stem in (_ASCII_STEMS if ascii_alone else _STEMS) if stem in lower]
+    if not stems and "probab" not in lower:
         return None
     lines, lowered = text.split("\n"), lower.split("\n")
     foot = None
-    for place in reversed(range(len(lines))):
+    for place in reversed(range(len(lines))) if stems else ():
         if any(map(lowered[place].__contains__, stems)) and (foot := _FOOT.match(lines[place])) is not None:
             break
     if foot is None:
-        return _translate_heading(lines, lowered, stems)
+        return _translate_heading(lines, lowered, [*stems, "probab"])
     if _LINE.of(roles).search("\n".join(lines[place + 1 :])):
         return None
     given = unicodedata.normalize("NFKC", foot["value"]).translate(_SIGNS)
@@ -207,7 +209,7 @@ def _normalize_text(text: str) -> str:
         text = _ESCAPED.sub(_unescape, text)
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
-    return text if text.isascii() or not _DIRECTED.search(text) else _DIRECTION.sub("", text)
+    return text if text.isascii() or not any(map(text.__contains__, _MARKS)) else _DIRECTION.sub("", text)
 
 
 def _unescape(match: re.Match[str]) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from edgen.core.text import compile_later
+from edgen.reading.text.characters import find_marks
 
 _LONGEST_WORD = 30  # characters of a word that is remembered
 _MOST_WORDS = 20_000
 TOKEN = compile_later(r"[^\W\d_]+")
-# The ASCII letters of a text in lower case, all else as blanks; marks that English texts hold besides ASCII.
-_LETTERS = bytes(ord(c.lower()) if c.isalpha() else 32 for c in map(chr, range(128))) + bytes(128)
-_PUNCTUATION = "’—“”…–‘"
+# ASCII letters in lower case, blanks for other characters of ASCII.
+_LETTERS = bytes(ord(c.lower()) if c.isalpha() else 32 for c in map(chr, range(128))) + bytes(range(128, 256))
 _SPOKEN = compile_later(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 # Words at the beginning of a line that may head or end a turn, or be the key of a text.
 _OPENERS = frozenset({
@@ -21,14 +22,20 @@ _OPENERS = frozenset({
 })  # fmt: skip
 
 
-def split_letters(text: str) -> list[str]:
+@lru_cache(maxsize=2)  # several rules ask about one reply
+def letters_in(text: str) -> frozenset[str]:
     """Return the runs of letters in a text, in lower case."""
-    plain = text
-    for mark in () if text.isascii() else _PUNCTUATION:
-        plain = plain.replace(mark, " ")
-    if plain.isascii():  # most
-        return plain.encode().translate(_LETTERS).decode().split()
-    return TOKEN.findall(text.lower())
+    return frozenset(split_letters(text))
+
+
+def split_letters(text: str) -> list[str]:
+    """Return the same in their order."""
+    if not text.isascii():
+        for mark in {*find_marks(text)}:
+            if not mark.isascii() and (not mark.isalnum() or mark.isdecimal()):
+                text = text.replace(mark, " ")
+        text = text.lower().replace("\u0307", " ")  # of İ
+    return text.encode("utf-8", "surrogatepass").translate(_LETTERS).decode("utf-8", "surrogatepass").split()
 
 
 class WordMemory(dict[str, bool]):

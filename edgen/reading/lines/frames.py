@@ -30,6 +30,7 @@ from edgen.reading.text.marker import may_mark
 _LEAST = 2  # turns of each speaker
 _LEFT = 60  # characters before a speaker's word
 _RIGHT = 60  # characters of a frame after it
+_NEAR = 20  # of most frames
 _MOST_LABELS = 400  # of a conversation in an unknown layout
 _MOST = 0.75  # of the lines that begin alike, which go on alike
 _ALTERNATING = 6  # labels with nothing but a full stop
@@ -105,15 +106,21 @@ def _legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
 def _may_define(part: str, roles: RoleWords) -> bool:
     """Return whether a text may say who speaks under a short name: cheap, as it is asked of every text."""
     lowered = part.lower()
+    shorts: set[str] = set()
     for name in roles.by_name:
+        defined = len(shorts)
         at = lowered.find(name)
         while at >= 0:
-            before = lowered[max(0, at - 9) : at].rstrip("*_`\"' ")
+            before = part[max(0, at - 40) : at].rstrip("*_`\"' ")
             before = before.removesuffix(" the").removesuffix(" an").removesuffix(" a").rstrip()
-            if before.endswith(_LEGEND_MARKS) or lowered.startswith(" (", at + len(name)):
-                break
-            at = lowered.find(name, at + 1)
-        else:
+            end = at + len(name)
+            if lowered.startswith(" (", end):
+                shorts.add(part[end : end + 3])
+            mark = next((mark for mark in _LEGEND_MARKS if before.endswith(mark)), None)
+            short = [] if mark is None else before[: -len(mark)].removesuffix(" stands ").split()[-1:]
+            shorts.update(one for one in short if not one[0].islower())
+            at = lowered.find(name, end)
+        if len(shorts) == defined:
             return False
     return True
 
@@ -137,6 +144,8 @@ def _labels(text: str, speakers: Speakers) -> list[_Label]:
 
 def _without_article(before: str) -> str:
     """Return a text without an article at its end."""
+    if not before[-1:].isalpha() and not before[-2:-1].isalpha():  # most
+        return before
     found = _LAST_WORD.search(before, max(0, len(before) - 7))
     return (
         before[: found.start()] if found is not None and found[0].lower().rstrip(" '") in ARTICLES else before
@@ -178,11 +187,15 @@ def _speak(spoken: Sequence[str]) -> bool:
 
 def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
     """Return the end of each label's frame, the longest that most share; None for a label without it."""
-    tokens = [TOKEN.findall(text, label.end, label.end + _RIGHT) for label in labels]
+    tokens = [TOKEN.findall(text, label.end, label.end + _NEAR)[:-1] for label in labels]
     within = [*range(len(labels))]
-    count = 0  # tokens of the frame
+    near, count = True, 0  # tokens of the frame
     while True:
-        kinds = [_kind(tokens[i][count]) if count < len(tokens[i]) else "" for i in within]
+        if near and min([len(tokens[i]) for i in within]) <= count:
+            tokens = [TOKEN.findall(text, label.end, label.end + _RIGHT) for label in labels]
+            near = False
+        each = [tokens[i][count] if count < len(tokens[i]) else "" for i in within]
+        kinds = each[:1] * len(each) if each.count(each[0]) == len(each) else [*map(_kind, each)]
         kind = kinds[0] if kinds.count(kinds[0]) == len(kinds) else Counter(kinds).most_common(1)[0][0]
         if not kind or kinds.count(kind) < _MOST * len(labels):
             break
@@ -202,7 +215,7 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
 
 def _kind(token: str) -> str:
     """Return the kind of a token, with one kind of quotation marks."""
-    return '"' if token in _QUOTES else kind_of(token)
+    return "" if not token else '"' if token in _QUOTES else kind_of(token)
 
 
 def _separates(left: tuple[str, ...], right: str, spoken: Sequence[str], *, defined: bool) -> bool:

@@ -18,6 +18,7 @@ from edgen.reading.lines.labels import ALIAS, KEY, NAMED, OTHER_KEYS, ROLE, ROLE
 from edgen.reading.lines.line import Lines, RoleLine, count_speakers, keep, shape_of
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.marker import find_marker
+from edgen.reading.vocabulary import letters_in
 
 _SCANNER = json.JSONDecoder()
 _BOLD = frozenset("*_'")
@@ -345,8 +346,15 @@ def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[
     return "".join(bodies[0]), lines
 
 
+_LONE_LETTER = compile_later(
+    r"\n(?:[^\w\n]|[\d_])*(?:(?:turn|line|step|part)[^\n]{0,20}?)?[^\W\d_](?![^\W\d_])"
+)
+
+
 def _cut_at_aliases(text: str, roles: RoleWords) -> Lines:
-    """Return the text cut at lines that call a role by any word."""
+    """Return the text cut at lines that call a role by any word; at none where no alias can begin a line."""
+    if roles.called.isdisjoint(letters_in(text)) and _LONE_LETTER.search("\n" + text) is None:  # most
+        return Lines("\n" + text, [])
     lead, *parts = ALIAS.of(roles).split("\n" + text, MAX_LINES)
     lines: list[RoleLine] = []
     for label, prefix, _, name, word, _, body in zip(*[iter(parts)] * 7, strict=True):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import RoleWords
-from edgen.reading.vocabulary import split_letters
+from edgen.reading.vocabulary import letters_in
 
 _LETTERS = compile_later(r"[^\W\d_]+")
 _LETTER = compile_later(r"[^\W\d_]")
@@ -45,8 +45,7 @@ class Speakers:
     def within(self, text: str) -> Speakers:
         """Return the words that a text holds, which are looked for in its lines at a lower cost."""
         lowered = self._fold(text)
-        runs = _LETTERS.findall(text) if self._exact else split_letters(text)
-        letters = self._by_first.keys() & runs
+        letters = self._by_first.keys() & (_LETTERS.findall(text) if self._exact else letters_in(text))
         words = [word for first in letters for word in self._by_first[first] if word in lowered]
         held = {word: self.words[word] for word in (*words, *[mark for mark in self._marks if mark in text])}
         return Speakers(held, exact=self._exact)

@@ -102,11 +102,15 @@ def _names_two(pattern: RolePattern, text: str, roles: RoleWords) -> bool:
 def _put_labels_first(text: str, known: frozenset[str]) -> str:
     """Return the text with each name behind what it names, in one element with it, in front of this element:
     `<figure><p>…</p><figcaption>Teacher</figcaption></figure>`; the text itself where a name comes first."""
-    labels = [
+    named = (
         (match.start(), text.index(">", match.end("name")) + 1)
         for match in _TAG.finditer(text)
         if match["name"] and match["name"].strip().lower() in known
-    ]
+    )
+    first = next(named, None)
+    if first is None or not _ends_as_speech(text[: first[0]]):  # most
+        return text
+    labels = [first, *named]
     if len(labels) < _FEW_LABELS:
         return text
     cuts: list[int] = []  # ends of the elements, each between a label and the next one's text
@@ -202,8 +206,13 @@ def _are_behind(rewritten: str) -> bool:
         label, _, said = behind.partition(_END)
         if _CHANCE.search(label) is None:
             break
-    words = _ANY_TAG.sub(" ", first).strip().rpartition("\n")[2]
-    return not _ANY_TAG.sub("", said).strip() and words[-1:] in _STOPS and words.count(" ") > _FEW_LABELS
+    return not _ANY_TAG.sub("", said).strip() and _ends_as_speech(first)
+
+
+def _ends_as_speech(text: str) -> bool:
+    """Return whether the last line of a text is a sentence, its tags aside."""
+    words = _ANY_TAG.sub(" ", text).strip().rpartition("\n")[2]
+    return words[-1:] in _STOPS and words.count(" ") > _FEW_LABELS
 
 
 def _speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | None:
