@@ -566,7 +566,17 @@ def _closed(percent: int) -> str:
     """A percentage in words, tens and units apart."""
     tens = ("", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
     units = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-    teens = ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+    teens = (
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+    )
     if 10 < percent < 20:
         return teens[percent - 11]
     return "-".join(filter(None, (tens[percent // 10], units[percent % 10])))
@@ -709,3 +719,5 @@ UNMET: dict[str, Layout] = {
     "turn, slash, role in small letters": _each("{n}/16 {o} — {t}", between="\n\n", foot="\n\nprobability — {p}"),
     "roles right of a tab and a number": _each("{n}\t{r}\t{t}", head="Lesson log (exported)\n\n", foot="\n\nEnd of log. Probability: {p}"),
 }  # fmt: skip
+
+UNSEEN |= UNMET

@@ -18,7 +18,14 @@ from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
 from edgen.reading.text.characters import are_spoken, find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
-from edgen.reading.text.surroundings import HEADING, LAST_STOP, may_give, may_head, value_of_line
+from edgen.reading.text.surroundings import (
+    HEADING,
+    LAST_STOP,
+    is_abbreviated,
+    may_give,
+    may_head,
+    value_of_line,
+)
 from edgen.reading.vocabulary import TurnWords
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
@@ -245,10 +252,10 @@ class Layout(msgspec.Struct):
         if self.order:
             if several or "(" in marks or not _is_speech_alone(said):
                 return False
-            named = (
-                vocabulary.name_nobody(whole) if lined else not any(map(words.__contains__, vocabulary.names))
-            )
-            if not named:
+            # Behind a label, only a role's own name can be taken for a legend's.
+            if lined and not vocabulary.name_nobody(whole):
+                return False
+            if not lined and any(map(words.__contains__, vocabulary.names)):
                 return False
         elif several and not _are_lines_plain(said, vocabulary):
             return False
@@ -351,7 +358,7 @@ _TELLING = (
     "chat",
     "discussion",
     "transcript",
-    "probability",
+    "prob",
     "likelihood",
     "chance",
 )
@@ -359,7 +366,7 @@ _TELLING = (
 
 def is_likely(words: str) -> bool:
     """Return whether folded words may speak of a probability."""
-    return may_give(words) or "chance" in words
+    return may_give(words) or "chance" in words or is_abbreviated(words)
 
 
 def _is_word(char: str) -> bool:

@@ -38,6 +38,7 @@ _SMILEY = compile_later(
     r"(?:[:;=8xX^>][-'^o_~*]{0,2}[()\[\]{}DPp/\\|3<>*]{1,3}|\([^\w\s()]{1,3}[_.o~][^\w\s()]{1,3}\)|\\?o/)\Z"
 )
 _SMILEY_FIRST = compile_later(r"[:;=][-'^o~]?[()\[\]DP]{1,3}(?=\s|\Z)")
+_BLOCKQUOTE = compile_later(r"\n[^\S\n]{0,12}>[^\S\n]?")
 _COMMAND = compile_later(r"\\(?:\\|[a-z]{2})")  # of LaTeX: `\\`, `\par`
 _KEYWORD = compile_later(r":[A-Z]{2,20}:")  # of Org mode
 _LONGEST = 80  # characters of a line that is no speech
@@ -75,6 +76,16 @@ def drop_shared_marks(found: Lines) -> bool:
     if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
         _drop_emphasis(lines, mark)
     return _drop_headings(lines)
+
+
+def without_quote_marks(found: Lines) -> Lines:
+    """Return the lines of a Markdown quotation without the marks before them."""
+    for line in found.lines:
+        line.prefix = _BLOCKQUOTE.sub("", "\n" + line.prefix, 1).lstrip("\n")
+        line.label = _BLOCKQUOTE.sub("\n", line.label, 1)
+        line.body = _BLOCKQUOTE.sub("\n", line.body)
+    found.lead = _BLOCKQUOTE.sub("\n", found.lead)
+    return found
 
 
 def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:

@@ -34,8 +34,8 @@ _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>',
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d{1,2}:\d{2}[ ])?(?:[\w'’.,%]{1,20}[ ]){0,8}(?:probability"
-    r"|likelihood|chance|likely|p\((?:\\text\{)?\w{1,12})\b)"
+    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d{1,2}:\d{2}[ ])?(?:[\w'’.,%]{1,20}[ ]){0,8}(?:(?:probability"
+    r"|likelihood|chance|likely|p\((?:\\text\{)?\w{1,12})\b|prob[.:]))"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
     r"|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
     r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale"
@@ -45,7 +45,7 @@ LAST_STOP = compile_later(
     r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)"
     r"|end\sof\s(?:output|simul|resp|transcr))\b))"
 )
-_LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?\(")
+_LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?\(|\bprob[.:]")
 _LAST_SENTENCE = compile_later(r"(?i)(?<=[.!][ ])[^.!]{0,30}(?:probability|likelihood)[^.!]{0,9}\Z")
 _SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
 _SEPARATOR = compile_later(_SEPARATORS)
@@ -76,7 +76,7 @@ _NEUTRAL = frozenset({
     "the", "a", "an", "of", "that", "this", "in", "my", "his", "her", "their", "s", "p", "student", "teacher",
     "final",
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent",
-    "probability",
+    "probability", "prob",
     "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
     "roughly",
 })  # fmt: skip
@@ -103,6 +103,11 @@ def may_give(words: str) -> bool:
     return "probability" in words or "likelihood" in words
 
 
+def is_abbreviated(words: str) -> bool:
+    """Return whether a folded text holds `Prob.` or `Prob:`."""
+    return "prob." in words or "prob:" in words
+
+
 def _mentions(text: str) -> bool:
     """Return whether a text speaks of a probability at all."""
     words = fold(text)
@@ -110,6 +115,7 @@ def _mentions(text: str) -> bool:
         may_give(words)
         or "chance" in words
         or "likely" in words
+        or is_abbreviated(words)
         or ("(" in words and _LIKELY.search(text) is not None)
     )
 
