@@ -21,7 +21,7 @@ from edgen.reading.lines.groups import (
     split_groups,
     take_note,
 )
-from edgen.reading.lines.line import Lines, RoleLine, count_speakers, has_half, stand_behind, strip_half_marks
+from edgen.reading.lines.line import RoleLine, count_speakers, has_half, stand_behind, strip_half_marks
 from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
 from edgen.reading.lines.shared_marks import drop_shared_marks, without_quote_marks
 from edgen.reading.repairs import Repair
