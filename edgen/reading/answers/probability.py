@@ -36,9 +36,9 @@ _BELOW = (
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
 )  # fmt: skip
-# Numbers up to a hundred in words.
+# Numbers below a hundred in words.
 _COUNTS = {word: number for number, word in enumerate(_BELOW, 1)}
-_COUNTS |= {word: 10 * number for number, word in enumerate(_TENS, 2)} | {"zero": 0, "hundred": 100}
+_COUNTS |= {word: 10 * number for number, word in enumerate(_TENS, 2)} | {"zero": 0}
 _COUNTED = compile_later(
     rf"(?i)\b(?:(?P<tens>{'|'.join(_TENS)})[ -]?)?(?P<units>{'|'.join(_COUNTS)})?(?=[ ]per[ ]?cent\b)"
 )
@@ -86,6 +86,8 @@ def _of_text(text: str) -> float | None:
         return None
     if " per" in text and not any(map(str.isdigit, text)):
         text = _COUNTED.sub(_write_in_digits, text)
+        if not _COUNTS.keys().isdisjoint(re.findall(r"[a-z]+", text.lower())):
+            return None
     start = _APPROXIMATELY.match(text)
     at = start.end() if start else 0
     first = _NUMBER.match(text, at)

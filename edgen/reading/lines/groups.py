@@ -29,7 +29,7 @@ _EXPLANATION = compile_later(
     r"(?i)\s{1,20}(?:[^\w\n]|_){0,8}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary"
     r"|rationale|evaluation|assessment|breakdown|justification)\b"
 )
-_NOTE = compile_later(r"[\[(]([^\[\]()\n]{0,80})[\])]")
+_NOTE = compile_later(r"\[([^\[\]\n]{0,80})\]")
 _DOUBLE = frozenset('"“')
 _PROSE = compile_later(r"[^\S\n]*\n(?:[^\S\n]*\n){1,9}[^\S\n]*(?=[^\s#=\-_][^\n]*\w)")
 
@@ -183,7 +183,7 @@ def drop_nested(group: LineGroup, firsts: Sequence[str]) -> None:
 
 
 def take_note(lines: Sequence[RoleLine]) -> list[str]:
-    """Take the one line in brackets that gives the probability out of the end of a turn; return its value in a
+    """Take the one line in square brackets that gives the probability out of the end of a turn; return its value in a
     list, empty without one."""
     found = []
     for line in lines[:-1]:

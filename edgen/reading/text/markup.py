@@ -206,7 +206,8 @@ def _are_behind(rewritten: str) -> bool:
         label, _, said = behind.partition(_END)
         if _CHANCE.search(label) is None:
             break
-    return not _ANY_TAG.sub("", said).strip() and _ends_as_speech(first)
+    below = _ANY_TAG.sub("", said).split("\n")
+    return all(not line.strip() or _CHANCE.search(line) for line in below) and _ends_as_speech(first)
 
 
 def _ends_as_speech(text: str) -> bool:
