@@ -720,4 +720,95 @@ UNMET: dict[str, Layout] = {
     "roles right of a tab and a number": _each("{n}\t{r}\t{t}", head="Lesson log (exported)\n\n", foot="\n\nEnd of log. Probability: {p}"),
 }  # fmt: skip
 
-UNSEEN |= UNMET
+# Twenty more, written after the reader had met those.
+LATER: dict[str, Layout] = {
+    "minutes, bullets with times and verbs": _each(
+        "- *10:{m}* – **{r}** noted: {t}",
+        head="# Minutes of the lesson\n\n**Attendees:** Teacher, Student\n\n",
+        foot="\n\n**Decision:** probability of understanding {pc}",
+    ),
+    "HTML, exported messages": _each(
+        '<div class="message"><div class="from_name">{r}</div><div class="text">{t}</div></div>',
+        foot="\n<div>Probability: {p}</div>",
+        write=escape,
+    ),
+    "screenplay behind tabs": _each(
+        "\t\t\t{R}\n\t\t{t}",
+        between="\n\n",
+        head="FADE IN:\n\nINT. CLASSROOM - DAY\n\n",
+        foot="\n\nFADE OUT.\n\nProbability of understanding: {p}",
+    ),
+    "markdown, numbered quotations": _each(
+        '{n}. **{r}**: "{t}"', between="\n\n", plain=True, foot="\n\n> Probability: **{p}**"
+    ),
+    "markdown, call-outs": _each(
+        "> [!quote] {r}\n> {t}", between="\n\n", foot="\n\n> [!info] Probability\n> {p}"
+    ),
+    "JSON, objects in parts": _grouped(
+        lambda some: {
+            "exchange": [{"speaker": {"role": r.lower(), "name": "X"}, "said": {"text": t}} for r, t in some]
+        },
+        lambda v, p: _dumps(
+            {"data": {"conversation": {"parts": v}, "eval": {"probability_student_understood": p}}}, 2
+        ),
+    ),
+    "JSON, letters with a legend": _values(
+        lambda role, text, _: {"r": role[0], "t": text},
+        lambda v, p: {"legend": {"T": "Teacher", "S": "Student"}, "turns": v, "probability": p},
+    ),
+    "TOML, triple quotes": _each(
+        '[[conversation.turns]]\nspeaker = "{r}"\nutterance = """{t}"""',
+        between="\n\n",
+        foot="\n\n[conversation]\nprobability = {p}",
+    ),
+    "CSV, semicolons and quotes": _each(
+        '"{n}";"{r}";"{t}"',
+        head='"id";"who";"what"\n',
+        write=lambda t: t.replace('"', '""'),
+        foot='\n"";"probability";"{p}"',
+    ),
+    "HTML, definitions with classes": _each(
+        '<dt class="who {o}">{r}:</dt>\n<dd class="what">{t}</dd>',
+        head="<dl class='chat'>\n",
+        foot="\n</dl>\n<p class='prob'>Probability: {p}</p>",
+        write=escape,
+    ),
+    "LaTeX, environments for turns": _each(
+        "\\begin{{turn}}{{{r}}}\n{t}\n\\end{{turn}}", foot="\n\\probability{{{p}}}"
+    ),
+    "org-mode, tables": _each(
+        "| {n} | {r} | {t} |",
+        head="#+TITLE: Lesson\n| # | who | what |\n|---+-----+------|\n",
+        foot="\n\n#+PROBABILITY: {p}",
+    ),
+    "scenes with dashes": _in_parts("{r}: {t}", 4, "SCENE {n}.—A classroom."),
+    "initials before slashes, legend": _each(
+        "{r}/ {t}", names=("T", "S"), head="T/ = teacher, S/ = student\n\n"
+    ),
+    "date stamps and tabs": _each(
+        "2027-01-31 10:{m}:00\t{r}\t{t}", foot="\n2027-01-31 11:00:00\tprobability\t{p}"
+    ),
+    "probability in front, a heading": _in_front(
+        "## Probability: {pc}\n\n## Conversation\n\n", _each("**{r}** {t}", between="\n\n", foot="\n")
+    ),
+    "probability in a sentence of an estimate": _each(
+        "{r}: {t}", foot="\n\nI would put the probability that the student understood at {pc}."
+    ),
+    "probability in the title": _in_front(
+        "# A lesson (probability of understanding: {p})\n\n", _each("{r} — {t}", between="\n\n", foot="\n")
+    ),
+    "YAML, flow with numbers": _each(
+        "  - {{speaker: {r}, n: {n}, said: {t}}}",
+        head="conversation:\n",
+        foot="\nprobability: {p}",
+        write=_dumps,
+    ),
+    "closing remarks with an offer": _each(
+        "**{r}:** {t}",
+        between="\n\n",
+        head="Certainly! Here's the conversation:\n\n",
+        foot="\n\n---\n**Likelihood the student understood:** {pc}\n\nIf you'd like, I can adjust the tone, or make the student more curious.",
+    ),
+}
+
+UNSEEN |= UNMET | LATER

@@ -43,11 +43,12 @@ _QUOTES = "\"'“”„«»"
 _PAIRS = {"[": "]", "(": ")", "{": "}", "<": ">", "#": "#", "=": "=", "*": "*", "|": "|", "%": "%", "~": "~"}
 # `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`.
 _LEGEND = RolePattern(
-    r"(?<!\w)(?P<short>[A-Z][\w.]{0,15}|[^\W_a-z]\w{0,2}|[^\w\s]{1,4})[*_`\"']{0,3}\s?(?:=|:|->|→|–|-|is"
+    r"(?<!\w)(?P<short>[A-Z][\w.]{0,15}|[^\W_a-z]\w{0,2}|[^\w\s]{1,4})[*_`\"'/]{0,3}\s?(?:=|:|->|→|–|-|is"
     r"|stands for|for)\s?(?:the\s|an?\s)?[*_`\"']{0,3}(?P<role>(?i:ROLE))(?![^\W\d_])"
     r"|(?:(?m:^)[^\w\n]{0,6}|[:,;][ ](?:and[ ])?)(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})[*_]{0,3}[ "
     r"]\((?:the\s|an?\s)?(?P<of>(?i:ROLE))\)|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
 )
+_BULLETS = "*_-–—|#>.:•·=~"  # in front of a name, of which none is a speaker's sign
 _LEGEND_MARKS = ("=", ":", ">", "→", "–", "-", "is", "for", "(")
 _COLUMNS = compile_later(r"(?m)^(?P<head>[^\n]{0,80}\|[^\n]{0,80})\n[|: -]{5,}\n")
 _CHANCE = compile_later(r"(?i)\n(?P<left>[^\n]{0,60}?)(?:probability|likelihood|chance)[^\w\n]{0,12}(?=\d)")
@@ -97,10 +98,15 @@ def _legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
         for match in _LEGEND.of(roles).finditer(part) if _may_define(part, roles) else ():
             short = match["short"] or match["person"] or match["letter"]
             role = match["role"] or match["of"] or match[0].partition(" ")[0]
-            if short.lower() not in known and kind_of(short) != "am":
+            if short.lower() not in known and kind_of(short) != "am" and not _is_no_sign(short):
                 found.setdefault(short, known[role.lower()])
                 end = match.end() if part is parts[0] and match.end() < len(text) // 2 else end
     return (Speakers(found, exact=True), end) if len({*found.values()}) > 1 else (None, 0)
+
+
+def _is_no_sign(short: str) -> bool:
+    """Return whether a short name is a number of two digits or more, or marks that stand before any name."""
+    return not short.strip(_BULLETS) or (len(short) > 1 and short.isdigit())
 
 
 def _may_define(part: str, roles: RoleWords) -> bool:

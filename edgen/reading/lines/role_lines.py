@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.labels import ALIAS, KEY, NAMED, OTHER_KEYS, ROLE, ROLE_ALONE, UNDERLINE
+from edgen.reading.lines.labels import ALIAS, KEY, LONE_LETTER, NAMED, OTHER_KEYS, ROLE, ROLE_ALONE, UNDERLINE
 from edgen.reading.lines.line import Lines, RoleLine, count_speakers, keep, shape_of
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.marker import find_marker
@@ -23,6 +23,7 @@ from edgen.reading.vocabulary import letters_in
 _SCANNER = json.JSONDecoder()
 _BOLD = frozenset("*_'")
 _STRINGS = frozenset("\"'")
+_TRIPLE = ('"""', "'''")
 _KINDS = ("colon", "tag", "alone", "dash")
 
 # No conversation has more; what follows is left in the last turn.
@@ -278,6 +279,9 @@ def decode_text(line: RoleLine) -> None:
     """Decode a quoted text with letters escaped as in JSON and YAML, or marks doubled as in tables."""
     said = line.body.strip()
     mark = said[:1]
+    if said.startswith(_TRIPLE) and (end := said.find(mark * 3, 3)) > 0:
+        line.body = mark + said[3:end].strip() + mark + said[end + 3 :]
+        return
     columns = line.label.rstrip(" ").endswith((",", ";", "\t"))
     if mark in ("'", '"') and columns and mark * 2 in said[1:-1]:
         line.body = mark + said[1:-1].replace(mark * 2, mark) + said[-1]
@@ -346,14 +350,9 @@ def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[
     return "".join(bodies[0]), lines
 
 
-_LONE_LETTER = compile_later(
-    r"\n(?:[^\w\n]|[\d_])*(?:(?:turn|line|step|part)[^\n]{0,20}?)?[^\W\d_](?![^\W\d_])"
-)
-
-
 def _cut_at_aliases(text: str, roles: RoleWords) -> Lines:
     """Return the text cut at lines that call a role by any word; at none where no alias can begin a line."""
-    if roles.called.isdisjoint(letters_in(text)) and _LONE_LETTER.search("\n" + text) is None:  # most
+    if roles.called.isdisjoint(letters_in(text)) and LONE_LETTER.search("\n" + text) is None:  # most
         return Lines("\n" + text, [])
     lead, *parts = ALIAS.of(roles).split("\n" + text, MAX_LINES)
     lines: list[RoleLine] = []

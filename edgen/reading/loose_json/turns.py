@@ -216,7 +216,9 @@ def _turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str, str]
     shared = set.intersection(*map(set, objects)) if len(objects) > 1 else set()
     texts = {key: [item[key] for item in objects] for key in shared}
     texts = {key: some for key, some in texts.items() if all(isinstance(text, str) for text in some)}
-    named = {key: {roles.find_role_in(name) for name in said} for key, said in texts.items()}
+    named = {
+        key: {roles.find_role_in(name) or roles.alias(name) for name in said} for key, said in texts.items()
+    }
     who = next((key for key, spoken in named.items() if None not in spoken and len(spoken) > 1), None)
     said = [(sum(map(len, some)), some) for key, some in texts.items() if key != who]
     return list(zip(texts[who], max(said)[1], strict=True)) if who is not None and said else []

@@ -177,6 +177,8 @@ def _without_tags(text: str, roles: RoleWords) -> str:
             return f"{_BEGIN}\n{name.strip()}:{_END}"
         speakers.add(speaker.lower())
         elements.add(tag)
+        if name is not None and name.strip().lower() == speaker.lower():
+            rest = ""  # the name is the tag's whole content
         return f"{_BEGIN}\n{speaker}:{_END}{rest or ''}"
 
     rewritten = _TAG.sub(label_tag, text)

@@ -34,7 +34,7 @@ _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>',
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d{1,2}:\d{2}[ ])?(?:[\w'’.,%]{1,20}[ ]){0,8}(?:(?:probability"
+    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d[\d:./T-]{3,20}Z?[\])]?[ \t]{1,3}){0,2}(?:[\w'’.,%]{1,20}[ ]){0,8}(?:(?:probability"
     r"|likelihood|chance|likely|p\((?:\\text\{)?\w{1,12})\b|prob[.:]))"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
     r"|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
@@ -123,7 +123,7 @@ def _mentions(text: str) -> bool:
 # A label, some mark and one number, without any other word: here any mark separates that is no sign of the
 # number.
 _PLAIN_VALUE = compile_later(
-    r"(?i)[^\w\n]{0,16}probability[*_ \x22']{0,4}(?:[-=]{1,3}>|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
+    r"(?i)[^\w\n]{0,16}(?:\d[\d:./T-]{3,20}Z?[\])]?[ \t]{1,3}){0,2}probability[*_ \x22']{0,4}(?:[-=]{1,3}>|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
     r"](?=[^\w\n]{0,3}(?:[01]?\.\d|\d{1,3}\s?%))|-(?=[ ])|\.(?=[ ])"
     r"|\.[—–])[*_#]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n<]{0,9})(?:</\w{1,30}>)?[^\w\n]{0,3}\Z"
 )
