@@ -27,6 +27,7 @@ UNLEARNED = {
     "JSON parallel lists",
     "JSON speakers and texts",
     "p confidence",
+    "TOML, triple quotes",
     "JSON, letters with a legend",
     "probability in a note in the middle",
     "probability in front, in a sentence",

@@ -55,9 +55,11 @@ _CHANCE = compile_later(r"(?i)\n(?P<left>[^\n]{0,60}?)(?:probability|likelihood|
 _CELL = compile_later(r"(?<!\\)\|")
 # What opens a quotation, and what closes it: the last of these on the line.
 _CLOSED_BY = {'"': '"', "“": '”"', "„": '“”"', "«": "»", "「": "」", "—": "—", "–": "–"}
+_OPENS = compile_later("[" + "".join(_CLOSED_BY) + "]")
 # What stands before a speaker who is named after a text.
 _SIGNS = compile_later(r"(?:[-–—]{1,2}|[\[(<|]|[\"”»][ ]?[,;|])[^\S\n]?[*_\"']{0,3}\Z")
-_AFTER_SIGN = frozenset(" .,;:*_\"')]>|\n")
+_ENDS_SIGN = " .,;:*_\"')]>|\n"
+_AFTER_SIGN = frozenset(_ENDS_SIGN)
 
 
 class _Label(NamedTuple):
@@ -329,10 +331,10 @@ def _may_quote(line: str) -> bool:
 
 def _quotation_of(line: str, known: Speakers) -> tuple[str, str] | None:
     """Return who speaks in a line and the quotation, with its marks; None unless there is one of each."""
-    start = next((place for place, mark in enumerate(line[:_AROUND]) if mark in _CLOSED_BY), -1)
-    if start < 0:
+    opened = _OPENS.search(line, 0, _AROUND)
+    if opened is None:
         return None
-    mark = line[start]
+    start, mark = opened.start(), opened[0]
     dash = mark in "—–"
     if dash and start:
         return None
@@ -368,7 +370,7 @@ def _rewrite_signed(text: str, known: Speakers) -> str | None:
 def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
     """Return who signs a paragraph, and the text above or before this; None if nobody does."""
     begin = max(0, len(paragraph) - _LEFT)
-    if paragraph[-1:].isalpha() or paragraph[-1:] in _AFTER_SIGN:
+    if paragraph.rstrip(_ENDS_SIGN).lower().endswith(known.known):
         for found in reversed([*known.all_in(paragraph[begin:])]):
             start, end = begin + found.start, begin + found.end
             if not _AFTER_SIGN.issuperset(paragraph[end:]):

@@ -74,5 +74,5 @@ OTHER_KEYS = compile_later(r"(?:\n[^\w\n]{0,12}[A-Za-z_]{1,20}[\"']?[^\S\n]{0,2}
 UNDERLINE = compile_later(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")
 # A single letter with which a line may begin under a role's letter.
 LONE_LETTER = compile_later(
-    r"\n(?:[^\w\n]|[\d_])*(?:(?:turn|line|step|part)[^\n]{0,20}?)?[^\W\d_](?![^\W\d_])"
+    r"\n(?:[^\w\n]|[\d_])*(?:(?:turn|line|step|part)[^\n]{0,20}?)?([^\W\d_])(?![^\W\d_])"
 )

@@ -352,7 +352,8 @@ def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[
 
 def _cut_at_aliases(text: str, roles: RoleWords) -> Lines:
     """Return the text cut at lines that call a role by any word; at none where no alias can begin a line."""
-    if roles.called.isdisjoint(letters_in(text)) and LONE_LETTER.search("\n" + text) is None:  # most
+    lone = LONE_LETTER.findall("\n" + text)
+    if roles.called.isdisjoint(letters_in(text)) and not any(one.lower() in roles.aliases for one in lone):
         return Lines("\n" + text, [])
     lead, *parts = ALIAS.of(roles).split("\n" + text, MAX_LINES)
     lines: list[RoleLine] = []

@@ -32,6 +32,7 @@ class Speakers:
 
     def __init__(self, words: Mapping[str, str], *, exact: bool = False) -> None:
         self.words = words
+        self.known = tuple(words)
         self._exact = exact
         self._by_first: dict[str, list[str]] = {}
         self._marks: list[str] = []  # words that begin with no letter
