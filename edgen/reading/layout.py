@@ -107,8 +107,10 @@ class Layout(msgspec.Struct):
     speakers: tuple[str, ...] = ()  # roles of the turns in this order
 
     def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, str] | None:
-        """Return the conversation in a text that begins with `head`, and the marks in its turns (`find_marks`);
-        None if it departs from the layout."""
+        """Return the conversation in a text that begins with `head`, and the marks in its turns.
+
+        The marks are those of `find_marks`. None if the text departs from the layout.
+        """
         if not any(text.endswith(after) and before in text for before, after, _ in self.tails):
             return None
         body, given = text[len(self.head) :], None
@@ -252,7 +254,7 @@ class Layout(msgspec.Struct):
         if self.order:
             if several or "(" in marks or not _is_speech_alone(said):
                 return False
-            # Behind a label, only a role's own name can be taken for a legend's.
+            # After a label, only a role's own name can be taken for a legend's.
             if lined and not vocabulary.name_nobody(whole):
                 return False
             if not lined and any(map(words.__contains__, vocabulary.names)):
@@ -307,8 +309,7 @@ def _are_lines_plain(said: Sequence[str], vocabulary: TurnWords) -> bool:
     """Return whether turns of several lines name no speaker, and not all turns share a first or a last line,
     which nobody says."""
     lines = [text.split("\n") for text in said]
-    plain = vocabulary.plain
-    if not all(plain[word] for some in lines if some[1:] for line in some for word in line.split()):
+    if not vocabulary.name_nobody("\n".join([text for text in said if "\n" in text])):
         return False
     return any(len(some) < 2 for some in lines[:-1]) or all(
         len({len(some[place].split()) for some in lines[:-1]}) > 1 for place in (0, -1)

@@ -131,11 +131,6 @@ class RoleWords:
         foreign = {word: self.names[i] for i, words in enumerate(self.foreign()) for word in words}
         return {**foreign, **{word: role for word, role in self.aliases.items() if len(word) > 1}}
 
-    @cached_property
-    def called(self) -> frozenset[str]:
-        """The aliases of two letters or more."""
-        return frozenset(word for word in self.aliases if len(word) > 1)
-
     def is_bare(self, name: str) -> bool:
         """Return whether a name is a role's own, marks of the layout aside."""
         return _BARE.of(self).match(name[:200]) is not None

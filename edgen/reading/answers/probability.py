@@ -1,7 +1,8 @@
 """The probability that a reply gives: one number in [0, 1], or None, never a guess.
 
 A percentage, in words as well (`seventy-two percent`), a fraction (`1/5`, `1 in 5`, `2 out of 10`) and a
-decimal comma count as numbers; ranges, bounds, contradictions and other words do not. Linear in the text's length.
+decimal comma count as numbers; ranges, bounds, contradictions and other words do not. Linear in the text's
+length.
 """
 
 from __future__ import annotations

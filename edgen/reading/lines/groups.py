@@ -183,8 +183,10 @@ def drop_nested(group: LineGroup, firsts: Sequence[str]) -> None:
 
 
 def take_note(lines: Sequence[RoleLine]) -> list[str]:
-    """Take the one line in square brackets that gives the probability out of the end of a turn; return its value in a
-    list, empty without one."""
+    """Take the one line in square brackets that gives the probability out of the end of a turn.
+
+    Returns its value in a list; an empty list if there is no such line, or several.
+    """
     found = []
     for line in lines[:-1]:
         said, _, last = line.body.rstrip().rpartition("\n")

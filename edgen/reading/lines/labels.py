@@ -72,7 +72,3 @@ KEY = compile_later(
 # Other keys above that of a text: `mood: calm`.
 OTHER_KEYS = compile_later(r"(?:\n[^\w\n]{0,12}[A-Za-z_]{1,20}[\"']?[^\S\n]{0,2}[:=][^\n]{0,60}){1,4}?(?=\n)")
 UNDERLINE = compile_later(r"\n[^\S\n]{0,3}(?:-{3,80}|={3,80})[^\S\n]*(?=\n)")
-# A single letter with which a line may begin under a role's letter.
-LONE_LETTER = compile_later(
-    r"\n(?:[^\w\n]|[\d_])*(?:(?:turn|line|step|part)[^\n]{0,20}?)?([^\W\d_])(?![^\W\d_])"
-)

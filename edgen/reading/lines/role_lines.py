@@ -14,11 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.labels import ALIAS, KEY, LONE_LETTER, NAMED, OTHER_KEYS, ROLE, ROLE_ALONE, UNDERLINE
+from edgen.reading.lines.labels import ALIAS, KEY, NAMED, OTHER_KEYS, ROLE, ROLE_ALONE, UNDERLINE
 from edgen.reading.lines.line import Lines, RoleLine, count_speakers, keep, shape_of
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.marker import find_marker
-from edgen.reading.vocabulary import letters_in
 
 _SCANNER = json.JSONDecoder()
 _BOLD = frozenset("*_'")
@@ -351,10 +350,7 @@ def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[
 
 
 def _cut_at_aliases(text: str, roles: RoleWords) -> Lines:
-    """Return the text cut at lines that call a role by any word; at none where no alias can begin a line."""
-    lone = LONE_LETTER.findall("\n" + text)
-    if roles.called.isdisjoint(letters_in(text)) and not any(one.lower() in roles.aliases for one in lone):
-        return Lines("\n" + text, [])
+    """Return the text cut at lines that call a role by any word."""
     lead, *parts = ALIAS.of(roles).split("\n" + text, MAX_LINES)
     lines: list[RoleLine] = []
     for label, prefix, _, name, word, _, body in zip(*[iter(parts)] * 7, strict=True):

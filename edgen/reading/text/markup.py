@@ -100,8 +100,11 @@ def _names_two(pattern: RolePattern, text: str, roles: RoleWords) -> bool:
 
 
 def _put_labels_first(text: str, known: frozenset[str]) -> str:
-    """Return the text with each name behind what it names, in one element with it, in front of this element:
-    `<figure><p>…</p><figcaption>Teacher</figcaption></figure>`; the text itself where a name comes first."""
+    """Return the text with each name that follows its text, in one element with it, before the element.
+
+    An example is `<figure><p>…</p><figcaption>Teacher</figcaption></figure>`. A text in which names come first
+    is returned unchanged.
+    """
     named = (
         (match.start(), text.index(">", match.end("name")) + 1)
         for match in _TAG.finditer(text)
@@ -187,7 +190,7 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     end = max([tag.start() for tag in _CLOSING.finditer(rewritten) if tag[1] in elements], default=-1)
     if end >= 0 and (number := _NUMBER.match(rewritten, end)) is not None:
         rewritten = f"{rewritten[:end]}\nProbability: {number[1]}"
-    if _are_behind(rewritten):
+    if _follow_texts(rewritten):
         return text
     rewritten = _CLOSING.sub(lambda tag: "\n" if tag[1] in elements else tag[0], rewritten)
     before, label, last = _BEHIND.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
@@ -199,13 +202,13 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     return _ENTITY.sub(lambda match: _ENTITIES[match[0]], rewritten) if "&" in rewritten else rewritten
 
 
-def _are_behind(rewritten: str) -> bool:
-    """Return whether the labels seem to stand behind their texts: a sentence before the first, and nothing
-    after the last but the probability."""
+def _follow_texts(rewritten: str) -> bool:
+    """Return whether the labels seem to follow their texts: a sentence stands before the first label, and
+    only the probability after the last one."""
     first, last = rewritten.partition(_BEGIN)[0], rewritten
     while last:
-        last, _, behind = last.rpartition(_BEGIN)
-        label, _, said = behind.partition(_END)
+        last, _, rest = last.rpartition(_BEGIN)
+        label, _, said = rest.partition(_END)
         if _CHANCE.search(label) is None:
             break
     below = _ANY_TAG.sub("", said).split("\n")
