@@ -100,10 +100,10 @@ def _names_two(pattern: RolePattern, text: str, roles: RoleWords) -> bool:
 
 
 def _put_labels_first(text: str, known: frozenset[str]) -> str:
-    """Return the text with each name that follows its text, in one element with it, before the element.
+    """Return the text with each name that follows its text, in one element with it, before this element.
 
-    An example is `<figure><p>…</p><figcaption>Teacher</figcaption></figure>`. A text in which names come first
-    is returned unchanged.
+    An example is `<figure><p>…</p><figcaption>Teacher</figcaption></figure>`. A text in which names come
+    first is returned unchanged.
     """
     named = (
         (match.start(), text.index(">", match.end("name")) + 1)
