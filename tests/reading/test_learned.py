@@ -29,6 +29,8 @@ UNLEARNED = {
     "p confidence",
     "TOML, triple quotes",
     "JSON, letters with a legend",
+    "markdown, call-outs",
+    "minutes, bullets with times and verbs",
     "probability in a note in the middle",
     "probability in front, in a sentence",
     "probability in words behind",
