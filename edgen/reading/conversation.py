@@ -53,7 +53,7 @@ from edgen.reading.verbatim import read_verbatim
 # A label, and how the first line ends in front of another, in a text without line feeds.
 _LABEL = r"[^\w\n{]{0,12}(?:ROLE|CALLED)\b[^\n:]{0,20}:"
 _BREAKS = RolePattern(rf"(?i){_LABEL}[^\n]*?(\\n|<br\s?/?>){_LABEL}")
-_BREAK = compile_later(r"(?i)<br\s?/?>")
+_BREAK = compile_later(r"(?i)<br\s?/?>(?![^\S\n]*(?:\n|\Z))")  # none at the end of a line
 _FEW_BREAKS = 3  # of HTML, which turns may hold
 _NO_LINE = "no line that a role speaks"
 # Where no turns of two sides are found, the labels may have a frame that no rule knows.
@@ -163,7 +163,7 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
     if "\n" not in text:
         breaks = _BREAKS.of(roles).match(text)
         text = text.replace("\r" if breaks is None else breaks[1], "\n")
-    elif text.count("<br") > _FEW_BREAKS:
+    elif text.count("<br") > _FEW_BREAKS and len(_BREAK.findall(text)) > _FEW_BREAKS:
         text = _BREAK.sub("\n", text)
     if "<|" in text:
         text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")

@@ -259,7 +259,7 @@ def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> 
 def _kinds_around(top: str, gaps: Sequence[str], rest: str) -> list[str]:
     """Return the kinds of quotation marks and emphasis next to the turns, and of brackets anywhere; tags are
     left out."""
-    anywhere = _kinds_in("".join((top, *gaps, rest)))
+    anywhere = _kinds_in(*{top, *gaps, rest})
     bare = [_TAG.sub("", gap) for gap in (top, *gaps)]
     edges = _kinds_in("".join([bare[0][-2:], *[gap[:2] + gap[-2:] for gap in bare[1:]]]))
     emphasis = [
@@ -268,9 +268,9 @@ def _kinds_around(top: str, gaps: Sequence[str], rest: str) -> list[str]:
     return [*[kind for kind in anywhere if kind == "()" or kind in edges], *emphasis]
 
 
-def _kinds_in(layout: str) -> list[str]:
-    """Return the kinds of quotation marks and brackets in a layout, tags apart."""
-    marks = _TAG.sub("", layout)
+def _kinds_in(*pieces: str) -> list[str]:
+    """Return the kinds of quotation marks and brackets in some pieces of a layout, whole tags apart."""
+    marks = "".join([_TAG.sub("", piece) for piece in pieces])
     return [kind for kind in _KINDS if any(mark in marks for mark in kind)]
 
 
