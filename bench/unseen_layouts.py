@@ -560,3 +560,255 @@ UNSEEN: dict[str, Layout] = {
         "speaker: {r}\nemotion: calm\nutterance: {t}\n---", between="\n", foot="\nprobability: {p}"
     ),
 }
+
+
+def _closed(percent: int) -> str:
+    """A percentage in words, tens and units apart."""
+    tens = ("", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+    units = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    teens = (
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+    )
+    if 10 < percent < 20:
+        return teens[percent - 11]
+    return "-".join(filter(None, (tens[percent // 10], units[percent % 10])))
+
+
+def _with_words(layout: Layout) -> Layout:
+    """A layout whose probability is in words: `%words%` in its text becomes `seventy-two`."""
+
+    def write(number: int) -> str:
+        percent = round(float(lesson(number)[2]) * 100)
+        return layout(number).replace("%words%", _closed(percent))
+
+    return write
+
+
+def _in_front(form: str, layout: Layout) -> Layout:
+    """A layout with its probability before everything else: {p}, {pc} and {pn} as in a foot."""
+
+    def write(number: int) -> str:
+        probability = lesson(number)[2]
+        percent = round(float(probability) * 100)
+        return form.format(p=probability, pc=f"{percent}%", pn=percent) + layout(number)
+
+    return write
+
+
+def _in_the_middle(form: str, layout: Layout, *, mark: str) -> Layout:
+    """A layout with its probability before the turn that begins with this mark."""
+
+    def write(number: int) -> str:
+        before, found, after = layout(number).partition(mark)
+        probability = lesson(number)[2]
+        percent = round(float(probability) * 100)
+        return before + form.format(p=probability, pc=f"{percent}%", pn=percent) + found + after
+
+    return write
+
+
+def _grouped(make: Callable[[list[Any]], Any], wrap: Callable[[list[Any], float], Any]) -> Layout:
+    """A layout in JSON: a value for four turns, each as [role, text]."""
+    return _values(
+        lambda role, text, _: [role, text],
+        lambda v, p: wrap([make(v[i : i + 4]) for i in range(0, TURNS, 4)], p),
+    )
+
+
+# Written on 2026-11-29, before the reader was touched for them.
+UNMET: dict[str, Layout] = {
+    "minutes with times in front and agenda": _each(
+        "10:{m}  {r}: {t}",
+        head="MINUTES\nDate: 3 March 2027\nPresent: the teacher, the student\nApologies: none\n\n1. Discussion\n\n",
+        foot="\n\n2. Outcome\n\nProbability that the student understood: {p}\n\nMeeting closed at 11:02.",
+    ),
+    "minutes, initials": _each(
+        "{r}: {t}", names=("TE", "ST"), head="Participants: TE (teacher), ST (student)\n\n", foot="\n\nProbability: {pc}"
+    ),
+    "chat export with dashes and times": _each(
+        "03/03/2027, 09:{m} - {r}: {t}",
+        head="03/03/2027, 08:59 - Messages and calls are end-to-end encrypted.\n",
+        foot="\n\nProbability of understanding: {pc}",
+    ),
+    "chat export, edited and read marks": _each("{r} ({c}): {t} ✓✓", between="\n\n"),
+    "chat export, reply arrows": _each("{r} ↩ {x}\n{t}", between="\n\n", foot="\n\nProbability ≈ {p}"),
+    "screenplay, parentheticals and slug lines": _each(
+        "          {R}\n     (thinking)\n{t}", between="\n\n", head="INT. CLASSROOM – MORNING\n\n", foot="\n\nFADE OUT.\n\nProbability: {p}"
+    ),
+    "screenplay, continued": _each("{R} (CONT'D)\n    {t}", between="\n\n", foot="\n\nTHE END\n\nPROBABILITY: {p}"),
+    "teleplay table of shots": _each("SHOT {n} | {R} | {t}", foot="\n\nPROBABILITY | {p}"),
+    "markdown, horizontal bold bullets and sub-bullets": _each(
+        "* **Turn {n}**\n    * *Speaker:* {r}\n    * *Line:* {t}", foot="\n\n* **Probability:** {p}"
+    ),
+    "markdown, headings with times": _each("### {r} · 00:{m}\n\n{t}", between="\n\n", head="# Session 4\n\n", foot="\n\n## Rating\n\n{p}"),
+    "markdown, block quotes with the name behind": _each("> {t}\n>\n> — *{r}*", between="\n\n", foot="\n\n**Probability:** {p}"),
+    "markdown, bold and line breaks": _each("**{r}**<br>{t}", between="\n\n", foot="\n\n**Probability**<br>{p}"),
+    "markdown, keyboard": _each("<kbd>{r}</kbd> {t}", between="\n\n"),
+    "JSON, sections of turns": _grouped(
+        lambda some: {"section": "part", "turns": [{"who": role, "says": text} for role, text in some]},
+        lambda v, p: _dumps({"lesson": {"title": "A lesson", "sections": v}, "assessment": {"probability": p}}, 2),
+    ),
+    "JSON, events with nested speaker and payload": _values(
+        lambda role, text, i: {"event": "utterance", "seq": i, "actor": {"kind": role.lower(), "id": i % 2}, "payload": {"body": text}},
+        lambda v, p: {"events": v, "outcome": {"understood": {"probability": p}}},
+    ),
+    "JSON, percent in words of a key": _values(
+        lambda role, text, _: {"speaker": role, "line": text},
+        lambda v, p: _dumps({"dialogue": v, "understanding": f"{round(p * 100)} percent"}, 1),
+    ),
+    "JSON, one object per exchange with numbers": _values(
+        lambda role, text, i: (f"{role.lower()}_{i // 2 + 1}", text),
+        lambda v, p: _dumps({"exchanges": {f"exchange_{i // 2 + 1}": dict(v[i : i + 2]) for i in range(0, TURNS, 2)}, "probability": p}),
+    ),
+    "TOML, tables by number": _each(
+        '[turns.{n}]\nspeaker = "{o}"\nline = {t}', between="\n\n", foot="\n\n[assessment]\nprobability = {p}", write=_dumps
+    ),
+    "TOML, arrays of pairs": _each('  ["{o}", {t}],', head="turns = [\n", foot="\n]\nprobability = {p}", write=_dumps),
+    "CSV, all quoted, four columns": _each(
+        '"{n}","00:{m}","{r}","{t}"', head='"no","time","speaker","utterance"\n', foot='\n"","","probability","{p}"',
+        write=lambda text: text.replace('"', '""'),
+    ),
+    "CSV, tabs and quotes": _each('{n}\t"{r}"\t"{t}"', head="no\tspeaker\ttext\n", write=lambda text: text.replace('"', '""')),
+    "HTML, classes on articles": _each(
+        '<article class="msg msg--{o}"><header>{r}</header><div class="body">{t}</div></article>',
+        head='<section class="chat">\n', foot='\n</section>\n<footer>Probability: {p}</footer>', write=escape,
+    ),
+    "HTML, a figure and captions": _each(
+        "<figure><blockquote>{t}</blockquote><figcaption>{r}</figcaption></figure>", foot="\n<p>Probability: {pc}</p>", write=escape
+    ),
+    "HTML, data attributes": _each(
+        '<li data-speaker="{o}" data-turn="{n}"><span>{t}</span></li>', head="<ol>\n",
+        foot='\n</ol>\n<data value="{p}">probability</data>', write=escape,
+    ),
+    "LaTeX, commands for roles": _each("\\{o}{{{t}}}", head="\\begin{dialogue}\n", foot="\n\\end{{dialogue}}\n\\probability{{{p}}}"),
+    "LaTeX, small capitals": _each("\\textsc{{{r}}}: {t}\\\\", foot="\n\n\\textsc{{Probability}}: {p}"),
+    "org-mode, drawers": _each(
+        "** {r}\n:PROPERTIES:\n:TURN: {n}\n:END:\n{t}", head="* Conversation\n", foot="\n* Probability\n{p}"
+    ),
+    "org-mode, descriptions": _each("- {r} :: {t}", head="#+title: Lesson\n\n", foot="\n- Probability :: {p}"),
+    "scenes with numbers": _in_parts("{r}: {t}", 4, "Scene {n}: Back at the desk"),
+    "scenes with settings in brackets": _in_parts("{r}: {t}", 4, "[Scene {n}. The same room, later.]"),
+    "initials, full stops, no legend": _each("{r}. {t}", names=("T", "S"), between="\n\n", foot="\n\nProb.: {p}"),
+    "initials in brackets, times": _each("[{r} 00:{m}] {t}", names=("T", "S"), foot="\n\nProbability: {p}"),
+    "times from and to": _each("[00:{m}.0 - 00:{m}.9] {r}: {t}", foot="\n\nProbability: {p}"),
+    "an introduction, closing remarks, a fraction": _each(
+        "**{r}**: {t}", between="\n\n",
+        head="Sure — here is the lesson you asked for. I kept both voices apart.\n\n---\n\n",
+        foot="\n\n---\n\nMy estimate of the probability that the student understood: {pn}/100.\n\nTell me if you want it longer or shorter!",
+    ),
+    "probability in front, a percentage": _in_front(
+        "**Estimated probability of understanding:** {pc}\n\n", _each("**{r}:** {t}", between="\n\n", foot="\n")
+    ),
+    "probability in front, in a sentence": _in_front(
+        "There is a {pc} chance that the student understood.\n\nConversation:\n\n", _each("{r}: {t}", foot="\n")
+    ),
+    "probability in words behind": _with_words(
+        _each("{r}: {t}", foot="\n\nProbability that the student understood: %words% percent.")
+    ),
+    "probability in a note in the middle": _in_the_middle(
+        "[Probability: {p}]\n", _each("{r} ({n}): {t}", foot="\n"), mark="Teacher (9)"
+    ),
+    "turn, slash, role in small letters": _each("{n}/16 {o} — {t}", between="\n\n", foot="\n\nprobability — {p}"),
+    "roles right of a tab and a number": _each("{n}\t{r}\t{t}", head="Lesson log (exported)\n\n", foot="\n\nEnd of log. Probability: {p}"),
+}  # fmt: skip
+
+# Twenty more, written after the reader had met those.
+LATER: dict[str, Layout] = {
+    "minutes, bullets with times and verbs": _each(
+        "- *10:{m}* – **{r}** noted: {t}",
+        head="# Minutes of the lesson\n\n**Attendees:** Teacher, Student\n\n",
+        foot="\n\n**Decision:** probability of understanding {pc}",
+    ),
+    "HTML, exported messages": _each(
+        '<div class="message"><div class="from_name">{r}</div><div class="text">{t}</div></div>',
+        foot="\n<div>Probability: {p}</div>",
+        write=escape,
+    ),
+    "screenplay behind tabs": _each(
+        "\t\t\t{R}\n\t\t{t}",
+        between="\n\n",
+        head="FADE IN:\n\nINT. CLASSROOM - DAY\n\n",
+        foot="\n\nFADE OUT.\n\nProbability of understanding: {p}",
+    ),
+    "markdown, numbered quotations": _each(
+        '{n}. **{r}**: "{t}"', between="\n\n", plain=True, foot="\n\n> Probability: **{p}**"
+    ),
+    "markdown, call-outs": _each(
+        "> [!quote] {r}\n> {t}", between="\n\n", foot="\n\n> [!info] Probability\n> {p}"
+    ),
+    "JSON, objects in parts": _grouped(
+        lambda some: {
+            "exchange": [{"speaker": {"role": r.lower(), "name": "X"}, "said": {"text": t}} for r, t in some]
+        },
+        lambda v, p: _dumps(
+            {"data": {"conversation": {"parts": v}, "eval": {"probability_student_understood": p}}}, 2
+        ),
+    ),
+    "JSON, letters with a legend": _values(
+        lambda role, text, _: {"r": role[0], "t": text},
+        lambda v, p: {"legend": {"T": "Teacher", "S": "Student"}, "turns": v, "probability": p},
+    ),
+    "TOML, triple quotes": _each(
+        '[[conversation.turns]]\nspeaker = "{r}"\nutterance = """{t}"""',
+        between="\n\n",
+        foot="\n\n[conversation]\nprobability = {p}",
+    ),
+    "CSV, semicolons and quotes": _each(
+        '"{n}";"{r}";"{t}"',
+        head='"id";"who";"what"\n',
+        write=lambda t: t.replace('"', '""'),
+        foot='\n"";"probability";"{p}"',
+    ),
+    "HTML, definitions with classes": _each(
+        '<dt class="who {o}">{r}:</dt>\n<dd class="what">{t}</dd>',
+        head="<dl class='chat'>\n",
+        foot="\n</dl>\n<p class='prob'>Probability: {p}</p>",
+        write=escape,
+    ),
+    "LaTeX, environments for turns": _each(
+        "\\begin{{turn}}{{{r}}}\n{t}\n\\end{{turn}}", foot="\n\\probability{{{p}}}"
+    ),
+    "org-mode, tables": _each(
+        "| {n} | {r} | {t} |",
+        head="#+TITLE: Lesson\n| # | who | what |\n|---+-----+------|\n",
+        foot="\n\n#+PROBABILITY: {p}",
+    ),
+    "scenes with dashes": _in_parts("{r}: {t}", 4, "SCENE {n}.—A classroom."),
+    "initials before slashes, legend": _each(
+        "{r}/ {t}", names=("T", "S"), head="T/ = teacher, S/ = student\n\n"
+    ),
+    "date stamps and tabs": _each(
+        "2027-01-31 10:{m}:00\t{r}\t{t}", foot="\n2027-01-31 11:00:00\tprobability\t{p}"
+    ),
+    "probability in front, a heading": _in_front(
+        "## Probability: {pc}\n\n## Conversation\n\n", _each("**{r}** {t}", between="\n\n", foot="\n")
+    ),
+    "probability in a sentence of an estimate": _each(
+        "{r}: {t}", foot="\n\nI would put the probability that the student understood at {pc}."
+    ),
+    "probability in the title": _in_front(
+        "# A lesson (probability of understanding: {p})\n\n", _each("{r} — {t}", between="\n\n", foot="\n")
+    ),
+    "YAML, flow with numbers": _each(
+        "  - {{speaker: {r}, n: {n}, said: {t}}}",
+        head="conversation:\n",
+        foot="\nprobability: {p}",
+        write=_dumps,
+    ),
+    "closing remarks with an offer": _each(
+        "**{r}:** {t}",
+        between="\n\n",
+        head="Certainly! Here's the conversation:\n\n",
+        foot="\n\n---\n**Likelihood the student understood:** {pc}\n\nIf you'd like, I can adjust the tone, or make the student more curious.",
+    ),
+}
+
+UNSEEN |= UNMET | LATER

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Rejection, RejectionReason
 from edgen.reading.assembly import FoundParts, add_repairs, assemble, make_entries
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
@@ -52,6 +53,8 @@ from edgen.reading.verbatim import read_verbatim
 # A label, and how the first line ends in front of another, in a text without line feeds.
 _LABEL = r"[^\w\n{]{0,12}(?:ROLE|CALLED)\b[^\n:]{0,20}:"
 _BREAKS = RolePattern(rf"(?i){_LABEL}[^\n]*?(\\n|<br\s?/?>){_LABEL}")
+_BREAK = compile_later(r"(?i)<br\s?/?>(?![^\S\n]*(?:\n|\Z))")  # none at the end of a line
+_FEW_BREAKS = 3  # of HTML, which turns may hold
 _NO_LINE = "no line that a role speaks"
 # Where no turns of two sides are found, the labels may have a frame that no rule knows.
 _UNFRAMED = (RejectionReason.NO_TURNS, RejectionReason.TOO_SHORT, RejectionReason.ONE_SPEAKER)
@@ -76,25 +79,26 @@ def read(
     roles = roles.with_own(words) if words else roles
     if text[:1] == "{" and (written := read_verbatim(text, roles)) is not None:
         return written
-    result = _read_known(text, roles)
-    if isinstance(result, Conversation) and holds_other_speaker(result.turns, roles):
+    result, marks = _read_known(text, roles)
+    if isinstance(result, Conversation) and holds_other_speaker(result.turns, roles, marks):
         return add_repairs(result, last=[Repair.OTHER_SPEAKER])
     return result
 
 
-def _read_known(text: str, roles: RoleWords) -> Conversation | Rejection:
-    """Return the conversation in a text, in a layout that was learned or in any."""
+def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, str | None]:
+    """Return the conversation in a text, in a layout that was learned or in any, with the marks in its turns
+    where they are known."""
     layouts = layouts_of(roles)
-    if (known := layouts.read(text)) is not None:
+    if (known := layouts.find(text)) is not None:
         return known
     repairs: list[str] = []
     answer = drop_thinking(text, repairs, roles)
-    if repairs and (known := layouts.read(answer)) is not None and Repair.ROLE_ALIAS not in known.repairs:
-        return add_repairs(known, first=repairs)
+    if repairs and (known := layouts.find(answer)) is not None and Repair.ROLE_ALIAS not in known[0].repairs:
+        return add_repairs(known[0], first=repairs), known[1]
     result = read_unknown(text, roles)
     if isinstance(result, Conversation) and [*result.repairs[: len(repairs)]] == repairs:
         layouts.learn(answer, replace(result, repairs=result.repairs[len(repairs) :]))
-    return result
+    return result, None
 
 
 def read_unknown(text: str, roles: RoleWords) -> Conversation | Rejection:
@@ -159,6 +163,8 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
     if "\n" not in text:
         breaks = _BREAKS.of(roles).match(text)
         text = text.replace("\r" if breaks is None else breaks[1], "\n")
+    elif text.count("<br") > _FEW_BREAKS and len(_BREAK.findall(text)) > _FEW_BREAKS:
+        text = _BREAK.sub("\n", text)
     if "<|" in text:
         text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
     return without_markup(drop_thinking(text.removeprefix("\ufeff"), repairs, roles), roles)

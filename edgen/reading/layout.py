@@ -16,9 +16,16 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
-from edgen.reading.text.characters import are_spoken, fold, is_printable
+from edgen.reading.text.characters import are_spoken, find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
-from edgen.reading.text.surroundings import HEADING, LAST_STOP, may_give, may_head, value_of_line
+from edgen.reading.text.surroundings import (
+    HEADING,
+    LAST_STOP,
+    is_abbreviated,
+    may_give,
+    may_head,
+    value_of_line,
+)
 from edgen.reading.vocabulary import TurnWords
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
@@ -35,7 +42,8 @@ DIGITS = compile_later("[0-9]+")
 _LETTERED = compile_later(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")
 _ZERO_LED = compile_later(r"0(?<![\w.]0)[0-9]")  # no number in JSON
 _CLOSING = '"“”„＂'
-_ENDS = frozenset(".!?…。！？")
+_STOPS = ".!?…。！？"
+_ENDS = frozenset(_STOPS)
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
 VALUE = compile_later(
@@ -98,8 +106,11 @@ class Layout(msgspec.Struct):
     order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
     speakers: tuple[str, ...] = ()  # roles of the turns in this order
 
-    def read(self, text: str, vocabulary: TurnWords) -> Conversation | None:
-        """Return the conversation in a text that begins with `head`; None if it departs from the layout."""
+    def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, str] | None:
+        """Return the conversation in a text that begins with `head`, and the marks in its turns.
+
+        The marks are those of `find_marks`. None if the text departs from the layout.
+        """
         if not any(text.endswith(after) and before in text for before, after, _ in self.tails):
             return None
         body, given = text[len(self.head) :], None
@@ -121,15 +132,15 @@ class Layout(msgspec.Struct):
         if not LEAST <= len(said) <= MOST or len({*speakers}) < 2:
             return None
         value = given if value is None else value
-        probability = parse_probability(value)
-        if (
-            (probability is None and value is not None)
-            or (tail.unfit and any(map(said[-1].__contains__, tail.unfit)))
-            or not self._decode(said)
-            or not self._is_plain(said, vocabulary)
+        probability = None if value is None else parse_probability(value)
+        if (probability is None and value is not None) or (
+            tail.unfit and any(map(said[-1].__contains__, tail.unfit))
         ):
             return None
-        return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs)
+        marks = self._decode(said)
+        if marks is None or not self._is_plain(said, marks, vocabulary):
+            return None
+        return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs), marks
 
     def is_like(self, other: Layout) -> bool:
         """Return whether another layout differs only in its digits, its code or the text after the turns."""
@@ -162,9 +173,8 @@ class Layout(msgspec.Struct):
         cut = zero_digits(body, lettered=self.lettered) if self.numbered else body
         found = {}
         for mark, (gap, role) in zip(CUTS, self.gaps.items(), strict=False):
-            if gap in cut:
-                cut = cut.replace(gap, "\0" + mark)
-                found[mark] = (role, len(gap))
+            cut = cut.replace(gap, "\0" + mark)
+            found[mark] = (role, len(gap))
         first, *rest = cut.split("\0")
         if first[-1:].isspace():
             return None
@@ -213,42 +223,66 @@ class Layout(msgspec.Struct):
                     return said, value, tail
         return None
 
-    def _decode(self, said: list[str]) -> bool:
-        """Decode the turns in place; return False if one holds a character that may belong to the layout."""
-        bare = whole = " ".join(said)
-        if self.code and _WRITTEN[self.code] in whole:
-            bare = _ESCAPES[self.code].sub("", whole)
+    def _decode(self, said: list[str]) -> str | None:
+        """Decode the turns in place; return the marks in them, None if one may belong to the layout."""
+        whole = " ".join(said)
+        escaped = self.code and _WRITTEN[self.code] in whole
+        marks = find_marks(_ESCAPES[self.code].sub("", whole) if escaped else whole)
+        if any(map(marks.__contains__, self.unfit)):
+            return None
+        if escaped:
             said[:] = [_ESCAPES[self.code].sub(_decode_escape, text) for text in said]
-            whole = " ".join(said)
-        if self.several:
-            whole = whole.replace("\n", " ")
-        return is_printable(whole) and not any(map(bare.__contains__, self.unfit))
+            marks = find_marks(" ".join(said))
+        return marks if (marks.replace("\n", "") if self.several else marks).isprintable() else None
 
-    def _is_plain(self, said: Sequence[str], vocabulary: TurnWords) -> bool:
+    def _is_plain(self, said: Sequence[str], marks: str, vocabulary: TurnWords) -> bool:
         """Return whether every turn begins and ends like words, and none holds what a rule looks for."""
-        whole = "\n".join(said)
-        ends = ({text[:1] for text in said} - self.edges) | (
-            {text[-1:] for text in said} - self.edges - _ENDS
-        )
-        if not all(said) or not ("".join(ends).isalnum() or all(map(_is_word, ends))):
+        firsts, lasts = "".join([text[:1] for text in said]), "".join([text[-1:] for text in said])
+        if (
+            len(firsts) < len(said)
+            or not (firsts.isalnum() or all(map(self._may_bound, {*firsts})))
+            or not all(map(self._may_bound, {*lasts.strip(_STOPS)} - _ENDS))
+        ):
             return False
-        if any(map(whole.__contains__, _CLOSING)) and any(text[-2] in _CLOSING for text in said if text[1:]):
+        if any(map(marks.__contains__, _CLOSING)) and any(text[-2] in _CLOSING for text in said if text[1:]):
             return False
+        whole, several = "\n".join(said), "\n" in marks
+        lined = self.begins or several
         words = fold(whole)
-        if may_mark(words) and any(map(find_marker, said)):
+        if any(map(words.__contains__, _TELLING)) and self._tells(said, whole, words, lined=lined):
             return False
-        lined = self.begins or bool(self.order) or (self.several and whole.count("\n") >= len(said))
-        if is_likely(words) and self._gives(said, lined=lined):
+        if self.order:
+            if several or "(" in marks or not _is_speech_alone(said):
+                return False
+            # After a label, only a role's own name can be taken for a legend's.
+            if lined and not vocabulary.name_nobody(whole):
+                return False
+            if not lined and any(map(words.__contains__, vocabulary.names)):
+                return False
+        elif several and not _are_lines_plain(said, vocabulary):
             return False
-        if lined and not self._begin_plainly(whole, words, said[-1], vocabulary):
-            return False
-        if self.several and whole.count("\n") >= len(said) and not _are_lines_plain(said, vocabulary):
-            return False
-        if self.order and not _is_speech_alone(said, whole, vocabulary):
+        if lined and not (
+            self._begin_plainly(whole.split("\n") if several else said, marks, vocabulary)
+            and not any(_ends(match, said[-1]) for match in LAST_STOP.finditer("\n" + said[-1]))
+        ):
             return False
         return not (
-            self.translated and any(_LISTED.search(text) for text in said if ":" in text or "：" in text)
+            self.translated
+            and (":" in marks or "：" in marks)
+            and any(_LISTED.search(text) for text in said if ":" in text or "：" in text)
         )
+
+    def _tells(self, said: Sequence[str], whole: str, words: str, *, lined: bool) -> bool:
+        """Return whether a turn may end the conversation, give the probability, or hold a heading."""
+        return (
+            (may_mark(words) and any(map(find_marker, said)))
+            or (is_likely(words) and self._gives(said, lined=lined))
+            or (lined and may_head(words) and HEADING.search(whole) is not None)
+        )
+
+    def _may_bound(self, char: str) -> bool:
+        """Return whether a turn may begin or end with a character."""
+        return char in self.edges or _is_word(char)
 
     def _gives(self, said: Sequence[str], *, lined: bool) -> bool:
         """Return whether a turn may give a probability: by itself, or to the layout."""
@@ -259,47 +293,35 @@ class Layout(msgspec.Struct):
         texts = [text for text in said[:-1] if DIGITS.search(text)] if lined else said[-1:]
         return any(value_of_line(line) for text in texts for line in text.split("\n"))
 
-    def _begin_plainly(self, whole: str, words: str, last: str, vocabulary: TurnWords) -> bool:
-        """Return whether no line of the turns may be a label, a heading or a rule, or end the last turn."""
-        if "(" in whole:
+    def _begin_plainly(self, lines: Sequence[str], marks: str, vocabulary: TurnWords) -> bool:
+        """Return whether no line of the turns may be a label or a rule, or end the last turn."""
+        if "(" in marks:
             return False
-        opening, plain = vocabulary.opening, vocabulary.plain
-        lines = whole.split("\n")
-        for line in lines:
-            words_of_line = line.split(" ", 2)
-            if line and not (
-                opening[words_of_line[0]] and (len(words_of_line) < 2 or plain[words_of_line[1]])
-            ):
-                return False
-        if self.named and (":" in whole or "：" in whole) and any(map(_PERSON.match, lines)):
+        starts = [line.split(" ", 2) for line in lines if line]
+        if not vocabulary.opening.have_all([start[0] for start in starts]) or not (
+            self.order or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])
+        ):
             return False
-        return not (may_head(words) and HEADING.search(whole)) and not any(
-            _ends(match, last) for match in LAST_STOP.finditer("\n" + last)
-        )
+        return not (self.named and (":" in marks or "：" in marks) and any(map(_PERSON.match, lines)))
 
 
 def _are_lines_plain(said: Sequence[str], vocabulary: TurnWords) -> bool:
     """Return whether turns of several lines name no speaker, and not all turns share a first or a last line,
     which nobody says."""
     lines = [text.split("\n") for text in said]
-    plain = vocabulary.plain
-    if not all(plain[word] for some in lines if some[1:] for line in some for word in line.split()):
+    if not vocabulary.name_nobody("\n".join([text for text in said if "\n" in text])):
         return False
     return any(len(some) < 2 for some in lines[:-1]) or all(
         len({len(some[place].split()) for some in lines[:-1]}) > 1 for place in (0, -1)
     )
 
 
-def _is_speech_alone(said: Sequence[str], whole: str, vocabulary: TurnWords) -> bool:
-    """Return whether turns name no speaker, have one line each, and share no beginning that could be taken
-    for the layout's."""
+def _is_speech_alone(said: Sequence[str]) -> bool:
+    """Return whether turns are sentences that share no beginning which could be taken for the layout's."""
     # Numbers and a list's letters count as one beginning.
     beginnings = {text[0] for text in said if text[0] not in "ivxIVX" and text[1:2].isalpha()}
-    return (
-        whole.count("\n") < len(said)
-        and len(beginnings) > len(said) / _FRAME + 1
-        and vocabulary.are_plain(whole.split())
-        and (_ENDS.issuperset([text[-1] for text in said]) or are_spoken(said))
+    return len(beginnings) > len(said) / _FRAME + 1 and (
+        _ENDS.issuperset([text[-1] for text in said]) or are_spoken(said)
     )
 
 
@@ -329,9 +351,23 @@ def skeleton(gap: str) -> str:
     return DIGITS.sub("0", gap).replace("'", '"')
 
 
+# Words without which nothing ends a conversation, gives a probability or heads one: see `may_mark`, `is_likely`
+# and `may_head`.
+_TELLING = (
+    "conversation",
+    "dialog",
+    "chat",
+    "discussion",
+    "transcript",
+    "prob",
+    "likelihood",
+    "chance",
+)
+
+
 def is_likely(words: str) -> bool:
     """Return whether folded words may speak of a probability."""
-    return may_give(words) or "chance" in words
+    return may_give(words) or "chance" in words or is_abbreviated(words)
 
 
 def _is_word(char: str) -> bool:

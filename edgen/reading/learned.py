@@ -86,7 +86,9 @@ class Layouts:
             if len(word) > 1
             for token in TOKEN.findall(word)
         }
-        self._vocabulary = TurnWords(frozenset(tokens | {f"{token}s" for token in tokens}))
+        self._vocabulary = TurnWords(
+            frozenset(tokens | {f"{token}s" for token in tokens}), tuple(words.by_name)
+        )
         # By the first characters of a reply, the latest first; under "" those with fewer before the first
         # turn.
         self._known: dict[str, list[Layout]] = {}
@@ -95,6 +97,11 @@ class Layouts:
 
     def read(self, text: str) -> Conversation | None:
         """Return the conversation in a text of a known layout; None for any other."""
+        found = self.find(text)
+        return None if found is None else found[0]
+
+    def find(self, text: str) -> tuple[Conversation, str] | None:
+        """Return the same with the marks in the turns (`find_marks`)."""
         for key in (text[:_KEY], ""):
             known = self._known.get(key, [])
             for place, layout in enumerate(known):
@@ -120,7 +127,9 @@ class Layouts:
         if not tries or (tries > _TRIES and tries % _OFTEN):
             return
         layout = _find_layout(text, result, at, self._words)
-        if layout is not None and layout.read(text, self._vocabulary) == result:
+        if layout is None or (again := layout.read(text, self._vocabulary)) is None:
+            return
+        if again[0] == result:
             self._keep(layout)
 
     def _keep(self, layout: Layout) -> None:
@@ -159,7 +168,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
     before: dict[str, str] = {}
     spoken = [turn.role for turn in result.turns]
     clear = [before.setdefault(gap, role) for gap, role in zip(gaps, spoken[1:], strict=True)] == spoken[1:]
-    regular = clear and at >= _KEY and _is_regular(top, before, gaps)
+    regular = clear and at >= _KEY and _is_regular(top, before, gaps, spoken[0])
     order = () if regular else tuple(gaps if clear else written)
     behind = _find_behind(rest, result, before)
     if behind is None or (below is not None and behind[0][2] is not None):
@@ -250,7 +259,7 @@ def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> 
 def _kinds_around(top: str, gaps: Sequence[str], rest: str) -> list[str]:
     """Return the kinds of quotation marks and emphasis next to the turns, and of brackets anywhere; tags are
     left out."""
-    anywhere = _kinds_in("".join((top, *gaps, rest)))
+    anywhere = _kinds_in(*{top, *gaps, rest})
     bare = [_TAG.sub("", gap) for gap in (top, *gaps)]
     edges = _kinds_in("".join([bare[0][-2:], *[gap[:2] + gap[-2:] for gap in bare[1:]]]))
     emphasis = [
@@ -259,9 +268,9 @@ def _kinds_around(top: str, gaps: Sequence[str], rest: str) -> list[str]:
     return [*[kind for kind in anywhere if kind == "()" or kind in edges], *emphasis]
 
 
-def _kinds_in(layout: str) -> list[str]:
-    """Return the kinds of quotation marks and brackets in a layout, tags apart."""
-    marks = _TAG.sub("", layout)
+def _kinds_in(*pieces: str) -> list[str]:
+    """Return the kinds of quotation marks and brackets in some pieces of a layout, whole tags apart."""
+    marks = "".join([_TAG.sub("", piece) for piece in pieces])
     return [kind for kind in _KINDS if any(mark in marks for mark in kind)]
 
 
@@ -323,7 +332,7 @@ def _is_alias(head: str, words: RoleWords) -> bool:
     return any(word in words.aliases for word in TOKEN.findall(head.rstrip().rpartition("\n")[2].lower()))
 
 
-def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str]) -> bool:
+def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str], first: str) -> bool:
     """Return whether every turn begins and ends alike, at a line break or a quotation mark, under one label a
     role.
 
@@ -334,7 +343,7 @@ def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str]) -> bo
         skeletons.setdefault(role, set()).add(skeleton(gap))
     if len(before) > len(CUTS) or len(skeletons) < 2 or any(len(some) > 1 for some in skeletons.values()):
         return False
-    if any(map(_is_bare, gaps)):
+    if any(map(_is_bare, gaps)) or not _names_next(head, before, first):
         return False
     closings = {skeleton(gap.partition("\n")[0] if "\n" in gap else gap[:1]) for gap in gaps}
     closings = {TOKEN.sub("", closing) if "<" in closing else closing for closing in closings}
@@ -342,6 +351,18 @@ def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str]) -> bo
     if any("\n" not in gap and gap[:1] != '"' for gap in gaps):
         return False
     return len(closings) == len(openings) == 1
+
+
+def _names_next(head: str, before: Mapping[str, str], first: str) -> bool:
+    """Return whether the texts between turns name who speaks next, not who spoke: the text before the first
+    turn ends as those before this role's other turns do, and no other role's."""
+    top = skeleton(head)
+    for gap, role in before.items():
+        if role == first:
+            named = skeleton(gap)
+            label = next((named[at:] for at in range(len(named)) if top.endswith(named[at:])), "")
+            return not any(skeleton(other).endswith(label) for other, who in before.items() if who != first)
+    return False
 
 
 def _is_bare(gap: str) -> bool:

@@ -19,13 +19,12 @@ from edgen.core.values import Turn
 from edgen.reading.roles import RoleWords
 from edgen.reading.speaker_patterns import (
     ENDINGS,
-    NUMBERS,
     OPENING,
     SpeakerPatterns,
     is_plain_word,
     make_speaker_patterns,
-    may_follow,
 )
+from edgen.reading.text.characters import find_marks
 
 _MOST = 400  # colons of a turn; what holds more is a table
 _SHOWN = 2_000  # characters in which they are looked for
@@ -61,55 +60,68 @@ _TOKENS = compile_later(
     r"\n(?:user|assistant|model|human)\n(?=\S)|<\|(?:im_start|start_header_id|user|assistant)\|>"
     r"|<start_of_turn>|\[/?INST\]"
 )
-_COLONS = frozenset(":：")
-_MARKS = frozenset("\n<{[(\\*")
-_QUOTES = frozenset('"“„«')
-_DASHES = frozenset("—–")
-_HINTS = _COLONS | _MARKS | _QUOTES | _DASHES | OPENING
 _DASH = compile_later(r"[,.!?…]\s?[—–]\s")
 # What is said has two words, or ends as a sentence: `Lehrer: teacher` is a vocabulary.
 _SPEECH = compile_later(r"[\W_]{0,40}\w(?:[^\n]{0,60}?(?:[^\S\n]\w|[.!?…。！？؟।\"”’])|[^\x00-\u2fff])")
 
 
-def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords) -> bool:
-    """Return whether any turn looks as if another than its role speaks in it."""
-    whole = "".join([turn.text for turn in turns])
-    hints = [mark for mark in _HINTS if mark in whole]
+def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords, marks: str | None = None) -> bool:
+    """Return whether any turn looks as if another than its role speaks in it. `marks`: `find_marks` of all
+    texts together, where the caller has it."""
+    if marks is None:
+        marks = find_marks("".join([turn.text for turn in turns]))
+    hints = _HINTS.intersection(marks)
     if not hints:  # most conversations
         return False
     patterns = make_speaker_patterns(roles)
-    for turn in turns if len(hints) > 1 else [turn for turn in turns if hints[0] in turn.text]:
-        text = turn.text
-        held = [mark for mark in hints if mark in text]
-        if held and _speaks(text, held, turn.role, roles, patterns):
-            return True
+    bracketed = not hints.isdisjoint(OPENING)
+    for kind, detect in _DETECTORS:
+        for mark in kind.intersection(hints):
+            held = [turn for turn in turns if mark in turn.text]
+            if mark == ":" and not bracketed:
+                held = [turn for turn in held if _may_label(turn.text, patterns)]
+            for turn in held:
+                if detect(turn.text, turn.role, roles, patterns):
+                    return True
     return False
+
+
+def _may_label(text: str, patterns: SpeakerPatterns) -> bool:
+    """Return whether a word that may end a label stands before a colon of a text without brackets."""
+    parts = text.split(":")[:-1]
+    if patterns.unlabelling.have_all([part.rpartition(" ")[2] for part in parts]):
+        return False
+    return not all(map(patterns.ends_as_speech, parts))
 
 
 def speaks_for_another(text: str, role: str, roles: RoleWords) -> bool:
     """Return whether a turn of a role looks as if another speaks in it."""
-    return _speaks(text, [mark for mark in _HINTS if mark in text], role, roles, make_speaker_patterns(roles))
+    return holds_other_speaker((Turn(role, text),), roles)
 
 
-def _speaks(text: str, held: Sequence[str], role: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:
-    """Return whether a turn that holds these marks looks as if another than its role speaks in it."""
-    if not _COLONS.isdisjoint(held) and _has_label(text, held, role, roles, patterns):
-        return True
-    marked = not _MARKS.isdisjoint(held)
-    lined = "\n" in held
-    if (lined or "<" in held or "[" in held) and _TOKENS.search(text):
-        return True
-    if lined and _has_letter_label(text, role, roles):
-        return True
-    quoted = not _QUOTES.isdisjoint(held) or (not _DASHES.isdisjoint(held) and _DASH.search(text) is not None)
-    if not (marked or quoted) or not patterns.names_somebody(text):
-        return False
-    if marked and (patterns.alone.search(text) or _gestures(text, role, roles, patterns)):
-        return True
-    return quoted and patterns.spoken.search(text) is not None
+def _has_marked_label(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:
+    """Return whether another speaks under a label between marks, or is shown by a stage direction."""
+    return patterns.names_somebody(text) and (
+        patterns.alone.search(text) is not None or _gestures(text, own, roles, patterns)
+    )
 
 
-def _has_letter_label(text: str, own: str, roles: RoleWords) -> bool:
+def _has_token(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:  # noqa: ARG001
+    """Return whether a text holds a chat template's token for a speaker."""
+    return _TOKENS.search(text) is not None
+
+
+def _has_quotation(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:  # noqa: ARG001
+    """Return whether a speaker and a verb of speech stand next to a quotation."""
+    return patterns.names_somebody(text) and patterns.spoken.search(text) is not None
+
+
+def _has_dashed_speech(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:
+    """Return the same where dashes stand for quotation marks."""
+    return _DASH.search(text) is not None and _has_quotation(text, own, roles, patterns)
+
+
+def _has_letter_label(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:  # noqa: ARG001
     """Return whether a line begins with another role's letter and goes on as somebody speaks."""
     return any(
         roles.aliases.get((found["inside"] or found["before"]).lower(), own) != own
@@ -125,14 +137,14 @@ def _gestures(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) 
     return any((roles.by_name.get(actor.lower()) or roles.look_up_role(actor)) != own for actor in actors)
 
 
-def _has_label(text: str, held: Sequence[str], own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:
+def _has_label(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:
     """Return whether a label stands before a colon, except the speaker's own at the beginning."""
-    bracketed = not OPENING.isdisjoint(held)
+    bracketed = any(map(text.__contains__, OPENING))
     for place in _find_colons(text):
         begin = max(0, place - _REACH)
         parts = text[begin:place].rsplit(None, 1)
         last = parts[-1:]
-        if last and not bracketed and _is_no_label(last[0], roles):  # most
+        if last and not bracketed and patterns.unlabelling[last[0]]:
             continue
         near = max(0, place - _NEAR)
         if (
@@ -178,18 +190,6 @@ def _may_be_short(word: str, noted: bool, roles: RoleWords) -> bool:
     return noted and (word.endswith(ENDINGS) or word in _NOTE_WORDS)
 
 
-@lru_cache(maxsize=4096)
-def _is_no_label(word: str, roles: RoleWords) -> bool:
-    """Return whether a plain word before a colon ends no label of any kind."""
-    patterns = make_speaker_patterns(roles)
-    return (
-        is_plain_word(word)
-        and word not in NUMBERS
-        and not may_follow(word, patterns.words)
-        and word not in patterns.last
-    )
-
-
 def _has_short_label(text: str, begin: int, place: int, own: str, roles: RoleWords) -> bool:
     """Return whether a letter, a number or a word that mostly names no speaker is a label: `S: But why?`
 
@@ -209,3 +209,18 @@ def _has_short_label(text: str, begin: int, place: int, own: str, roles: RoleWor
     return len({*_LETTER.findall(text[:_SHOWN])}) < _LISTED and not _CITES.search(
         text[max(0, start - _REACH) : start].rstrip(_AROUND)
     )
+
+
+# What looks for another speaker, with the marks of which a turn has to hold one.
+_DETECTORS = tuple(
+    (frozenset(marks), detect)
+    for marks, detect in (
+        (":：", _has_label),
+        ("\n<[", _has_token),
+        ("\n", _has_letter_label),
+        ("\n<{[(\\*", _has_marked_label),
+        ('"“„«', _has_quotation),
+        ("—–", _has_dashed_speech),
+    )
+)
+_HINTS = frozenset().union(*[marks for marks, _ in _DETECTORS])

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import ARTICLES, RoleWords
+from edgen.reading.vocabulary import WordMemory
 
 _BEGINS = (
     r"(?:\A|[\n\r.!?…。！？؟।\"“”„'’‘«»()\[\]]|\\n|<(?:br|/?p|/?div|/?li)\s?/?>|[,;—–-](?=\s{0,2}[\"“*]))"
@@ -161,6 +162,8 @@ class SpeakerPatterns(NamedTuple):
     """
 
     words: frozenset[str]  # words that a speaker's name holds, in lower case
+    nameless: WordMemory  # whether the text between two blanks holds no such word
+    unlabelling: WordMemory  # whether a word before a colon ends no label of any kind
     label: re.Pattern[str]  # labels before a colon
     short: re.Pattern[str]  # labels before a colon that count only before a sentence
     last: frozenset[str]  # plain words with which a label of `short` ends
@@ -171,7 +174,19 @@ class SpeakerPatterns(NamedTuple):
 
     def names_somebody(self, text: str) -> bool:
         """Return whether a text holds a word of a speaker's name."""
-        return not self.words.isdisjoint(_WORDS.findall(text.lower().replace("\\n", "\n")))
+        return not self.nameless.have_all(text.split())
+
+    def ends_as_speech(self, text: str) -> bool:
+        """Return whether a text without brackets ends with a word that ends no label: any plain word but
+        those of `may_end`, or a number after one that names nobody."""
+        before, _, last = text.rpartition(" ")
+        previous = before.rpartition(" ")[2]
+        return self.unlabelling[last] or (
+            last in NUMBERS
+            and is_plain_word(previous)
+            and previous not in ("no", "number")
+            and self.nameless[previous]
+        )
 
     def may_end(self, text: str) -> bool:
         """Return whether a text may end with a label. A plain word at its end has to belong to a name, or to
@@ -219,8 +234,19 @@ def make_speaker_patterns(roles: RoleWords) -> SpeakerPatterns:
     plurals = rf"(?:the\s)?(?:{'|'.join(re.escape(name) for name in (*roles.by_name, *sorted(aliases)))})s"
     named = {part for word in {*roles.by_name, *foreign, *aliases, *own} for part in _WORDS.findall(word)}
     counted = (word + mark for word in named if word[-1] > "\u2fff" for mark in "甲乙丙丁123456789abcdef")
+    held = frozenset({*named, *_WORDS.findall(_PLAIN_TITLES), *counted})
+    last = _PLAIN_LAST.union(f"{word}s".lower() for word in (*roles.by_name, *aliases))
     return SpeakerPatterns(
-        words=frozenset({*named, *_WORDS.findall(_PLAIN_TITLES), *counted}),
+        words=held,
+        unlabelling=WordMemory(
+            lambda word: (
+                is_plain_word(word)
+                and word not in NUMBERS
+                and not may_follow(word, held)
+                and word not in last
+            )
+        ),
+        nameless=WordMemory(lambda word: held.isdisjoint(_WORDS.findall(word.lower().replace("\\n", "\n")))),
         label=compile_later(
             rf"(?i){_BEGINS}{_ROUND}(?:{speaker}|(?<!\w)[^\W\d_][\w.'’ -]{{0,30}}\s?\((?P<called>{words})\))"
             rf"(?:\s{_SAYS})?{_DECOR}\Z"
@@ -229,7 +255,7 @@ def make_speaker_patterns(roles: RoleWords) -> SpeakerPatterns:
             rf"{_BEGINS}{_ROUND}(?P<who>(?P<letter>[{letters}P]\d{{1,2}}|[{letters or 'P'}]\.?)|(?i:{_YOU}"
             rf"|{_NUMBERED})|(?P<lone>(?i:{_LONE}|{_GROUPS}|{plurals})))(?i:{_NOTE}){_DECOR}\Z"
         ),
-        last=_PLAIN_LAST.union(f"{word}s".lower() for word in (*roles.by_name, *aliases)),
+        last=last,
         titled=compile_later(
             rf"{_BEGINS}{_ROUND}(?:{_TITLES}\s?{_NAME}|(?i:{_OTHERS})){_NOTE}(?:\s{_SAYS})?{_DECOR}\Z"
         ),

@@ -3,62 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from edgen.core.text import compile_later
+from edgen.reading.text.characters import find_marks
 
 _LONGEST_WORD = 30  # characters of a word that is remembered
 _MOST_WORDS = 20_000
 TOKEN = compile_later(r"[^\W\d_]+")
+# ASCII letters in lower case, blanks for other characters of ASCII.
+_LETTERS = bytes(ord(c.lower()) if c.isalpha() else 32 for c in map(chr, range(128))) + bytes(range(128, 256))
 _SPOKEN = compile_later(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 # Words at the beginning of a line that may head or end a turn, or be the key of a text.
 _OPENERS = frozenset({
     "turn", "exchange", "round", "line", "role", "speaker", "name", "who", "from", "author", "character",
     "text", "content",
-    "message", "step", "part", "utterance", "says", "said", "value", "speech", "t", "s",
+    "message", "step", "part", "phase", "scene", "act", "stage", "section", "segment", "episode", "utterance", "says", "said", "value", "speech", "t", "s",
 })  # fmt: skip
 
 
-class _Memory(dict[str, bool]):
+@lru_cache(maxsize=2)  # several rules ask about one reply
+def letters_in(text: str) -> frozenset[str]:
+    """Return the runs of letters in a text, in lower case."""
+    return frozenset(split_letters(text))
+
+
+def split_letters(text: str) -> list[str]:
+    """Return the same in their order."""
+    if not text.isascii():
+        for mark in {*find_marks(text)}:
+            if not mark.isascii() and (not mark.isalnum() or mark.isdecimal()):
+                text = text.replace(mark, " ")
+        text = text.lower().replace("\u0307", " ")  # of İ
+    return text.encode("utf-8", "surrogatepass").translate(_LETTERS).decode("utf-8", "surrogatepass").split()
+
+
+class WordMemory(dict[str, bool]):
     """A memory of what was decided about words, each examined once."""
 
     def __init__(self, decide: Callable[[str], bool]) -> None:
         super().__init__()
         self._decide = decide
+        self._have: set[str] = set()  # words of which it is true, for a quick look
 
     def __missing__(self, word: str) -> bool:
         found = self._decide(word)
         if len(word) <= _LONGEST_WORD:
             if len(self) >= _MOST_WORDS:
                 self.clear()
+                self._have = set()
             self[word] = found
+            if found:
+                self._have.add(word)
         return found
+
+    def have_all(self, words: Sequence[str]) -> bool:
+        """Return whether it is true of all of some words."""
+        return self._have.issuperset(words) or all(map(self.__getitem__, words))
 
 
 class TurnWords:
-    """The words of turns that may belong to a layout.
+    """The words of turns that may belong to a layout."""
 
-    labels: words that may name a speaker.
-    plain: whether a word is no such word.
-    opening: whether a line that begins with a word is no label, heading or key either.
-    """
-
-    def __init__(self, labels: frozenset[str]) -> None:
-        self.labels = labels
-        self.plain = _Memory(lambda word: labels.isdisjoint(TOKEN.findall(word.lower())))
-        self.opening = _Memory(
+    def __init__(self, labels: frozenset[str], names: Sequence[str] = ()) -> None:
+        self.names = names  # of the roles, in lower case
+        self._labels = labels
+        self.plain = WordMemory(lambda word: labels.isdisjoint(TOKEN.findall(word.lower())))
+        """Whether a word names no speaker. `labels`: words that may do so."""
+        self.opening = WordMemory(
             lambda word: (
                 word[:1].isalpha() and self.plain[word] and _OPENERS.isdisjoint(_SPOKEN.findall(word.lower()))
             )
         )
-        self._seen: set[str] = set()  # plain words, for a quick look
+        """Whether a line that begins with a word is no label, heading or key."""
 
-    def are_plain(self, words: Sequence[str]) -> bool:
-        """Return whether none of some words may name a speaker."""
-        if self._seen.issuperset(words):
-            return True
-        if not all(map(self.plain.__getitem__, words)):
-            return False
-        self._seen = {word for word in self._seen.union(words) if len(word) <= _LONGEST_WORD}
-        if len(self._seen) > _MOST_WORDS:
-            self._seen = set()
-        return True
+    def name_nobody(self, text: str) -> bool:
+        """Return whether no word of a text may name a speaker."""
+        return self._labels.isdisjoint(split_letters(text))

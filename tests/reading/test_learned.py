@@ -20,13 +20,21 @@ from tests.dose import dose
 
 EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN}
 # Each text has the kind of quotation marks that it does not hold itself: learned, but of little use. The others list the
-# texts in another order than they are said in, or give two probabilities.
+# texts in another order than they are said in, give two probabilities, or one in words, in a sentence or between turns.
 UNLEARNED = {
     "Python tuples",
     "XML attributes only",
     "JSON parallel lists",
     "JSON speakers and texts",
     "p confidence",
+    "TOML, triple quotes",
+    "JSON, letters with a legend",
+    "markdown, call-outs",
+    "minutes, bullets with times and verbs",
+    "probability in a note in the middle",
+    "probability in front, in a sentence",
+    "probability in words behind",
+    "screenplay, parentheticals and slug lines",
 }
 PIECES = (
     '"', '\\"', "(", ")", " (smiles)", ":", "**", "_", "'", "“", "”", "[end of conversation]", " End of conversation.", "Teacher: ",

@@ -1,7 +1,8 @@
 """The probability that a reply gives: one number in [0, 1], or None, never a guess.
 
-A percentage, a fraction (`1/5`, `1 in 5`, `2 out of 10`) and a decimal comma count as numbers; ranges,
-bounds, contradictions and words do not. Linear in the text's length.
+A percentage, in words as well (`seventy-two percent`), a fraction (`1/5`, `1 in 5`, `2 out of 10`) and a
+decimal comma count as numbers; ranges, bounds, contradictions and other words do not. Linear in the text's
+length.
 """
 
 from __future__ import annotations
@@ -30,6 +31,17 @@ _APPROXIMATELY = compile_later(
 _BOUND = compile_later(
     r"(?i)[<>≤≥±]|\b(?:less|more|greater|fewer|lower|higher|under|over|above|below|at\s+(?:most|least)"
     r"|up\s+to|between|not|no)\b"
+)
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_BELOW = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+# Numbers below a hundred in words.
+_COUNTS = {word: number for number, word in enumerate(_BELOW, 1)}
+_COUNTS |= {word: 10 * number for number, word in enumerate(_TENS, 2)} | {"zero": 0}
+_COUNTED = compile_later(
+    rf"(?i)\b(?:(?P<tens>{'|'.join(_TENS)})[ -]?)?(?P<units>{'|'.join(_COUNTS)})?(?=[ ]per[ ]?cent\b)"
 )
 _RANGE = compile_later(
     r"\s{0,3}[\"'“”]?\s{0,3}(?:-|–|—|−|~|\.\.|to|or|and|bis|through)\s{0,3}[\"'“”]?\s{0,3}(?=[.,]?\d)"
@@ -73,6 +85,10 @@ def _of_text(text: str) -> float | None:
     text = text.strip().replace("٫", ".")
     if not text or len(text) > _MAX:
         return None
+    if " per" in text and not any(map(str.isdigit, text)):
+        text = _COUNTED.sub(_write_in_digits, text)
+        if not _COUNTS.keys().isdisjoint(re.findall(r"[a-z]+", text.lower())):
+            return None
     start = _APPROXIMATELY.match(text)
     at = start.end() if start else 0
     first = _NUMBER.match(text, at)
@@ -98,6 +114,12 @@ def _of_text(text: str) -> float | None:
         return value
     others = [v for m in _NUMBER.finditer(rest) if _is_likely_probability(m) and (v := _value(m)) is not None]
     return find_common_value([value, *others])
+
+
+def _write_in_digits(words: re.Match[str]) -> str:
+    """Return a number in words as digits."""
+    tens, units = (_COUNTS[words[part].lower()] if words[part] else 0 for part in ("tens", "units"))
+    return str(tens + units) if words[0] and (not tens or units < 10) else words[0]
 
 
 def find_common_value(values: list[float | None]) -> float | None:

@@ -12,10 +12,18 @@ from typing import Any
 
 from edgen.core.text import compile_later
 from edgen.reading.assembly import FoundParts
-from edgen.reading.lines.groups import Inside, LineGroup, cut_at_end, drop_nested, look_inside, split_groups
-from edgen.reading.lines.line import Lines, RoleLine, count_speakers, has_half, stand_behind, strip_half_marks
+from edgen.reading.lines.groups import (
+    Inside,
+    LineGroup,
+    cut_at_end,
+    drop_nested,
+    look_inside,
+    split_groups,
+    take_note,
+)
+from edgen.reading.lines.line import RoleLine, count_speakers, has_half, stand_behind, strip_half_marks
 from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
-from edgen.reading.lines.shared_marks import drop_shared_marks
+from edgen.reading.lines.shared_marks import drop_shared_marks, without_quote_marks
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text import surroundings
@@ -38,7 +46,6 @@ from edgen.reading.text.quotes import (
 _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # Code that opens at the end of a turn's first line.
 _CODE = compile_later(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
-_BLOCKQUOTE = compile_later(r"\n[^\S\n]{0,12}>[^\S\n]?")
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # what a line begins with that may end a turn
 _STAGES = frozenset("([*")  # what a stage direction opens with
 _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
@@ -80,7 +87,7 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
         line.prefix.lstrip().startswith(">") for line in found.lines
     )
     if quoted:
-        found = _without_quote_marks(found)
+        found = without_quote_marks(found)
     headed = drop_shared_marks(found)
     inside = look_inside(found.lines)
     blocks = [_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]
@@ -103,23 +110,14 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     return chosen
 
 
-def _without_quote_marks(found: Lines) -> Lines:
-    """Return the lines of a Markdown quotation without the marks before them."""
-    for line in found.lines:
-        line.prefix = _BLOCKQUOTE.sub("", "\n" + line.prefix, 1).lstrip("\n")
-        line.label = _BLOCKQUOTE.sub("\n", line.label, 1)
-        line.body = _BLOCKQUOTE.sub("\n", line.body)
-    found.lead = _BLOCKQUOTE.sub("\n", found.lead)
-    return found
-
-
 def _block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConversation:
     """Return the conversation of a group of lines."""
     texts = [line.body.strip() for line in group.lines]
     drop_nested(group, [text[:1] for text in texts])
     cut_at_end(group, inside)
     lines, head = group.lines, group.head
-    if len(lines) < len(texts):
+    noted = take_note(lines) if inside.given else []
+    if noted or len(lines) < len(texts):
         texts = [line.body.strip() for line in lines]
     firsts = [text[:1] for text in texts]
     departs = _departs(group, firsts)
@@ -148,7 +146,7 @@ def _block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConversati
     tail = reader.turn(lines[-1], lines[-1].body, last=True)
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)
-    _tail(block, tail, group.late, given)
+    _tail(block, tail, group.late, given or noted)
     return block
 
 

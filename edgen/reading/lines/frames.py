@@ -30,7 +30,7 @@ from edgen.reading.text.marker import may_mark
 _LEAST = 2  # turns of each speaker
 _LEFT = 60  # characters before a speaker's word
 _RIGHT = 60  # characters of a frame after it
-_LONGEST = 24  # characters of a speaker's word
+_NEAR = 20  # of most frames
 _MOST_LABELS = 400  # of a conversation in an unknown layout
 _MOST = 0.75  # of the lines that begin alike, which go on alike
 _ALTERNATING = 6  # labels with nothing but a full stop
@@ -43,20 +43,23 @@ _QUOTES = "\"'“”„«»"
 _PAIRS = {"[": "]", "(": ")", "{": "}", "<": ">", "#": "#", "=": "=", "*": "*", "|": "|", "%": "%", "~": "~"}
 # `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`.
 _LEGEND = RolePattern(
-    r"(?<!\w)(?P<short>[A-Z][\w.]{0,15}|[^\W_a-z]\w{0,2}|[^\w\s]{1,4})[*_`\"']{0,3}\s?(?:=|:|->|→|–|-|is"
+    r"(?<!\w)(?P<short>[A-Z][\w.]{0,15}|[^\W_a-z]\w{0,2}|[^\w\s]{1,4})[*_`\"'/]{0,3}\s?(?:=|:|->|→|–|-|is"
     r"|stands for|for)\s?(?:the\s|an?\s)?[*_`\"']{0,3}(?P<role>(?i:ROLE))(?![^\W\d_])"
-    r"|(?m:^)[^\w\n]{0,6}(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})[*_]{0,3}[ "
+    r"|(?:(?m:^)[^\w\n]{0,6}|[:,;][ ](?:and[ ])?)(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})[*_]{0,3}[ "
     r"]\((?:the\s|an?\s)?(?P<of>(?i:ROLE))\)|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
 )
+_BULLETS = "*_-–—|#>.:•·=~"  # in front of a name, of which none is a speaker's sign
 _LEGEND_MARKS = ("=", ":", ">", "→", "–", "-", "is", "for", "(")
 _COLUMNS = compile_later(r"(?m)^(?P<head>[^\n]{0,80}\|[^\n]{0,80})\n[|: -]{5,}\n")
 _CHANCE = compile_later(r"(?i)\n(?P<left>[^\n]{0,60}?)(?:probability|likelihood|chance)[^\w\n]{0,12}(?=\d)")
 _CELL = compile_later(r"(?<!\\)\|")
 # What opens a quotation, and what closes it: the last of these on the line.
 _CLOSED_BY = {'"': '"', "“": '”"', "„": '“”"', "«": "»", "「": "」", "—": "—", "–": "–"}
+_OPENS = compile_later("[" + "".join(_CLOSED_BY) + "]")
 # What stands before a speaker who is named after a text.
 _SIGNS = compile_later(r"(?:[-–—]{1,2}|[\[(<|]|[\"”»][ ]?[,;|])[^\S\n]?[*_\"']{0,3}\Z")
-_AFTER_SIGN = frozenset(" .,;:*_\"')]>|\n")
+_ENDS_SIGN = " .,;:*_\"')]>|\n"
+_AFTER_SIGN = frozenset(_ENDS_SIGN)
 
 
 class _Label(NamedTuple):
@@ -97,24 +100,35 @@ def _legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
         for match in _LEGEND.of(roles).finditer(part) if _may_define(part, roles) else ():
             short = match["short"] or match["person"] or match["letter"]
             role = match["role"] or match["of"] or match[0].partition(" ")[0]
-            if short.lower() not in known and kind_of(short) != "am":
+            if short.lower() not in known and kind_of(short) != "am" and not _is_no_sign(short):
                 found.setdefault(short, known[role.lower()])
                 end = match.end() if part is parts[0] and match.end() < len(text) // 2 else end
     return (Speakers(found, exact=True), end) if len({*found.values()}) > 1 else (None, 0)
 
 
+def _is_no_sign(short: str) -> bool:
+    """Return whether a short name is a number of two digits or more, or marks that stand before any name."""
+    return not short.strip(_BULLETS) or (len(short) > 1 and short.isdigit())
+
+
 def _may_define(part: str, roles: RoleWords) -> bool:
     """Return whether a text may say who speaks under a short name: cheap, as it is asked of every text."""
     lowered = part.lower()
+    shorts: set[str] = set()
     for name in roles.by_name:
+        defined = len(shorts)
         at = lowered.find(name)
         while at >= 0:
-            before = lowered[max(0, at - 9) : at].rstrip("*_`\"' ")
+            before = part[max(0, at - 40) : at].rstrip("*_`\"' ")
             before = before.removesuffix(" the").removesuffix(" an").removesuffix(" a").rstrip()
-            if before.endswith(_LEGEND_MARKS) or lowered.startswith(" (", at + len(name)):
-                break
-            at = lowered.find(name, at + 1)
-        else:
+            end = at + len(name)
+            if lowered.startswith(" (", end):
+                shorts.add(part[end : end + 3])
+            mark = next((mark for mark in _LEGEND_MARKS if before.endswith(mark)), None)
+            short = [] if mark is None else before[: -len(mark)].removesuffix(" stands ").split()[-1:]
+            shorts.update(one for one in short if not one[0].islower())
+            at = lowered.find(name, end)
+        if len(shorts) == defined:
             return False
     return True
 
@@ -122,18 +136,24 @@ def _may_define(part: str, roles: RoleWords) -> bool:
 def _labels(text: str, speakers: Speakers) -> list[_Label]:
     """Return the first speaker's word of every line."""
     labels: list[_Label] = []
-    start = 0
-    for line in text.split("\n"):
-        found = speakers.first_in(line[: _LEFT + _LONGEST])
-        if found is not None and found.start <= _LEFT:
-            left = _without_article(line[: found.start])
-            labels.append(_Label(start, start + found.end, found.role, shape_of(left)))
-        start += len(line) + 1
+    below = 0  # start of the line after the last label's
+    for found in speakers.find_in(text):
+        if found.start < below:
+            continue
+        start = text.rfind("\n", below, found.start) + 1 or below
+        if found.start - start <= _LEFT:
+            left = _without_article(text[start : found.start])
+            labels.append(_Label(start, found.end, found.role, shape_of(left)))
+        below = text.find("\n", found.end) + 1
+        if not below:
+            break
     return labels
 
 
 def _without_article(before: str) -> str:
     """Return a text without an article at its end."""
+    if not before[-1:].isalpha() and not before[-2:-1].isalpha():  # most
+        return before
     found = _LAST_WORD.search(before, max(0, len(before) - 7))
     return (
         before[: found.start()] if found is not None and found[0].lower().rstrip(" '") in ARTICLES else before
@@ -175,32 +195,35 @@ def _speak(spoken: Sequence[str]) -> bool:
 
 def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
     """Return the end of each label's frame, the longest that most share; None for a label without it."""
-    ends: list[int | None] = [label.end for label in labels]
-    spoken: list[list[int]] = [[label.end] for label in labels]  # the ends of the frame's tokens
+    tokens = [TOKEN.findall(text, label.end, label.end + _NEAR)[:-1] for label in labels]
     within = [*range(len(labels))]
+    near, count = True, 0  # tokens of the frame
     while True:
-        tokens = {i: TOKEN.match(text, spoken[i][-1], labels[i].end + _RIGHT) for i in within}
-        kinds = {i: _kind(token[0]) for i, token in tokens.items() if token is not None}
-        kind, count = Counter(kinds.values()).most_common(1)[0] if kinds else ("", 0)
-        if count < _MOST * len(labels) or not kind:
+        if near and min([len(tokens[i]) for i in within]) <= count:
+            tokens = [TOKEN.findall(text, label.end, label.end + _RIGHT) for label in labels]
+            near = False
+        each = [tokens[i][count] if count < len(tokens[i]) else "" for i in within]
+        kinds = each[:1] * len(each) if each.count(each[0]) == len(each) else [*map(_kind, each)]
+        kind = kinds[0] if kinds.count(kinds[0]) == len(kinds) else Counter(kinds).most_common(1)[0][0]
+        if not kind or kinds.count(kind) < _MOST * len(labels):
             break
-        going = [i for i, each in kinds.items() if each == kind]
-        if not _speak([labels[i].role for i in going]):
+        going = [i for i, each in zip(within, kinds, strict=True) if each == kind]
+        if len(going) < len(within) and not _speak([labels[i].role for i in going]):
             break
-        for i in going:
-            spoken[i].append(tokens[i].end())  # type: ignore[union-attr]
         within = going
-    left = {*within}
-    for i, places in enumerate(spoken):
-        while len(places) > 1 and text[places[-2] : places[-1]] in _QUOTES:  # the text's own
-            places.pop()
-        ends[i] = places[-1] if i in left else None
+        count += 1
+    ends: list[int | None] = [None] * len(labels)
+    for i in within:
+        shared = count
+        while shared and tokens[i][shared - 1] in _QUOTES:  # the text's own
+            shared -= 1
+        ends[i] = labels[i].end + sum(map(len, tokens[i][:shared]))
     return ends
 
 
 def _kind(token: str) -> str:
     """Return the kind of a token, with one kind of quotation marks."""
-    return '"' if token in _QUOTES else kind_of(token)
+    return "" if not token else '"' if token in _QUOTES else kind_of(token)
 
 
 def _separates(left: tuple[str, ...], right: str, spoken: Sequence[str], *, defined: bool) -> bool:
@@ -308,10 +331,10 @@ def _may_quote(line: str) -> bool:
 
 def _quotation_of(line: str, known: Speakers) -> tuple[str, str] | None:
     """Return who speaks in a line and the quotation, with its marks; None unless there is one of each."""
-    start = next((place for place, mark in enumerate(line[:_AROUND]) if mark in _CLOSED_BY), -1)
-    if start < 0:
+    opened = _OPENS.search(line, 0, _AROUND)
+    if opened is None:
         return None
-    mark = line[start]
+    start, mark = opened.start(), opened[0]
     dash = mark in "—–"
     if dash and start:
         return None
@@ -347,7 +370,7 @@ def _rewrite_signed(text: str, known: Speakers) -> str | None:
 def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
     """Return who signs a paragraph, and the text above or before this; None if nobody does."""
     begin = max(0, len(paragraph) - _LEFT)
-    if paragraph[-1:].isalpha() or paragraph[-1:] in _AFTER_SIGN:
+    if paragraph.rstrip(_ENDS_SIGN).lower().endswith(known.known):
         for found in reversed([*known.all_in(paragraph[begin:])]):
             start, end = begin + found.start, begin + found.end
             if not _AFTER_SIGN.issuperset(paragraph[end:]):

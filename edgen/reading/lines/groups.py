@@ -29,6 +29,7 @@ _EXPLANATION = compile_later(
     r"(?i)\s{1,20}(?:[^\w\n]|_){0,8}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary"
     r"|rationale|evaluation|assessment|breakdown|justification)\b"
 )
+_NOTE = compile_later(r"\[([^\[\]\n]{0,80})\]")
 _DOUBLE = frozenset('"“')
 _PROSE = compile_later(r"[^\S\n]*\n(?:[^\S\n]*\n){1,9}[^\S\n]*(?=[^\s#=\-_][^\n]*\w)")
 
@@ -179,6 +180,24 @@ def drop_nested(group: LineGroup, firsts: Sequence[str]) -> None:
             if stop is not None and not quoted[stop]:
                 i = stop + 1
     group.lines = keep(Lines("", lines), kept).lines
+
+
+def take_note(lines: Sequence[RoleLine]) -> list[str]:
+    """Take the one line in square brackets that gives the probability out of the end of a turn.
+
+    Returns its value in a list; an empty list if there is no such line, or several.
+    """
+    found = []
+    for line in lines[:-1]:
+        said, _, last = line.body.rstrip().rpartition("\n")
+        if said.strip() and (note := _NOTE.fullmatch(last.strip())) is not None:
+            value = surroundings.value_of_line(note[1])
+            if value and any(map(str.isdigit, value)):
+                found.append((line, said, value))
+    if len(found) != 1:
+        return []
+    ((line, line.body, value),) = found
+    return [value]
 
 
 def _is_quoted(body: str) -> bool:

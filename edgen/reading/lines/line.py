@@ -124,6 +124,7 @@ def strip_half_marks(line: RoleLine, text: str, roles: RoleWords) -> str:
     return text
 
 
+@lru_cache(maxsize=4096)
 def shape_of(text: str) -> tuple[str, ...]:
     """Return the kinds of a text's tokens: two texts of one layout have the same."""
     return tuple(map(kind_of, TOKEN.findall(text)))

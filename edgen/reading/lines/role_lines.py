@@ -22,6 +22,7 @@ from edgen.reading.text.marker import find_marker
 _SCANNER = json.JSONDecoder()
 _BOLD = frozenset("*_'")
 _STRINGS = frozenset("\"'")
+_TRIPLE = ('"""', "'''")
 _KINDS = ("colon", "tag", "alone", "dash")
 
 # No conversation has more; what follows is left in the last turn.
@@ -277,7 +278,11 @@ def decode_text(line: RoleLine) -> None:
     """Decode a quoted text with letters escaped as in JSON and YAML, or marks doubled as in tables."""
     said = line.body.strip()
     mark = said[:1]
-    if mark in ("'", '"') and line.label.rstrip().endswith((",", ";")) and mark * 2 in said[1:-1]:
+    if said.startswith(_TRIPLE) and (end := said.find(mark * 3, 3)) > 0:
+        line.body = mark + said[3:end].strip() + mark + said[end + 3 :]
+        return
+    columns = line.label.rstrip(" ").endswith((",", ";", "\t"))
+    if mark in ("'", '"') and columns and mark * 2 in said[1:-1]:
         line.body = mark + said[1:-1].replace(mark * 2, mark) + said[-1]
     elif "\\u" in said:
         with contextlib.suppress(ValueError):

@@ -17,6 +17,7 @@ from collections.abc import Collection, Sequence
 from edgen.core.text import compile_later
 from edgen.reading.lines.line import Lines, RoleLine, shape_of
 from edgen.reading.lines.role_lines import decode_text
+from edgen.reading.text.surroundings import value_of_line
 
 _LEAST = 3  # turns: fewer may well agree by chance
 _LEADING = "|>:=~»→-–—"  # what no speech begins with
@@ -28,6 +29,8 @@ _MOST_BETWEEN = 4  # lines between two turns that no one says
 _MOST_ENDS = 9  # characters
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
 _CLOSERS = frozenset([*_OPENING, "/", "|"])
+_CHECKS = "✓✔☑✅"  # after messages that were read
+_CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
 _ENDING = frozenset(")]}><|/\\")  # with which the end of a turn begins
 _SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
 # What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
@@ -35,7 +38,9 @@ _SMILEY = compile_later(
     r"(?:[:;=8xX^>][-'^o_~*]{0,2}[()\[\]{}DPp/\\|3<>*]{1,3}|\([^\w\s()]{1,3}[_.o~][^\w\s()]{1,3}\)|\\?o/)\Z"
 )
 _SMILEY_FIRST = compile_later(r"[:;=][-'^o~]?[()\[\]DP]{1,3}(?=\s|\Z)")
+_BLOCKQUOTE = compile_later(r"\n[^\S\n]{0,12}>[^\S\n]?")
 _COMMAND = compile_later(r"\\(?:\\|[a-z]{2})")  # of LaTeX: `\\`, `\par`
+_KEYWORD = compile_later(r":[A-Z]{2,20}:")  # of Org mode
 _LONGEST = 80  # characters of a line that is no speech
 # A heading of a part: the whole line.
 _HEADING = compile_later(
@@ -52,6 +57,9 @@ def drop_shared_marks(found: Lines) -> bool:
         return False
     first = lines[0].body.strip()
     # A colon in front of a text on its line separates it already.
+    if "\n" in first and _KEYWORD.match(first):
+        _drop_first_lines(lines)
+        first = lines[0].body.strip()
     separated = lines[0].kind == "colon" and lines[0].body[:1] != "\n"
     leading = _DASHES if separated else _LEADING
     if first[:1] in leading or (not separated and unicodedata.category(first[:1] or "a") == "So"):
@@ -61,11 +69,23 @@ def drop_shared_marks(found: Lines) -> bool:
         _drop_between(lines)
     if (end := lines[0].body.rstrip()).rstrip(",;.")[-1:] in _CLOSERS or "\\" in end[-_MOST_ENDS:]:
         _drop_ends(lines)
+    if end[-1:] in _CHECKS and all(line.body.rstrip()[-1:] in _CHECKS for line in lines[:-1]):
+        _drop_checks(lines)
     if lines[0].label.endswith("|") and "|" in first.strip("|"):
         _drop_columns(lines)
     if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
         _drop_emphasis(lines, mark)
     return _drop_headings(lines)
+
+
+def without_quote_marks(found: Lines) -> Lines:
+    """Return the lines of a Markdown quotation without the marks before them."""
+    for line in found.lines:
+        line.prefix = _BLOCKQUOTE.sub("", "\n" + line.prefix, 1).lstrip("\n")
+        line.label = _BLOCKQUOTE.sub("\n", line.label, 1)
+        line.body = _BLOCKQUOTE.sub("\n", line.body)
+    found.lead = _BLOCKQUOTE.sub("\n", found.lead)
+    return found
 
 
 def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:
@@ -94,7 +114,8 @@ def _drop_first_lines(lines: Sequence[RoleLine]) -> None:
         firsts = [text[0] for text in texts]
         if not all(text[2] for text in texts) or not _are_alike(firsts, roles):
             return
-        if not any(map(str.isdigit, firsts[0])) and len({*firsts}) == 1:
+        spoken = not any(map(str.isdigit, firsts[0])) and not _KEYWORD.fullmatch(firsts[0])
+        if spoken and len({*firsts}) == 1:
             return
         for line, text in zip(lines, texts, strict=True):
             line.body = text[2]
@@ -142,6 +163,16 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
     lines[-1].body = re.sub(rf"{mark}[,;.]?[^\S\n]*(?=\n|\Z)", "", lines[-1].body, count=1)
 
 
+def _drop_checks(lines: Sequence[RoleLine]) -> None:
+    """Remove the marks of read messages at the ends of the texts' last lines."""
+    for line in lines[:-1]:
+        line.body = line.body.rstrip().rstrip(_CHECKS)
+    said, rest = lines[-1].body, ""
+    if (found := _CHECKED.search(said)) is not None:
+        said, rest = said[: found.start()], said[found.end() :]
+    lines[-1].body = said + rest
+
+
 def _is_enclosed(line: RoleLine) -> bool:
     """Return whether a text ends with a parenthesis that its label opened, or that follows a quotation:
     `(Teacher: Hi)`, `(Teacher "Hi")`."""
@@ -176,7 +207,9 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
         lines[-1].body = "\n".join([*last[:same], *last[same + 1 :]])
     elif not (mark := bodies[0][-shared].lstrip()[0]).isalnum():
         pattern = rf"\n[^\S\n]*{re.escape(mark)}[^\n]{{0,40}}(?=\n|\Z)"
-        lines[-1].body = re.sub(pattern, "\n", lines[-1].body, count=1)
+        found = re.search(pattern, lines[-1].body)
+        if found is not None and value_of_line(found[0][1:]) is None:
+            lines[-1].body = f"{lines[-1].body[: found.start()]}\n{lines[-1].body[found.end() :]}"
 
 
 def _drop_headings(lines: Sequence[RoleLine]) -> bool:

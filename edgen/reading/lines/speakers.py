@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import RoleWords
+from edgen.reading.vocabulary import letters_in
 
 _LETTERS = compile_later(r"[^\W\d_]+")
-_WORDS = compile_later(r"\w+")
+_LETTER = compile_later(r"[^\W\d_]")
 _BEGINNING = 6  # letters of an abbreviation, and one more
 
 
@@ -31,6 +32,7 @@ class Speakers:
 
     def __init__(self, words: Mapping[str, str], *, exact: bool = False) -> None:
         self.words = words
+        self.known = tuple(words)
         self._exact = exact
         self._by_first: dict[str, list[str]] = {}
         self._marks: list[str] = []  # words that begin with no letter
@@ -43,23 +45,25 @@ class Speakers:
 
     def within(self, text: str) -> Speakers:
         """Return the words that a text holds, which are looked for in its lines at a lower cost."""
-        letters: set[str] = set()
-        for word in {*_WORDS.findall(self._fold(text))}:
-            if word.isalpha():
-                letters.add(word)
-            else:
-                letters.update(_LETTERS.findall(word))
-        words = [word for first in letters & self._by_first.keys() for word in self._by_first[first]]
+        lowered = self._fold(text)
+        letters = self._by_first.keys() & (_LETTERS.findall(text) if self._exact else letters_in(text))
+        words = [word for first in letters for word in self._by_first[first] if word in lowered]
         held = {word: self.words[word] for word in (*words, *[mark for mark in self._marks if mark in text])}
         return Speakers(held, exact=self._exact)
 
-    def first_in(self, text: str) -> NamedSpeaker | None:
-        """Return the first word for a speaker in a text."""
-        found = next(self.all_in(text), None)
-        for mark in self._marks:
-            place = text.find(mark)
-            if place >= 0 and (found is None or place < found.start):
-                found = NamedSpeaker(place, place + len(mark), self.words[mark])
+    def find_in(self, text: str) -> list[NamedSpeaker]:
+        """Return all words for speakers in a text in their order, where some overlap the longest first."""
+        lowered = self._fold(text)
+        found: list[NamedSpeaker] = []
+        for word, role in self.words.items():
+            begins = word not in self._marks
+            at = lowered.find(word)
+            while at >= 0:
+                end = at + len(word)
+                if not begins or not (_LETTER.match(lowered, at - 1, at) or _LETTER.match(lowered, end)):
+                    found.append(NamedSpeaker(at, end, role))
+                at = lowered.find(word, end)
+        found.sort(key=lambda one: (one.start, -one.end))
         return found
 
     def all_in(self, text: str) -> Iterator[NamedSpeaker]:

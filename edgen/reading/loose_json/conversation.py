@@ -11,10 +11,12 @@ from edgen.reading.loose_json.parser import is_object, members
 from edgen.reading.loose_json.turns import (
     CONTAINERS,
     PROBABILITY,
+    UNDERSTANDING,
     WHOLES,
     KeyMeaning,
     Keys,
     Shapes,
+    is_numbered,
     parts_of,
     turns_of,
 )
@@ -43,6 +45,7 @@ class JsonConversation:
     unspoken: bool = False  # an end marker stands under no role
     others: bool = False  # there is more than one conversation
     texts: list[str] = field(default_factory=list)  # texts that may hold a conversation in lines
+    percentages: list[str] = field(default_factory=list)  # what was understood
     people: dict[str, str] = field(default_factory=dict)  # roles by the names of persons, in lower case
 
 
@@ -75,7 +78,7 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
                 (child, depth + 1, None, own) for child in reversed(value) if _counts(child, shapes, result)
             ]
         # Of objects, only one under a title can be more likely than the best of the lists.
-        if isinstance(value, CONTAINERS) and (titled or not is_object(value)):
+        if isinstance(value, CONTAINERS) and (titled or not is_object(value) or is_numbered(value)):
             found = turns_of(value, shapes)
             if not found and (found := parts_of(value, shapes)):
                 titled = True
@@ -84,6 +87,8 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
             others += [found] if _is_whole(found, roles) else []
     if most[0] == _COMPLETE:
         result.probabilities = beside
+    if not result.probabilities and len(result.percentages) == 1:
+        result.probabilities = [*result.percentages]
     if len(others) > 1:
         taken = {*best}
         result.others = any(taken.isdisjoint(other) for other in others)
@@ -124,6 +129,8 @@ def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> 
             if not said.negated:
                 result.probabilities += _sole(child) if contains else [child]
         elif isinstance(child, str):
+            if child[-1:] == "%" or child[-4:] == "cent":
+                result.percentages += [child] if UNDERSTANDING.fullmatch(key.strip()) else []
             _note(said, child, result, keys)
         if contains:
             children.append((child, depth + 1, key, own))

@@ -22,6 +22,11 @@ _WHAT = (
 )  # fmt: skip
 WHOLES = frozenset({"conversation", "dialogue", "dialog", "transcript", "chat"})
 PROBABILITY = compile_later(r"(?i)probab|likelihood|chance|^p(?:_(?:underst|learn|succ|solv|help)\w{0,20})?$")
+# A key whose value may be a percentage of what was understood.
+UNDERSTANDING = compile_later(
+    r"(?i)(?:student[_ ]?)?(?:understanding|understood|comprehension|mastery|success|learning)"
+    r"(?:[_ ](?:score|level|rate|estimate|percent(?:age)?))?"
+)
 # A key that is a person's name, not a fact about him (`student_emotion`).
 _SPEAKER = RolePattern(
     r"(?i)(?:[\W_]|\d){0,16}(?:ROLE)[\W_]{0,3}(?:\d{1,4}|[a-z])?(?:_(?:says|said|text|message|line|turn"
@@ -206,15 +211,37 @@ def _turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str, str]
     """Return the turns of a list of objects under keys that nobody knows: all values under one are roles, of
     which two
     speak, and the longest texts stand under another."""
-    objects = [dict(members(item)) for item in items if is_object(item)]
+    objects = [_flatten(item) for item in items if is_object(item)]
     objects = [item for item in objects if len(item) > 1]
     shared = set.intersection(*map(set, objects)) if len(objects) > 1 else set()
     texts = {key: [item[key] for item in objects] for key in shared}
     texts = {key: some for key, some in texts.items() if all(isinstance(text, str) for text in some)}
-    named = {key: {roles.find_role_in(name) for name in said} for key, said in texts.items()}
+    named = {
+        key: {roles.find_role_in(name) or roles.alias(name) for name in said} for key, said in texts.items()
+    }
     who = next((key for key, spoken in named.items() if None not in spoken and len(spoken) > 1), None)
     said = [(sum(map(len, some)), some) for key, some in texts.items() if key != who]
     return list(zip(texts[who], max(said)[1], strict=True)) if who is not None and said else []
+
+
+def _flatten(item: Any) -> dict[str, Any]:
+    """Return the members of an object and of the objects in it, under keys such as `actor.kind`."""
+    flat: dict[str, Any] = {}
+    for key, child in members(item):
+        if is_object(child):
+            flat.update({f"{key}.{name}": inner for name, inner in members(child)})
+        else:
+            flat[key] = child
+    return flat
+
+
+def is_numbered(value: Any) -> bool:
+    """Return whether an object is a list: two objects or more, each under a key with a number."""
+    return (
+        is_object(value)
+        and len(value) > 1
+        and all(is_object(child) and _NUMBERED.fullmatch(key) for key, child in members(value))
+    )
 
 
 def _turn(item: Any, shapes: Shapes) -> list[tuple[str, str]]:

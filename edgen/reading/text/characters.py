@@ -11,6 +11,7 @@ _SURROGATE = compile_later("[\ud800-\udfff]")
 _ENDS = tuple(".!?…。！？।؟")
 _WORDS = 4  # blanks
 _PRINTED = bytes(range(32, 127))
+_PLAIN = b"0123456789 .,!?'-;/%+$" + bytes(range(65, 91)) + bytes(range(97, 123))
 
 
 def is_encodable(text: str) -> bool:
@@ -27,6 +28,12 @@ def is_encodable(text: str) -> bool:
 def is_printable(text: str) -> bool:
     """Return whether all characters print, as `str.isprintable` does at three times the cost for ASCII."""
     return not text.encode().translate(None, _PRINTED) if text.isascii() else text.isprintable()
+
+
+def find_marks(text: str) -> str:
+    """Return the characters of a text in their order, without ASCII letters, digits, blanks and the marks of
+    plain sentences (`.,!?'-;/%+$`): few in most texts, so looking for one costs nothing."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _PLAIN).decode("utf-8", "surrogatepass")
 
 
 def replace_surrogates(text: str, repairs: list[str]) -> str:

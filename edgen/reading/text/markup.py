@@ -33,6 +33,7 @@ _ATTRIBUTE = compile_later(
     r"(?i)\b(?:speaker|role|name|who|from|by|character|agent|class)\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']"
     r"|([^\s\"'<>]{1,40}))"
 )
+_GIVEN = compile_later(r"(?i)\svalue\s?=\s?[\"']?(\d[\d.,]{0,9}%?)")
 _WORD = compile_later(r"[^\W\d_]+")
 # A speaker's tag, perhaps with a number and a word for its turn: `teacher`, `student2`, `teacher_turn`.
 _PART = compile_later(
@@ -46,6 +47,11 @@ _BEGIN, _END = "\ud800", "\ud801"
 _ANY = r"<(?:/\w{1,30}|[^\W\d]\w{0,30}(?:\s[^<>\n]{0,200})?/?)>"
 _AROUND = compile_later(rf"{_ANY}(?:\s*{_ANY})*\s*(?={_BEGIN}|\Z)")
 _BEHIND = compile_later(rf"{_END}\s*(?:{_OPEN}\s*)*")
+_ANY_TAG = compile_later(_ANY)
+_CLOSING_NEXT = compile_later(rf"\s*{_CLOSE}")
+_OPENING_NEXT = compile_later(rf"\s*{_OPEN}")
+_STOPS = frozenset(".!?…。！？")
+_FEW_LABELS = 3  # names after texts: fewer may sign a quotation
 _ENTITY = compile_later(r"&(?:lt|gt|quot|apos|#39|amp);")
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
 
@@ -93,8 +99,68 @@ def _names_two(pattern: RolePattern, text: str, roles: RoleWords) -> bool:
     return len({found.lower() for found in pattern.of(roles).findall(text)}) > 1
 
 
+def _put_labels_first(text: str, known: frozenset[str]) -> str:
+    """Return the text with each name that follows its text, in one element with it, before this element.
+
+    An example is `<figure><p>…</p><figcaption>Teacher</figcaption></figure>`. A text in which names come
+    first is returned unchanged.
+    """
+    named = (
+        (match.start(), text.index(">", match.end("name")) + 1)
+        for match in _TAG.finditer(text)
+        if match["name"] and match["name"].strip().lower() in known
+    )
+    first = next(named, None)
+    if first is None or not _ends_as_speech(text[: first[0]]):  # most
+        return text
+    labels = [first, *named]
+    if len(labels) < _FEW_LABELS:
+        return text
+    cuts: list[int] = []  # ends of the elements, each between a label and the next one's text
+    for (_, end), (start, _) in zip(labels, [*labels[1:], (len(text), 0)], strict=True):
+        cut = _find_end_of_element(text, end, start)
+        if cut is None:
+            return text
+        cuts.append(cut)
+    begin = _find_begin_of_element(text, labels[0][0], text.count("</", labels[0][1], cuts[0]))
+    pieces = [text[:begin]]
+    for (start, end), cut in zip(labels, cuts, strict=True):
+        pieces += (text[start:end], text[begin:start], text[end:cut])
+        begin = cut
+    return "".join((*pieces, text[begin:]))
+
+
+def _find_end_of_element(text: str, start: int, stop: int) -> int | None:
+    """Return the end of the element around a label that ends at `start`, if the element holds no words after
+    the label; None otherwise. A label of the next element starts at `stop`."""
+    end = start
+    while (tag := _CLOSING_NEXT.match(text, end, stop)) is not None:
+        end = tag.end()
+    if end == start or (stop < len(text) and _OPENING_NEXT.match(text, end, stop) is None):
+        return None
+    closed = len(_CLOSING.findall(text, start, end))
+    depth = 0
+    for tag in _ANY_TAG.finditer(text, end, stop):
+        depth += -1 if tag[0][1] == "/" else tag[0][-2] != "/"
+        if depth < 1 and stop < len(text):  # an element for the words alone
+            return None
+    return end if stop == len(text) or depth == closed else None
+
+
+def _find_begin_of_element(text: str, stop: int, depth: int) -> int:
+    """Return the place where the element begins that is `depth` levels around the label at `stop`."""
+    tags = [*_ANY_TAG.finditer(text, 0, stop)]
+    level = 0
+    for tag in reversed(tags):
+        level += -1 if tag[0][1] == "/" else tag[0][-2] != "/"
+        if level == depth:
+            return tag.start()
+    return 0
+
+
 def _without_tags(text: str, roles: RoleWords) -> str:
     known = _list_role_words(roles)
+    text = _put_labels_first(text, known)
     speakers: set[str] = set()
     elements: set[str] = set()
 
@@ -106,11 +172,16 @@ def _without_tags(text: str, roles: RoleWords) -> str:
                     return f"{_BEGIN}\n"
                 if _CHANCE.search(tag) or (attributes and _CHANCE.search(attributes)):
                     return f"{_BEGIN}\nProbability:{_END}{rest or ''}"
-                return f"{_BEGIN}\n{name}:{_END}" if name is not None and _CHANCE.search(name) else match[0]
+                if name is None or not _CHANCE.search(name):
+                    return match[0]
+                given = _GIVEN.search(attributes) if attributes else None
+                return f"{_BEGIN}\n{name}:{_END}{given[1] if given else ''}"
             speakers.add(name.strip().lower())
             return f"{_BEGIN}\n{name.strip()}:{_END}"
         speakers.add(speaker.lower())
         elements.add(tag)
+        if name is not None and name.strip().lower() == speaker.lower():
+            rest = ""  # the name is the tag's whole content
         return f"{_BEGIN}\n{speaker}:{_END}{rest or ''}"
 
     rewritten = _TAG.sub(label_tag, text)
@@ -119,6 +190,8 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     end = max([tag.start() for tag in _CLOSING.finditer(rewritten) if tag[1] in elements], default=-1)
     if end >= 0 and (number := _NUMBER.match(rewritten, end)) is not None:
         rewritten = f"{rewritten[:end]}\nProbability: {number[1]}"
+    if _follow_texts(rewritten):
+        return text
     rewritten = _CLOSING.sub(lambda tag: "\n" if tag[1] in elements else tag[0], rewritten)
     before, label, last = _BEHIND.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
     # Tags that close in front of a label are gone by now; those that the last turn closes without having
@@ -127,6 +200,25 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     rewritten = (before + label + last).replace(_BEGIN, "").replace(_END, " ")
     rewritten = _CDATA.sub("", rewritten)
     return _ENTITY.sub(lambda match: _ENTITIES[match[0]], rewritten) if "&" in rewritten else rewritten
+
+
+def _follow_texts(rewritten: str) -> bool:
+    """Return whether the labels seem to follow their texts: a sentence stands before the first label, and
+    only the probability after the last one."""
+    first, last = rewritten.partition(_BEGIN)[0], rewritten
+    while last:
+        last, _, rest = last.rpartition(_BEGIN)
+        label, _, said = rest.partition(_END)
+        if _CHANCE.search(label) is None:
+            break
+    below = _ANY_TAG.sub("", said).split("\n")
+    return all(not line.strip() or _CHANCE.search(line) for line in below) and _ends_as_speech(first)
+
+
+def _ends_as_speech(text: str) -> bool:
+    """Return whether the last line of a text is a sentence, its tags aside."""
+    words = _ANY_TAG.sub(" ", text).strip().rpartition("\n")[2]
+    return words[-1:] in _STOPS and words.count(" ") > _FEW_LABELS
 
 
 def _speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | None:

@@ -34,8 +34,8 @@ _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>',
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d{1,2}:\d{2}[ ])?(?:[\w'’.,%]{1,20}[ ]){0,8}(?:probability"
-    r"|likelihood|chance|likely|p\((?:\\text\{)?\w{1,12})\b)"
+    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d[\d:./T-]{3,20}Z?[\])]?[ \t]{1,3}){0,2}(?:[\w'’.,%]{1,20}[ ]){0,8}(?:(?:probability"
+    r"|likelihood|chance|likely|p\((?:\\text\{)?\w{1,12})\b|prob[.:]))"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
     r"|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
     r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale"
@@ -45,7 +45,8 @@ LAST_STOP = compile_later(
     r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)"
     r"|end\sof\s(?:output|simul|resp|transcr))\b))"
 )
-_LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?\(")
+_LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?\(|\bprob[.:]")
+_LAST_SENTENCE = compile_later(r"(?i)(?<=[.!][ ])[^.!]{0,30}(?:probability|likelihood)[^.!]{0,9}\Z")
 _SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
 _SEPARATOR = compile_later(_SEPARATORS)
 _NUMBERED = compile_later(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
@@ -75,7 +76,7 @@ _NEUTRAL = frozenset({
     "the", "a", "an", "of", "that", "this", "in", "my", "his", "her", "their", "s", "p", "student", "teacher",
     "final",
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent",
-    "probability",
+    "probability", "prob",
     "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
     "roughly",
 })  # fmt: skip
@@ -102,6 +103,11 @@ def may_give(words: str) -> bool:
     return "probability" in words or "likelihood" in words
 
 
+def is_abbreviated(words: str) -> bool:
+    """Return whether a folded text holds `Prob.` or `Prob:`."""
+    return "prob." in words or "prob:" in words
+
+
 def _mentions(text: str) -> bool:
     """Return whether a text speaks of a probability at all."""
     words = fold(text)
@@ -109,6 +115,7 @@ def _mentions(text: str) -> bool:
         may_give(words)
         or "chance" in words
         or "likely" in words
+        or is_abbreviated(words)
         or ("(" in words and _LIKELY.search(text) is not None)
     )
 
@@ -116,7 +123,7 @@ def _mentions(text: str) -> bool:
 # A label, some mark and one number, without any other word: here any mark separates that is no sign of the
 # number.
 _PLAIN_VALUE = compile_later(
-    r"(?i)[^\w\n]{0,16}probability[*_ \x22']{0,4}(?:[-=]{1,3}>|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
+    r"(?i)[^\w\n]{0,16}(?:\d[\d:./T-]{3,20}Z?[\])]?[ \t]{1,3}){0,2}probability[*_ \x22']{0,4}(?:[-=]{1,3}>|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
     r"](?=[^\w\n]{0,3}(?:[01]?\.\d|\d{1,3}\s?%))|-(?=[ ])|\.(?=[ ])"
     r"|\.[—–])[*_#]{0,3}([^\w\n*_]{0,9}\d[\d.,%/]{0,12}[^\w\n<]{0,9})(?:</\w{1,30}>)?[^\w\n]{0,3}\Z"
 )
@@ -142,12 +149,20 @@ def value_of_line(line: str) -> str | None:
             if separator is None:
                 return ""
     label, value = (line, "") if separator is None else (line[: separator.start()], line[separator.end() :])
-    words = set(re.findall(r"[a-z]+", label.lower())) - _NEUTRAL
+    words = _list_telling_words(label)
     if words and not _is_about_success(words):
-        return None
+        last = _LAST_SENTENCE.search(label)
+        if last is None or _list_telling_words(last[0]):
+            return None
+        words = set()
     if separator is None:
         return "" if not words or _is_label(line) else None
     return "" if is_negated(label) else value
+
+
+def _list_telling_words(label: str) -> set[str]:
+    """Return the words of a label that say what its number is about."""
+    return set(re.findall(r"[a-z]+", label.lower())) - _NEUTRAL
 
 
 def is_negated(label: str) -> bool:

@@ -29,18 +29,14 @@ _SPOKEN = RolePattern(r"(?im)^(?>(?:[^\w\n<]|_){0,20})(?:ROLE)\b[^:\n]{0,40}:")
 _FINAL = compile_later(r"<\|channel\|>final<\|message\|>")
 
 
-_TAGS = tuple(
-    mark + stem
-    for mark in "<[/"
-    for stem in ("think", "thought", "reason", "reflection", "scratchpad", "analysis", "plan")
-)
+_HINT = compile_later(r"[<\[/](?:think|thought|reason|reflection|scratchpad|analysis|plan)")
 
 
 def may_hold_thinking(text: str) -> bool:
     """Return whether a text may hold a block: cheap, as it is asked of every reply."""
     if "<" not in text and ("/" not in text or "[/" not in text):
         return False
-    return "<|channel|>" in text or any(map(fold(text).__contains__, _TAGS))
+    return "<|channel|>" in text or _HINT.search(fold(text)) is not None
 
 
 def drop_thinking(text: str, repairs: list[str], roles: RoleWords = TEACHER_STUDENT) -> str:

@@ -1,0 +1,175 @@
+"""Forms that the reader once misread or did not read: labels behind texts, notes between turns, numbers in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.replies import LAYOUTS
+from edgen.core.values import Conversation, Rejection, RejectionReason
+from edgen.reading import Repair, read
+from edgen.reading.answers.probability import parse_probability
+from edgen.reading.conversation import read_unknown
+from edgen.reading.learned import Layouts
+from edgen.reading.other_speaker import holds_other_speaker
+from edgen.reading.roles import TEACHER_STUDENT
+from edgen.reading.vocabulary import TOKEN, split_letters
+
+SAID = [
+    "Good morning! What do you know about light?",
+    "It is quick, I think.",
+    "How quick would you say?",
+    "Nobody can tell me, they say.",
+    "Let us measure it with a mirror then.",
+    "That sounds like work to me.",
+]
+ROLES = ["Teacher", "Student"] * 3
+
+
+def reply(form: str, roles: list[str] = ROLES, foot: str = "\nProbability: 0.4") -> str:
+    turns = zip(roles, SAID, strict=True)
+    return "\n".join(form.format(r=role, t=said) for role, said in turns) + foot
+
+
+def spoken(text: str) -> list[tuple[str, str]]:
+    result = read_unknown(text, TEACHER_STUDENT)
+    assert isinstance(result, Conversation), result
+    return [(turn.role, turn.text) for turn in result.turns]
+
+
+@pytest.mark.parametrize("roles", [ROLES, ["Teacher", "Teacher", "Student", "Student", "Student", "Teacher"]])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<figure><blockquote>{t}</blockquote><figcaption>{r}</figcaption></figure>",
+        "<blockquote>{t}<cite>{r}</cite></blockquote>",
+        "<div>\n<p>{t}</p>\n<span>{r}</span>\n</div>",
+        "<tr><td>{t}</td><td>{r}</td></tr>",
+        # In front of the texts, as before.
+        "<div><h4>{r}</h4><p>{t}</p></div>",
+        "<p><b>{r}</b></p>\n<p>{t}</p>",
+        "<dt>{r}</dt><dd>{t}</dd>",
+    ],
+)
+def test_a_name_in_markup_belongs_to_the_text_in_its_element(form: str, roles: list[str]) -> None:
+    assert spoken(reply(form, roles)) == [*zip(roles, SAID, strict=True)]
+
+
+def test_names_behind_texts_without_an_element_around_both_are_refused() -> None:
+    result = read(reply("<p>{t}</p><i>{r}</i>"))
+    assert isinstance(result, Rejection)
+    assert result.reason is RejectionReason.NO_TURNS
+
+
+def test_a_learned_layout_with_labels_behind_texts_gives_no_text_to_the_next_speaker() -> None:
+    form = "<figure><blockquote>{t}</blockquote><figcaption>{r}</figcaption></figure>"
+    layouts = Layouts(TEACHER_STUDENT)
+    for _ in range(4):
+        result = read_unknown(reply(form), TEACHER_STUDENT)
+        assert isinstance(result, Conversation)
+        layouts.learn(reply(form), result)
+    other = reply(form, ["Teacher", "Student", "Student", "Teacher", "Student", "Teacher"])
+    assert layouts.read(reply(form)) == read_unknown(reply(form), TEACHER_STUDENT)
+    assert layouts.read(other) in (None, read_unknown(other, TEACHER_STUDENT))
+
+
+def test_a_learned_layout_keeps_the_heading_of_a_part_out_of_a_turn() -> None:
+    def text(headed: bool) -> str:
+        lines = [f"{role}: {said}" for role, said in zip(ROLES, SAID, strict=True)]
+        lines[3] += "\n\nScene 2: Back at the desk" if headed else "\n\nI am sure."
+        return "\n\n".join(lines)
+
+    layouts = Layouts(TEACHER_STUDENT)
+    for _ in range(3):
+        result = read_unknown(text(False), TEACHER_STUDENT)
+        assert isinstance(result, Conversation)
+        layouts.learn(text(False), result)
+    assert layouts.read(text(True)) in (None, read_unknown(text(True), TEACHER_STUDENT))
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("seventy-two percent", 0.72),
+        ("Eighty per cent", 0.8),
+        ("about nineteen percent.", 0.19),
+        ("one hundred percent", None),
+        ("seventy or eighty percent", None),
+        ("less than forty percent", None),
+        ("forty", None),
+        ("twenty twelve percent", None),
+        ("five percent", 0.05),
+    ],
+)
+def test_a_percentage_in_words_is_a_number(given: str, value: float | None) -> None:
+    assert parse_probability(given) == (None if value is None else pytest.approx(value))
+
+
+@pytest.mark.parametrize("foot", ["", "\nProbability: 0.4"])
+def test_a_note_in_square_brackets_between_turns_gives_the_probability(foot: str) -> None:
+    lines = [f"{role}: {said}" for role, said in zip(ROLES, SAID, strict=True)]
+    noted = "\n".join([*lines[:3], "[Probability: 0.4]", *lines[3:]]) + foot
+    result = read(noted)
+    assert isinstance(result, Conversation)
+    assert [turn.text for turn in result.turns] == SAID
+    assert result.probability == 0.4
+    kept = read(noted.replace("[Probability: 0.4]", "(Probability: 0.4)"))
+    assert isinstance(kept, Conversation)
+    assert kept.turns[2].text.endswith("(Probability: 0.4)")
+
+
+@pytest.mark.parametrize(
+    "foot",
+    [
+        "\nEnd of log. Probability: 0.4",
+        "\n\nProb.: 0.4",
+        "\n\nProbability that the student understood: forty percent.",
+        "\n\n**Probability**\n0.4",
+    ],
+)
+def test_the_probability_is_found_below_the_last_turn(foot: str) -> None:
+    result = read(reply("{r}: {t}", foot=foot))
+    assert isinstance(result, Conversation)
+    assert result.probability == pytest.approx(0.4)
+    assert result.turns[-1].text == SAID[-1]
+
+
+def test_line_breaks_of_html_are_lines() -> None:
+    text = reply("**{r}**<br>{t}", foot="\n\n**Probability**<br>0.4")
+    assert spoken(text) == [*zip(ROLES, SAID, strict=True)]
+    kept = read("Teacher: A break is <br> in HTML.\nStudent: I see.\nTeacher: Good.")
+    assert isinstance(kept, Conversation)
+    assert "<br>" in kept.turns[0].text
+
+
+def test_marks_of_read_messages_are_no_words() -> None:
+    assert spoken(reply("{r} (09:12): {t} ✓✓")) == [*zip(ROLES, SAID, strict=True)]
+    some = reply("{r}: {t}").replace(SAID[1], f"{SAID[1]} ✓")
+    assert spoken(some)[1][1] == f"{SAID[1]} ✓"
+
+
+def test_a_legend_in_a_row_names_the_speakers() -> None:
+    head = "Participants: TE (teacher), ST (student)\n\n"
+    named = [{"Teacher": "TE", "Student": "ST"}[role] for role in ROLES]
+    assert spoken(head + reply("{r}: {t}", named)) == [*zip(ROLES, SAID, strict=True)]
+
+
+def test_another_speaker_is_seen_after_a_number_before_a_colon() -> None:
+    plain = read("Teacher: Look at this one: it turns.\nStudent: Why does it?\nTeacher: Guess.")
+    assert isinstance(plain, Conversation)
+    assert Repair.OTHER_SPEAKER not in plain.repairs
+    text = "Teacher: It turns. Student one: But why does it do so?\nStudent: Why?\nTeacher: Guess."
+    result = read_unknown(text, TEACHER_STUDENT)
+    assert isinstance(result, Conversation)
+    assert holds_other_speaker(result.turns, TEACHER_STUDENT)
+
+
+@pytest.mark.parametrize(
+    "text", ["Öğretmen: İyi!", "Ms. R’s — “l’élève”", "老师：你好", "शिक्षक: हाँ", "x\ud800y", "a1b_c", ""]
+)
+def test_letters_are_split_as_the_expression_splits_them(text: str) -> None:
+    assert split_letters(text) == TOKEN.findall(text.lower())
+
+
+def test_letters_of_replies_are_split_as_the_expression_splits_them() -> None:
+    for layout in LAYOUTS.values():
+        assert split_letters(layout(3)) == TOKEN.findall(layout(3).lower())
